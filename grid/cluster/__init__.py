@@ -1,0 +1,1 @@
+"""The state of one cluster between two messages: machines, jobs on them, the policy's plans."""

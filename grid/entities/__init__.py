@@ -1,0 +1,1 @@
+"""The six entities of a grid, written once as message handlers."""

@@ -1,0 +1,1 @@
+"""Time and messages; knows nothing of grids."""

@@ -1,0 +1,1 @@
+"""What everything in the emulator speaks of. Standard library and numpy only."""

@@ -1,0 +1,67 @@
+"""What a grid is made of: machines, clusters, virtual organizations.
+
+A *machine* is space-shared: a job holds a number of its CPUs from start to end. A pool of
+processors, as a batch log has it, is a cluster of one machine with that many CPUs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+OPERATING_SYSTEMS = ("linux", "macos", "solaris", "windows")
+ARCHITECTURES = ("x86_32", "x86_64")
+REFERENCE_MIPS = 1000.0
+"""Speed on which estimates are given where neither job nor trace names another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine: `cpus` processors of `mips` million instructions a second each."""
+
+    name: str
+    cpus: int
+    mips: float = REFERENCE_MIPS
+    operating_system: str = "linux"
+    architecture: str = "x86_64"
+    ram_mb: float = 0.0
+    disk_mb: float = 0.0
+    cpu_type: str = ""
+    licenses: tuple[str, ...] = ()
+    """Names of the licenses whose software this machine can run."""
+
+
+@dataclass(frozen=True, slots=True)
+class License:
+    """A license of `copies` copies; a copy is held by a machine and shared by its jobs."""
+
+    name: str
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Machines under one Local Dispatcher and its local policy.
+
+    `by_machine` says what the selection chooses: with it a job is bound to the machine that was
+    selected for it; without it the local policy is free to take any machine of the cluster.
+    """
+
+    name: str
+    machines: tuple[Machine, ...]
+    policy: str = "fcfs"
+    policy_settings: tuple[tuple[str, object], ...] = ()
+    by_machine: bool = False
+    licenses: tuple[License, ...] = ()
+
+    @property
+    def processors(self) -> int:
+        return sum(machine.cpus for machine in self.machines)
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualOrganization:
+    """A VO: its clusters, and the selection its Local Scheduler uses."""
+
+    name: str
+    clusters: tuple[Cluster, ...] = field(default=())
+    selection: str = "partial"

@@ -1,0 +1,23 @@
+"""Time is an integer count of microseconds; a float never holds a time."""
+
+from __future__ import annotations
+
+import math
+
+Time = int
+
+SECOND_US = 1_000_000
+NEVER: Time = 2**62
+"""Later than every instant of every scenario, and still safe to add a duration to."""
+
+
+def from_seconds(seconds: float) -> Time:
+    """Microseconds nearest to `seconds`. Raises ValueError where it is not finite or too large."""
+    if not math.isfinite(seconds) or abs(seconds) * SECOND_US >= NEVER:
+        raise ValueError(f"not a time in seconds: {seconds!r}")
+    return round(seconds * SECOND_US)
+
+
+def to_seconds(time_us: Time) -> float:
+    """Seconds of a time or duration in microseconds."""
+    return time_us / SECOND_US

@@ -1,0 +1,1 @@
+"""Local policies: a view of one cluster in, a plan out. Pure."""

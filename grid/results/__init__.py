@@ -1,0 +1,1 @@
+"""What a run leaves behind: the table of jobs, metrics, digest, files."""

@@ -1,0 +1,1 @@
+"""Which resource of the grid a Local Scheduler takes for a job."""
