@@ -1,0 +1,241 @@
+"""The shape of a scenario, as pydantic models: every key, its type, its limits, its default.
+
+The JSON Schema that `grid schema` prints for editors comes from here. Durations are seconds and
+carry it in their names.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+PositiveAmount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
+Architecture = Literal["x86_32", "x86_64"]
+
+assert OperatingSystem.__args__ == OPERATING_SYSTEMS  # type: ignore[attr-defined]
+assert Architecture.__args__ == ARCHITECTURES  # type: ignore[attr-defined]
+
+
+class Section(BaseModel):
+    """A mapping in a scenario. Unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class LinkSection(Section):
+    """The latency between two VOs, in both directions, where it differs from the default."""
+
+    between: tuple[Name, Name]
+    latency_s: PositiveSeconds
+
+
+class NetworkSection(Section):
+    """How long messages take."""
+
+    latency_s: PositiveSeconds = Field(0.05, description="between entities of different VOs")
+    local_latency_s: PositiveSeconds = Field(0.001, description="between entities of one VO")
+    bandwidth_mbps: PositiveAmount | None = Field(
+        None, description="megabits a second between VOs, for a job's input; none: no limit"
+    )
+    links: tuple[LinkSection, ...] = ()
+
+
+class ProtocolSection(Section):
+    """How VOs inform each other and pass jobs on (PU 3.2)."""
+
+    ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
+        3, description="how many times a job may be forwarded"
+    )
+    when_busy: Literal["queue", "forward", "reject"] = Field(
+        "queue",
+        description="where no suitable resource is free anywhere: queue at the best one, "
+        "forward to the best VO of others until the TTL is spent, or reject",
+    )
+    snapshot_detail: Literal["full", "summary"] = "full"
+    snapshot_period_s: PositiveSeconds | None = 60.0
+    snapshot_load_limit: Annotated[float, Field(ge=0, le=1000)] | None = Field(
+        0.9, description="publish when a VO's load passes this (load: assigned CPUs / CPUs)"
+    )
+    snapshot_jobs_limit: Count | None = Field(
+        10, description="publish when this many jobs were submitted since the last snapshot"
+    )
+
+
+class MachineSection(Section):
+    """`count` machines that are alike."""
+
+    count: Count = 1
+    cpus: Count = 1
+    mips: PositiveAmount = 1000.0
+    operating_system: OperatingSystem = "linux"
+    architecture: Architecture = "x86_64"
+    ram_mb: Amount = 0.0
+    disk_mb: Amount = 0.0
+    cpu_type: str = ""
+    licenses: tuple[Name, ...] = ()
+
+
+class GeneratedMachinesSection(Section):
+    """Machines drawn by a paper's rules, from the scenario's seed."""
+
+    generator: Name
+    count: Count
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class LicenseSection(Section):
+    """A license and the number of its copies."""
+
+    name: Name
+    copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
+
+
+class PolicySection(Section):
+    """A local policy by name, with its settings."""
+
+    name: Name
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class ClusterSection(Section):
+    """Machines, or one pool of processors, under a local policy."""
+
+    name: Name = "cluster"
+    policy: PolicySection | Name = "fcfs"
+    processors: Count | None = Field(None, description="one pool of so many processors")
+    mips: PositiveAmount = Field(1000.0, description="speed of each processor of a pool")
+    machines: tuple[MachineSection, ...] | GeneratedMachinesSection | None = None
+    licenses: tuple[LicenseSection, ...] = ()
+    bind: Literal["machine", "cluster"] = Field(
+        "machine",
+        description="a selected job is bound to the machine that the selection chose, "
+        "or the local policy may take any machine of the cluster",
+    )
+    overrun: Literal["kill", "extend"] = Field(
+        "kill", description="what happens to a job that passes its estimate"
+    )
+
+    @model_validator(mode="after")
+    def _one_kind_of_resource(self) -> ClusterSection:
+        if (self.processors is None) == (self.machines is None):
+            raise ValueError("exactly one of `processors` and `machines`")
+        if self.machines == ():
+            raise ValueError("at least one machine")
+        return self
+
+
+class OptionSection(Section):
+    """One acceptable value of a requirement and its utility."""
+
+    value: float | OperatingSystem | Architecture
+    utility: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+class RequirementSection(Section):
+    """A requirement with its options, the preferred one first."""
+
+    kind: Literal[
+        "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
+    ]
+    options: Annotated[tuple[OptionSection, ...], Field(min_length=1)]
+    weight: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+class JobSection(Section):
+    """One job, written by hand."""
+
+    number: Annotated[int, Field(ge=0, le=2**53, strict=True)] | None = None
+    user: Annotated[int, Field(ge=-1, le=2**53, strict=True)] = 0
+    submit_s: Seconds = 0.0
+    processors: Count = 1
+    run_s: PositiveSeconds
+    estimate_s: PositiveSeconds | None = Field(None, description="default: the run time")
+    deadline_s: PositiveSeconds | None = Field(None, description="after submission")
+    input_mb: Amount = 0.0
+    ram_mb: Amount = 0.0
+    checkpointable: bool = False
+    requirements: tuple[RequirementSection, ...] = ()
+
+
+class WorkloadSection(Section):
+    """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
+
+    trace: str | None = Field(None, description="path of an SWF log, plain or gzip")
+    route: Literal["partition", "group", "user", "queue"] | None = Field(
+        None, description="the field of the trace that names the VO, for a grid's own workload"
+    )
+    generator: Name | None = None
+    settings: dict[str, Any] = Field(default_factory=dict, description="of the generator")
+    jobs: tuple[JobSection, ...] | None = None
+    enters: Literal["scheduler", "cluster"] = Field(
+        "scheduler",
+        description="jobs come to the VO's Local Scheduler, or straight to its only cluster",
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> WorkloadSection:
+        if sum(source is not None for source in (self.trace, self.generator, self.jobs)) != 1:
+            raise ValueError("exactly one of `trace`, `generator` and `jobs`")
+        if self.settings and self.generator is None:
+            raise ValueError("`settings` only with `generator`")
+        if self.route is not None and self.trace is None:
+            raise ValueError("`route` only with `trace`")
+        return self
+
+
+class VoSection(Section):
+    """A virtual organization, or `count` of them that are alike (name1, name2, ...)."""
+
+    name: Name
+    count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
+    selection: Literal["partial", "binary", "matchmaking"] = "partial"
+    clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1)]
+    workload: WorkloadSection | None = None
+
+
+class VosFromTraceSection(Section):
+    """A VO of one pool for each value that the workload's `route` field takes in its trace."""
+
+    total_processors: Count
+    sizing: Literal["equal", "work", "peak"] = Field(
+        "equal",
+        description="how the processors are shared out: alike, in proportion to the sites' work, "
+        "or in proportion to the most jobs that they ran at once",
+    )
+    selection: Literal["partial", "binary", "matchmaking"] = "partial"
+    policy: PolicySection | Name = "fcfs"
+
+
+class ScenarioSection(Section):
+    """A whole scenario, its parameters filled in."""
+
+    name: Name
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
+    network: NetworkSection = NetworkSection()
+    protocol: ProtocolSection = ProtocolSection()
+    vos: tuple[VoSection, ...] | None = None
+    vos_from_trace: VosFromTraceSection | None = None
+    workload: WorkloadSection | None = Field(None, description="of the whole grid, routed to VOs")
+
+    @model_validator(mode="after")
+    def _vos_and_jobs(self) -> ScenarioSection:
+        if (self.vos is None) == (self.vos_from_trace is None):
+            raise ValueError("exactly one of `vos` and `vos_from_trace`")
+        if self.vos == ():
+            raise ValueError("at least one VO")
+        if self.vos_from_trace is not None and (
+            self.workload is None or self.workload.trace is None or self.workload.route is None
+        ):
+            raise ValueError("`vos_from_trace` needs a `workload` with a `trace` and a `route`")
+        if self.workload is None and not any(vo.workload for vo in self.vos or ()):
+            raise ValueError("a `workload`, of the grid or of a VO")
+        return self
