@@ -1,0 +1,114 @@
+"""The table of jobs: one row for each job of a run, once its state is final."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import Time
+
+NO_TIME: Time = -1
+"""Of a job that was never assigned, started or ended."""
+NOWHERE = -1
+"""Of a job that ran in no VO, cluster or machine."""
+
+
+class JobRow(NamedTuple):
+    """One job, as the entity that ends it records it. Times in microseconds.
+
+    `vo`, `executed_vo` and `cluster` are positions in the grid's `Directory`, `machine` a position
+    in its cluster. `utility` is that of the resource it ran on (PU Eq. 1), 0 if it did not run.
+    """
+
+    vo: int
+    number: int
+    user: int
+    submit_us: Time
+    processors: int
+    estimate_us: Time
+    deadline_us: Time
+    state: int
+    assigned_us: Time
+    start_us: Time
+    end_us: Time
+    executed_vo: int
+    cluster: int
+    machine: int
+    hops: int
+    utility: float
+    preemptions: int
+    restarts: int
+    lost_us: Time
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """What results need to know of a cluster: its VO, its name and its machines' CPUs."""
+
+    vo: int
+    name: str
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """The names behind the positions in a `JobRow`, in the scenario's order."""
+
+    vos: tuple[str, ...]
+    clusters: tuple[ClusterEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobResults:
+    """The columns of `JobRow`, each of shape (jobs,), in the order (submit_us, vo, number)."""
+
+    vo: npt.NDArray[np.int64]
+    number: npt.NDArray[np.int64]
+    user: npt.NDArray[np.int64]
+    submit_us: npt.NDArray[np.int64]
+    processors: npt.NDArray[np.int64]
+    estimate_us: npt.NDArray[np.int64]
+    deadline_us: npt.NDArray[np.int64]
+    state: npt.NDArray[np.int64]
+    assigned_us: npt.NDArray[np.int64]
+    start_us: npt.NDArray[np.int64]
+    end_us: npt.NDArray[np.int64]
+    executed_vo: npt.NDArray[np.int64]
+    cluster: npt.NDArray[np.int64]
+    machine: npt.NDArray[np.int64]
+    hops: npt.NDArray[np.int64]
+    utility: npt.NDArray[np.float64]
+    preemptions: npt.NDArray[np.int64]
+    restarts: npt.NDArray[np.int64]
+    lost_us: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+assert tuple(column.name for column in fields(JobResults)) == JobRow._fields
+
+
+def columns_of(rows: Sequence[JobRow]) -> dict[str, npt.NDArray[np.int64 | np.float64]]:
+    """The rows as columns, in their own order."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(JobRow._fields)
+    return {
+        name: np.array(column, np.float64 if name == "utility" else np.int64)
+        for name, column in zip(JobRow._fields, columns, strict=True)
+    }
+
+
+def in_order(chunks: Sequence[dict[str, npt.NDArray[np.int64 | np.float64]]]) -> JobResults:
+    """One table of all chunks of columns, in the order that no partition of a run can change."""
+    merged = {
+        name: np.concatenate([chunk[name] for chunk in chunks])
+        if chunks
+        else np.empty(0, np.float64 if name == "utility" else np.int64)
+        for name in JobRow._fields
+    }
+    order = np.lexsort((merged["number"], merged["vo"], merged["submit_us"]))
+    return JobResults(**{name: column[order] for name, column in merged.items()})
