@@ -1,0 +1,78 @@
+"""Published rows: messages of which only the last one counts, delivered without an event.
+
+A status snapshot that goes to every other virtual organization every so often is V * V messages a
+period, and each of them matters only if somebody reads it before the next one comes. So a
+publisher posts its rows once, with the time of posting, and a reader that looks at time t gets, of
+each publisher, the newest rows posted at least the link's latency before t: just what it would
+hold if each snapshot had been sent to it as a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.kernel.entity import Rows
+from grid.model.time import Time
+
+Post = tuple[int, Time, Rows]
+"""(publisher's position on the board, time of posting, its rows)."""
+
+BEFORE_ALL: Time = -(2**61)
+
+
+class Board:
+    """The last rows of each publisher, as of any reader's present.
+
+    `first_rows` are each publisher's rows before its first post, of shape (its rows, columns);
+    a publisher always posts as many. Posts of one publisher come in order of time.
+    """
+
+    def __init__(self, first_rows: Sequence[Rows], longest_latency_us: Time) -> None:
+        counts = [len(rows) for rows in first_rows]
+        ends = np.cumsum(counts, dtype=np.int64)
+        self.slices = [slice(int(end) - n, int(end)) for end, n in zip(ends, counts, strict=True)]
+        self._newest: Rows = (
+            np.concatenate(list(first_rows)) if first_rows else np.empty((0, 0), np.float64)
+        )
+        self._posted_us = np.full(len(first_rows), BEFORE_ALL, np.int64)
+        self._older: list[list[tuple[Time, Rows]]] = [[] for _ in first_rows]
+        self._longest_latency_us = longest_latency_us
+
+    def post(self, publisher: int, time: Time, rows: Rows, present: Time) -> None:
+        """Post `rows` at `time`. No reader will look at a time before `present` any more."""
+        part = self.slices[publisher]
+        older = self._older[publisher]
+        older.append((int(self._posted_us[publisher]), self._newest[part].copy()))
+        self._newest[part] = rows
+        self._posted_us[publisher] = time
+        # Of the superseded rows, the newest that every reader can already see stays: a reader
+        # for whom a later one is still under way falls back on it. All before it are dead.
+        reach = present - self._longest_latency_us
+        keep = len(older) - 1
+        while keep > 0 and older[keep][0] > reach:
+            keep -= 1
+        del older[:keep]
+
+    def read(self, now: Time, latency_us: npt.NDArray[np.int64]) -> tuple[Rows, list[Time]]:
+        """What a reader knows at `now`, `latency_us` (shape (publishers,)) away from each.
+
+        Returns all rows, of all publishers one after the other, as a copy, and when each publisher
+        posted those that the reader sees (`BEFORE_ALL` for its first rows).
+        """
+        rows = self._newest.copy()
+        posted = self._posted_us
+        under_way = np.nonzero(posted + latency_us > now)[0]
+        if len(under_way) == 0:
+            return rows, posted.tolist()
+        times = posted.tolist()
+        for publisher in under_way.tolist():
+            visible = now - int(latency_us[publisher])
+            for time, older in reversed(self._older[publisher]):
+                if time <= visible:
+                    rows[self.slices[publisher]] = older
+                    times[publisher] = time
+                    break
+        return rows, times

@@ -1,0 +1,109 @@
+"""An entity is a pure message handler; its context is all that it sees of the world."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import Time
+
+Rows = npt.NDArray[np.float64]
+
+
+class Context:
+    """The world as one entity sees it while it handles one message.
+
+    The context only records what the entity wants; whoever runs the entity carries it out after
+    the handler has returned. `read_board` is set by the runtime.
+    """
+
+    __slots__ = (
+        "_rng",
+        "background_timers",
+        "cancelled",
+        "name",
+        "now",
+        "posts",
+        "read_board",
+        "records",
+        "saved",
+        "seed",
+        "sent",
+        "timers",
+    )
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.name = name
+        self.now: Time = 0
+        self.seed = seed
+        self.sent: list[tuple[str, Any, float]] = []
+        self.timers: list[tuple[Time, str]] = []
+        self.background_timers: list[tuple[Time, str]] = []
+        self.cancelled: list[str] = []
+        self.posts: list[Rows] = []
+        self.records: list[Any] = []
+        self.saved: Any = None
+        self._rng: np.random.Generator | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The entity's own random stream, from a digest of the scenario's seed and its name."""
+        if self._rng is None:
+            self._rng = random_stream(self.seed, self.name)
+        return self._rng
+
+    def send(self, to: str, message: Any, megabytes: float = 0.0) -> None:
+        """Send `message`; it arrives after the link's latency, and the time its size takes."""
+        self.sent.append((to, message, megabytes))
+
+    def set_timer(self, delay: Time, name: str) -> None:
+        """Call `timeout(name)` after `delay` microseconds (0: at the end of this instant).
+
+        Setting a timer again moves it.
+        """
+        self.timers.append((self.now + delay, name))
+
+    def set_background_timer(self, delay: Time, name: str) -> None:
+        """The same, but a run does not go on for the sake of this timer alone."""
+        self.background_timers.append((self.now + delay, name))
+
+    def cancel_timer(self, name: str) -> None:
+        """Forget the timer `name`; it need not be set."""
+        self.cancelled.append(name)
+
+    def publish(self, rows: Rows) -> None:
+        """Post rows that supersede this entity's last ones; see `grid.kernel.board`."""
+        self.posts.append(rows)
+
+    def save(self, state: Any) -> None:
+        """Keep `state`: what the entity is given back when it starts again after a crash."""
+        self.saved = state
+
+    def record(self, row: Any) -> None:
+        """Add a row to what the run leaves behind."""
+        self.records.append(row)
+
+
+class Entity(Protocol):
+    """One participant of the grid. Its handlers call nothing but their context."""
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        """Called once before any message; `saved` is None unless it starts after a crash."""
+        ...
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        """A message has arrived."""
+        ...
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        """A timer that this entity set has run out."""
+        ...
+
+
+def random_stream(seed: int, name: str) -> np.random.Generator:
+    """The random stream that belongs to `name` under `seed`, the same on every machine."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))

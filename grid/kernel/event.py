@@ -1,0 +1,20 @@
+"""What travels between entities, and the one order in which it is handled.
+
+An envelope is the tuple (time, receiver, sender, sequence, message). Receiver and sender are
+positions in the sorted list of all names of the grid; sequence counts what its sender has sent.
+So the order (time, receiver, sender, sequence) is total and known to the sender alone: no
+partition of the entities over processes can change it. A tuple, and not a class, because the event
+queue compares millions of them.
+
+A timer is an envelope of an entity to itself whose sender is `TIMER`: it comes after all messages
+of its instant, so an entity that waits for a timer without delay has heard everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grid.model.time import Time
+
+Envelope = tuple[Time, int, int, int, Any]
+TIMER = 2**31

@@ -1,0 +1,84 @@
+"""How long a message takes from one entity to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import SECOND_US, Time
+
+
+class Network:
+    """Entities live at sites; a link joins every pair of sites, and a site to itself.
+
+    `names` are all entities of the grid, sorted; `sites[i]` is the site of entity i. Latencies are
+    microseconds and above zero, so nothing that happens now can be heard of now. `links` holds the
+    latencies that differ from the default, by (site, site), for both directions.
+    `bandwidth_mbps` limits what passes between sites, in megabits a second; None: no limit.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        sites: Sequence[int],
+        latency_us: Time,
+        local_latency_us: Time,
+        links: Mapping[tuple[int, int], Time] | None = None,
+        bandwidth_mbps: float | None = None,
+    ) -> None:
+        if list(names) != sorted(set(names)):
+            raise ValueError("entity names must be sorted and differ from each other")
+        links = dict(links or {})
+        if min(latency_us, local_latency_us, *links.values(), latency_us) <= 0:
+            raise ValueError("a latency must be above zero")
+        self.names = tuple(names)
+        self.sites = tuple(sites)
+        self.site_count = max(sites) + 1
+        self.bandwidth_mbps = bandwidth_mbps
+        self._latency_us = latency_us
+        self._local_latency_us = local_latency_us
+        self._links = links
+        self._rows: dict[int, list[Time]] = {}
+
+    def latency_row(self, site: int) -> list[Time]:
+        """Latency in microseconds from `site` to each site."""
+        row = self._rows.get(site)
+        if row is None:
+            row = [self._latency_us] * self.site_count
+            row[site] = self._local_latency_us
+            for (one, other), latency in self._links.items():
+                if one == site:
+                    row[other] = latency
+                elif other == site:
+                    row[one] = latency
+            self._rows[site] = row
+        return row
+
+    def transfer_us(self, megabytes: float) -> Time:
+        """Time that `megabytes` take on the way between two sites, beside the latency."""
+        if self.bandwidth_mbps is None or megabytes <= 0.0:
+            return 0
+        return round(megabytes * 8.0 / self.bandwidth_mbps * SECOND_US)
+
+    def lookahead(self, processes: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+        """How soon anything that happens in process i can be felt in process j, at the earliest.
+
+        `processes` lists the entities of each process. The result has shape (processes, processes):
+        shortest paths over any number of links, and on the diagonal the shortest way out and back.
+        """
+        count = len(processes)
+        site_sets = [sorted({self.sites[entity] for entity in members}) for members in processes]
+        direct = np.full((count, count), np.iinfo(np.int64).max // 4, np.int64)
+        for i in range(count):
+            for j in range(count):
+                if i != j and site_sets[i] and site_sets[j]:
+                    direct[i, j] = min(
+                        min(row[site] for site in site_sets[j])
+                        for row in map(self.latency_row, site_sets[i])
+                    )
+        shortest = direct.copy()
+        for middle in range(count):
+            np.minimum(shortest, shortest[:, [middle]] + shortest[[middle], :], out=shortest)
+        return shortest
