@@ -1,0 +1,67 @@
+"""The Grid Dispatcher: level one of the two dispatchers, over the clusters of one VO.
+
+It asks the Local Dispatchers for their load when a job comes, and only then, and sends the job to
+the least loaded cluster that can run it, at random among equals (GM 3.1, Eq. 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from grid.kernel.entity import Context
+from grid.model.job import Job, JobKey, JobState
+from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
+
+
+@dataclass(slots=True)
+class _Question:
+    """A job that waits for the answers of all clusters."""
+
+    job: Job
+    answers: list[Load] = field(default_factory=list)
+
+
+class GridDispatcher:
+    """Stands between a Resource Manager and its Local Dispatchers, which are given by cluster."""
+
+    def __init__(self, resource_manager: str, dispatchers: tuple[str, ...]) -> None:
+        self._resource_manager = resource_manager
+        self._dispatchers = dispatchers
+        self._questions: dict[JobKey, _Question] = {}
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        """Nothing to do before the first job."""
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        match message:
+            case RunJob(job, cluster, machine) if machine >= 0:
+                ctx.send(self._dispatchers[cluster], message)
+            case RunJob(job):
+                self._questions[job.key] = _Question(job)
+                for dispatcher in self._dispatchers:
+                    ctx.send(dispatcher, QueryLoad(job.key, job.processors))
+            case Load(key):
+                question = self._questions[key]
+                question.answers.append(message)
+                if len(question.answers) == len(self._dispatchers):
+                    del self._questions[key]
+                    self._place(ctx, question)
+            case _:
+                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        raise ValueError(f"{ctx.name}: no timer {timer!r}")
+
+    def _place(self, ctx: Context, question: _Question) -> None:
+        job = question.job
+        able = [answer for answer in question.answers if answer.runs_it]
+        if not able:
+            rejected = JobEnded(job.key, 0, -1, JobState.REJECTED, -1, ctx.now, 0, 0, 0)
+            ctx.send(self._resource_manager, rejected)
+            return
+        least = min(answer.load for answer in able)
+        equal = sorted(answer.cluster for answer in able if answer.load == least)
+        chosen = equal[0] if len(equal) == 1 else equal[int(ctx.rng.integers(len(equal)))]
+        ctx.send(self._resource_manager, Placed(job.key, chosen))
+        ctx.send(self._dispatchers[chosen], RunJob(job, chosen, -1))

@@ -1,0 +1,93 @@
+"""The Grid Information Service of a VO: who is in the grid, and what was last heard of each.
+
+Joining and leaving are messages. Status snapshots are posts on the board, looked up when a query
+comes (see `grid.kernel.board`); the VO's own status comes from its Resource Manager at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.kernel.entity import Context
+from grid.model.messages import JoinVo, LeaveVo, LocalStatus, QueryResources, Resources
+from grid.model.resources import (
+    ASSIGNED_CPUS,
+    NUMBER,
+    UNKNOWN,
+    ResourceColumns,
+    ResourceTable,
+    concatenate_resources,
+)
+
+
+class InformationService:
+    """Directory and last snapshots, for the Local Scheduler of VO number `vo`.
+
+    `own` are the VO's own resources; `board_vos` the VO of each publisher's rows on the board, in
+    the board's order, and how many rows they are.
+    """
+
+    def __init__(
+        self, vo: int, own: ResourceColumns, board_vos: Sequence[tuple[int, int]]
+    ) -> None:
+        self._vo = vo
+        self._members: dict[int, ResourceColumns] = {vo: own}
+        self._own_assigned = np.zeros(len(own))
+        self._row_vo = np.repeat(
+            np.array([publisher for publisher, _ in board_vos], np.int64),
+            [rows for _, rows in board_vos],
+        )
+        self._rebuild()
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        """Nothing to do: members introduce themselves."""
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        match message:
+            case QueryResources(key):
+                ctx.send(sender, Resources(key, self._table(ctx)))
+            case LocalStatus(assigned_cpus):
+                self._own_assigned = assigned_cpus
+            case JoinVo(vo, resources):
+                self._members[vo] = resources
+                self._rebuild()
+            case LeaveVo(vo):
+                self._members.pop(vo, None)
+                self._rebuild()
+            case _:
+                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        raise ValueError(f"{ctx.name}: no timer {timer!r}")
+
+    def _rebuild(self) -> None:
+        """Lay out the resources of all members, VO after VO, and where each board row belongs."""
+        members = sorted(self._members)
+        self._columns = concatenate_resources([self._members[vo] for vo in members])
+        first_row: npt.NDArray[np.int64] = np.full(
+            max(int(self._row_vo.max(initial=-1)), *members) + 1, -1, np.int64
+        )
+        row = 0
+        for vo in members:
+            if vo == self._vo:
+                self._own_rows = slice(row, row + len(self._members[vo]))
+            else:
+                first_row[vo] = row
+            row += len(self._members[vo])
+        base = first_row[self._row_vo]
+        self._heard = np.nonzero(base >= 0)[0]
+        self._base = base[self._heard]
+
+    def _table(self, ctx: Context) -> ResourceTable:
+        rows, _ = ctx.read_board()
+        heard = rows[self._heard]
+        assigned = np.full(len(self._columns), UNKNOWN)
+        numbers = heard[:, NUMBER].astype(np.int64)
+        assigned[self._base + numbers] = heard[:, ASSIGNED_CPUS]
+        if self._vo in self._members:
+            assigned[self._own_rows] = self._own_assigned
+        return ResourceTable(self._columns, assigned)

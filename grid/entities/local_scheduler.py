@@ -1,0 +1,224 @@
+"""The Local Scheduler of a VO: finds a resource for every job, here or with another VO.
+
+PU Algorithm 2, with two differences. The paper sets the TTL anew on every receipt, with which
+forwarding need never end: here it travels with the job and only falls. And the paper does not say
+what happens where no resource that would do is free anywhere: the scenario says (`when_busy`):
+- `queue`: the job queues at the best resource, free or not; one that came from another VO queues
+  at the best resource of the VO that it is in;
+- `forward`: it goes to the best resource of another VO, and on from there, until its TTL is spent;
+- `reject`: it is rejected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from grid.kernel.entity import Context
+from grid.model.job import Job, JobKey, JobState
+from grid.model.job_row import NO_TIME, NOWHERE, JobRow
+from grid.model.messages import (
+    AssignJob,
+    Assigned,
+    ForwardJob,
+    JobDone,
+    JobEnded,
+    QueryResources,
+    Refused,
+    Resources,
+    SubmissionFail,
+    SubmitJob,
+)
+from grid.model.resources import ResourceTable
+from grid.model.time import Time
+from grid.selection.interface import Choice, Selection
+
+
+@dataclass(slots=True)
+class _Case:
+    """A job that this scheduler has in hand: from its arrival until it ended or went on."""
+
+    job: Job
+    origin: int
+    ttl: int
+    hops: int
+    utility: float = 0.0
+    assigned_us: Time = NO_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Whom a Local Scheduler talks to: its own VO's entities, and all schedulers by VO."""
+
+    resource_manager: str
+    information: str
+    schedulers: tuple[str, ...]
+
+
+class LocalScheduler:
+    """Serves the users of VO number `vo`, and the Local Schedulers of other VOs.
+
+    `first_cluster[v]` is the position of VO v's first cluster in the grid's directory.
+    """
+
+    def __init__(
+        self,
+        vo: int,
+        selection: Selection,
+        neighbours: Neighbours,
+        *,
+        ttl: int,
+        when_busy: str,
+        first_cluster: tuple[int, ...],
+    ) -> None:
+        self._vo = vo
+        self._selection = selection
+        self._neighbours = neighbours
+        self._ttl = ttl
+        self._when_busy = when_busy
+        self._first_cluster = first_cluster
+        self._cases: dict[JobKey, _Case] = {}
+        self._away: dict[JobKey, Job] = {}
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        """Nothing to do before the first job."""
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        match message:
+            case SubmitJob(job):
+                self._cases[job.key] = _Case(job, self._vo, self._ttl, 0)
+                ctx.send(self._neighbours.information, QueryResources(job.key))
+            case Resources(key, table):
+                self._select(ctx, self._cases[key], table)
+            case Assigned(key, assigned_us):
+                self._cases[key].assigned_us = assigned_us
+            case JobEnded():
+                self._end(ctx, message)
+            case ForwardJob():
+                self._take_in(ctx, message)
+            case Refused(key):
+                ctx.send(self._neighbours.information, QueryResources(key))
+            case JobDone():
+                self._record(ctx, self._away.pop(message.ended.key), message)
+            case SubmissionFail(key, state, hops):
+                self._record_failure(ctx, self._away.pop(key), state, hops)
+            case _:
+                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        raise ValueError(f"{ctx.name}: no timer {timer!r}")
+
+    def _take_in(self, ctx: Context, forwarded: ForwardJob) -> None:
+        """A job of another VO: first see whether the resource that it was sent for is free."""
+        job = forwarded.job
+        case = _Case(job, forwarded.origin, forwarded.ttl - 1, forwarded.hops, forwarded.utility)
+        self._cases[job.key] = case
+        ctx.send(
+            self._neighbours.resource_manager, AssignJob(job, forwarded.resource, forwarded.wait)
+        )
+
+    def _select(self, ctx: Context, case: _Case, table: ResourceTable) -> None:
+        choice = self._selection.choose(case.job, table, self._vo)
+        row, wait = self._decide(case, choice)
+        if row < 0:
+            self._fail(ctx, case, JobState.REJECTED)
+            return
+        columns = table.columns
+        case.utility = self._selection.utility(case.job, table, row)
+        vo, resource = int(columns.vo[row]), int(columns.number[row])
+        if vo == self._vo:
+            ctx.send(self._neighbours.resource_manager, AssignJob(case.job, resource, wait))
+        elif case.ttl == 0:
+            self._fail(ctx, case, JobState.FAILED)
+        else:
+            self._forward(ctx, case, vo, resource, wait)
+
+    def _decide(self, case: _Case, choice: Choice) -> tuple[int, bool]:
+        """The row to take, -1 for none, and whether the job shall wait there if it is busy."""
+        if choice.free >= 0:
+            return choice.free, False
+        if self._when_busy == "queue":
+            from_afar = case.origin != self._vo
+            return (choice.own if from_afar and choice.own >= 0 else choice.anywhere), True
+        if self._when_busy == "forward":
+            return (choice.others, False) if choice.others >= 0 else (choice.own, True)
+        return -1, False
+
+    def _forward(self, ctx: Context, case: _Case, vo: int, resource: int, wait: bool) -> None:
+        job = case.job
+        del self._cases[job.key]
+        if case.origin == self._vo:
+            self._away[job.key] = job
+        message = ForwardJob(
+            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait
+        )
+        ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
+
+    def _fail(self, ctx: Context, case: _Case, state: JobState) -> None:
+        del self._cases[case.job.key]
+        if case.origin == self._vo:
+            self._away.pop(case.job.key, None)
+            self._record_failure(ctx, case.job, state, case.hops)
+        else:
+            origin = self._neighbours.schedulers[case.origin]
+            ctx.send(origin, SubmissionFail(case.job.key, state, case.hops))
+
+    def _end(self, ctx: Context, ended: JobEnded) -> None:
+        case = self._cases.pop(ended.key)
+        done = JobDone(ended, self._vo, case.assigned_us, case.utility, case.hops)
+        if case.origin == self._vo:
+            # It may have come back to its own VO over others.
+            self._away.pop(ended.key, None)
+            self._record(ctx, case.job, done)
+        else:
+            ctx.send(self._neighbours.schedulers[case.origin], done)
+
+    def _record(self, ctx: Context, job: Job, done: JobDone) -> None:
+        ended = done.ended
+        ctx.record(
+            JobRow(
+                self._vo,
+                job.number,
+                job.user,
+                job.submit_us,
+                job.processors,
+                job.estimate_us,
+                job.deadline_us,
+                ended.state,
+                done.assigned_us,
+                ended.start_us,
+                ended.end_us,
+                done.vo,
+                self._first_cluster[done.vo] + ended.cluster,
+                ended.machine,
+                done.hops,
+                done.utility,
+                ended.preemptions,
+                ended.restarts,
+                ended.lost_us,
+            )
+        )
+
+    def _record_failure(self, ctx: Context, job: Job, state: int, hops: int) -> None:
+        """A job that ran nowhere."""
+        no_time = (NO_TIME, NO_TIME, NO_TIME)
+        nowhere = (NOWHERE, NOWHERE, NOWHERE)
+        ctx.record(
+            JobRow(
+                self._vo,
+                job.number,
+                job.user,
+                job.submit_us,
+                job.processors,
+                job.estimate_us,
+                job.deadline_us,
+                state,
+                *no_time,
+                *nowhere,
+                hops,
+                0.0,
+                0,
+                0,
+                0,
+            )
+        )

@@ -1,0 +1,194 @@
+"""The Resource Manager of a VO: the table of its resources, and what other VOs hear of it.
+
+PU Algorithm 1: every assignment and every completion updates the table; a snapshot goes out
+periodically, when the VO's load passes a limit, and when more jobs than a limit have come since
+the last one. Load is the share of the VO's CPUs that are assigned to jobs, queued ones included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grid.kernel.entity import Context, Rows
+from grid.model.job import Job, JobKey
+from grid.model.messages import (
+    AssignJob,
+    Assigned,
+    JobEnded,
+    JoinVo,
+    LeaveVo,
+    LocalStatus,
+    Placed,
+    Refused,
+    RunJob,
+)
+from grid.model.resources import ASSIGNED_CPUS, JOBS, NUMBER, STATUS_COLUMNS, ResourceColumns
+from grid.model.time import Time
+
+PERIOD, LEAVE = "period", "leave"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRules:
+    """When snapshots go out, and how much they tell. None switches a trigger off.
+
+    A full snapshot has a row for each resource. A summary names two: the one with the smallest
+    share of assigned CPUs, and the one with most memory free of jobs.
+    """
+
+    summary: bool
+    period_us: Time | None
+    load_limit: float | None
+    jobs_limit: int | None
+
+
+class ResourceManager:
+    """Keeps the table of `resources`, the VO's own.
+
+    `dispatchers` are the Local Dispatchers by cluster, `grid_dispatcher` the one above them where
+    there are several. `scheduler` and `information` are the VO's own, `directory` all Information
+    Services of the other VOs.
+    """
+
+    def __init__(
+        self,
+        vo: int,
+        resources: ResourceColumns,
+        rules: SnapshotRules,
+        *,
+        scheduler: str,
+        information: str,
+        dispatchers: tuple[str, ...],
+        grid_dispatcher: str | None,
+        directory: tuple[str, ...],
+        leaves_us: Time | None = None,
+    ) -> None:
+        self._vo = vo
+        self._resources = resources
+        self._rules = rules
+        self._scheduler = scheduler
+        self._information = information
+        self._dispatchers = dispatchers
+        self._grid_dispatcher = grid_dispatcher
+        self._directory = directory
+        self._leaves_us = leaves_us
+        self._left = False
+        self._assigned = np.zeros(len(resources))
+        self._jobs = np.zeros(len(resources))
+        self._total_cpus = float(resources.cpus.sum())
+        self._holds: dict[JobKey, tuple[int, int]] = {}
+        self._submitted_since = 0
+        self._over_limit = False
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        for information in self._directory:
+            ctx.send(information, JoinVo(self._vo, self._resources))
+        if self._rules.period_us is not None:
+            ctx.set_background_timer(self._rules.period_us, PERIOD)
+        if self._leaves_us is not None:
+            ctx.set_background_timer(self._leaves_us, LEAVE)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        match message:
+            case AssignJob(job, resource, wait):
+                self._assign(ctx, sender, job, resource, wait)
+            case JobEnded():
+                self._release(ctx, message)
+            case Placed(key, cluster):
+                self._move(ctx, key, cluster)
+            case _:
+                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        if timer == PERIOD:
+            self._publish(ctx)
+            ctx.set_background_timer(self._rules.period_us or 0, PERIOD)
+        elif timer == LEAVE:
+            self._left = True
+            for information in self._directory:
+                ctx.send(information, LeaveVo(self._vo))
+
+    def _assign(
+        self, ctx: Context, scheduler: str, job: Job, resource: int, wait: bool
+    ) -> None:
+        columns = self._resources
+        free = columns.cpus[resource] - self._assigned[resource]
+        foreign = job.vo != ctx.name.partition("/")[0]
+        if (self._left and foreign) or (not wait and free < job.processors):
+            ctx.send(scheduler, Refused(job.key))
+            return
+        self._holds[job.key] = (resource, job.processors)
+        self._assigned[resource] += job.processors
+        self._jobs[resource] += 1
+        self._submitted_since += 1
+        ctx.send(scheduler, Assigned(job.key, ctx.now))
+        cluster = int(columns.cluster[resource])
+        machine = int(columns.machine[resource])
+        if self._grid_dispatcher is None:
+            ctx.send(self._dispatchers[cluster], RunJob(job, cluster, machine))
+        else:
+            ctx.send(self._grid_dispatcher, RunJob(job, cluster, machine))
+        self._tell(ctx)
+        self._publish_if_due(ctx)
+
+    def _release(self, ctx: Context, ended: JobEnded) -> None:
+        resource, processors = self._holds.pop(ended.key)
+        self._assigned[resource] -= processors
+        self._jobs[resource] -= 1
+        self._tell(ctx)
+        self._over_limit = self._over_limit and self._load() > (self._rules.load_limit or 0.0)
+        ctx.send(self._scheduler, ended)
+
+    def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
+        """The Grid Dispatcher took another cluster than the selection: move what it holds."""
+        resource, processors = self._holds[key]
+        if self._resources.cluster[resource] == cluster:
+            return
+        moved = int(np.nonzero(self._resources.cluster == cluster)[0][0])
+        for column, amount in ((self._assigned, processors), (self._jobs, 1)):
+            column[resource] -= amount
+            column[moved] += amount
+        self._holds[key] = (moved, processors)
+        self._tell(ctx)
+
+    def _tell(self, ctx: Context) -> None:
+        ctx.send(self._information, LocalStatus(self._assigned.copy()))
+
+    def _load(self) -> float:
+        return float(self._assigned.sum()) / self._total_cpus
+
+    def _publish_if_due(self, ctx: Context) -> None:
+        rules = self._rules
+        passed = rules.load_limit is not None and self._load() > rules.load_limit
+        many = rules.jobs_limit is not None and self._submitted_since > rules.jobs_limit
+        if many or (passed and not self._over_limit):
+            self._publish(ctx)
+        self._over_limit = passed
+
+    def _publish(self, ctx: Context) -> None:
+        rows = status_rows(self._resources, self._assigned, self._jobs)
+        ctx.publish(summary_of(rows, self._resources) if self._rules.summary else rows)
+        self._submitted_since = 0
+
+
+def status_rows(resources: ResourceColumns, assigned: Rows, jobs: Rows) -> Rows:
+    """The full snapshot, shape (resources, STATUS_COLUMNS)."""
+    rows = np.empty((len(resources), STATUS_COLUMNS))
+    rows[:, ASSIGNED_CPUS] = assigned
+    rows[:, JOBS] = jobs
+    rows[:, NUMBER] = np.arange(len(resources))
+    return rows
+
+
+def summary_of(rows: Rows, resources: ResourceColumns) -> Rows:
+    """Two rows: the resource with the least share of assigned CPUs, and that with most memory.
+
+    Memory free of jobs is taken as RAM and disk in proportion to the CPUs that are not assigned.
+    """
+    share = rows[:, ASSIGNED_CPUS] / resources.cpus
+    memory = (resources.ram_mb + resources.disk_mb) * np.maximum(0.0, 1.0 - share)
+    chosen: Rows = rows[[int(np.argmin(share)), int(np.argmax(memory))]]
+    return chosen

@@ -1,0 +1,40 @@
+"""What is recorded of a job when its state is final."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from grid.model.time import Time
+
+NO_TIME: Time = -1
+"""Of a job that was never assigned, started or ended."""
+NOWHERE = -1
+"""Of a job that ran in no VO, cluster or machine."""
+
+
+class JobRow(NamedTuple):
+    """One job, as the entity that ends it records it. Times in microseconds.
+
+    `vo`, `executed_vo` and `cluster` are positions in the grid's `Directory`, `machine` a position
+    in its cluster. `utility` is that of the resource it ran on (PU Eq. 1), 0 if it did not run.
+    """
+
+    vo: int
+    number: int
+    user: int
+    submit_us: Time
+    processors: int
+    estimate_us: Time
+    deadline_us: Time
+    state: int
+    assigned_us: Time
+    start_us: Time
+    end_us: Time
+    executed_vo: int
+    cluster: int
+    machine: int
+    hops: int
+    utility: float
+    preemptions: int
+    restarts: int
+    lost_us: Time

@@ -1,0 +1,181 @@
+"""The verbs of the protocol, one frozen class each: who says it to whom, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.job import Job, JobKey
+from grid.model.resources import ResourceColumns, ResourceTable
+from grid.model.time import Time
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitJob:
+    """Workload Source to Local Scheduler: a job of the VO's own users."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResources:
+    """Local Scheduler to Information Service: what do you know of the grid's resources?"""
+
+    key: JobKey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resources:
+    """Information Service to Local Scheduler: this, as of now."""
+
+    key: JobKey
+    table: ResourceTable
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardJob:
+    """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
+
+    `resource` is the number of the resource that the sender chose, `utility` what it is worth to
+    the job (PU Eq. 1), `wait` whether the job shall queue there if it is busy. `ttl` is what was
+    left at the sender; the receiver lowers it. `hops` counts this one. `origin` is the position
+    of the VO whose user submitted the job, and hears how it ended.
+    """
+
+    job: Job
+    origin: int
+    ttl: int
+    hops: int
+    resource: int
+    utility: float
+    wait: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AssignJob:
+    """Local Scheduler to Resource Manager: give this resource to this job.
+
+    Without `wait` it is refused where the resource has too few free CPUs.
+    """
+
+    job: Job
+    resource: int
+    wait: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Resource Manager to Local Scheduler: done, at that time."""
+
+    key: JobKey
+    assigned_us: Time
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Resource Manager to Local Scheduler: the resource is not free, whatever you had heard."""
+
+    key: JobKey
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob:
+    """Resource Manager or Grid Dispatcher to a dispatcher below: run this job.
+
+    `cluster` and `machine` are positions in the VO and in the cluster; -1: any.
+    """
+
+    job: Job
+    cluster: int
+    machine: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLoad:
+    """Grid Dispatcher to Local Dispatcher: how loaded are you, and could you run this job?"""
+
+    key: JobKey
+    processors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Local Dispatcher to Grid Dispatcher: tasks queued and running per processor (GM Eq. 2)."""
+
+    key: JobKey
+    cluster: int
+    load: float
+    runs_it: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Grid Dispatcher to Resource Manager: the job went to that cluster."""
+
+    key: JobKey
+    cluster: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """Local Dispatcher to Resource Manager, and from there to Local Scheduler.
+
+    `state` is a final `JobState`; `start_us` is -1 for a job that never started.
+    """
+
+    key: JobKey
+    cluster: int
+    machine: int
+    state: int
+    start_us: Time
+    end_us: Time
+    preemptions: int
+    restarts: int
+    lost_us: Time
+
+
+@dataclass(frozen=True, slots=True)
+class JobDone:
+    """Local Scheduler to the one of the job's own VO: it ran here, and so it ended."""
+
+    ended: JobEnded
+    vo: int
+    assigned_us: Time
+    utility: float
+    hops: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionFail:
+    """Local Scheduler to the one of the job's own VO: it cannot be run (PU Alg. 2).
+
+    `state` says why: FAILED, its TTL was spent; REJECTED, no resource would do.
+    """
+
+    key: JobKey
+    state: int
+    hops: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalStatus:
+    """Resource Manager to its own Information Service: the VO's resources now."""
+
+    assigned_cpus: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinVo:
+    """Resource Manager to every Information Service: VO number `vo` shares these resources."""
+
+    vo: int
+    resources: ResourceColumns
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveVo:
+    """Resource Manager to every Information Service: VO number `vo` shares nothing any more."""
+
+    vo: int

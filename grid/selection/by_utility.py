@@ -1,0 +1,79 @@
+"""The three selections of the partial-utility paper, over all known resources at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.job import Job
+from grid.model.resources import ResourceColumns, ResourceTable
+from grid.model.time import to_seconds
+from grid.selection import kernels
+from grid.selection.interface import MODES, PARTIAL, Choice
+
+
+class ByUtility:
+    """`partial`, `binary` or `matchmaking`. Raises ValueError for another name."""
+
+    def __init__(self, name: str) -> None:
+        if name not in MODES:
+            raise ValueError(f"no selection {name!r}; there are {', '.join(MODES)}")
+        self.mode = MODES[name]
+        self._columns: ResourceColumns | None = None
+        self._attributes: npt.NDArray[np.float64] = np.empty((7, 0))
+
+    def choose(self, job: Job, table: ResourceTable, own_vo: int) -> Choice:
+        columns = table.columns
+        return Choice(
+            *kernels.best_resources(
+                self._utilities(self.mode, job, columns),
+                columns.vo,
+                columns.cpus,
+                columns.widest,
+                table.assigned_cpus,
+                own_vo,
+                job.processors,
+            )
+        )
+
+    def utility(self, job: Job, table: ResourceTable, row: int) -> float:
+        if not job.requirements:
+            return 1.0
+        return float(self._utilities(PARTIAL, job, table.columns)[row])
+
+    def _utilities(
+        self, mode: int, job: Job, columns: ResourceColumns
+    ) -> npt.NDArray[np.float64]:
+        if not job.requirements:
+            return np.ones(len(columns))
+        if columns is not self._columns:
+            self._columns = columns
+            self._attributes = attributes_of(columns)
+        options = [option for requirement in job.requirements for option in requirement.options]
+        counts = [len(requirement.options) for requirement in job.requirements]
+        result: npt.NDArray[np.float64] = kernels.utilities(
+            mode,
+            np.array([int(requirement.kind) for requirement in job.requirements], np.int64),
+            np.array([requirement.weight for requirement in job.requirements]),
+            np.concatenate(([0], np.cumsum(counts))),
+            np.array([option.value for option in options], np.float64),
+            np.array([option.utility for option in options], np.float64),
+            to_seconds(job.estimate_us) * job.reference_mips,
+            self._attributes,
+        )
+        return result
+
+
+def attributes_of(columns: ResourceColumns) -> npt.NDArray[np.float64]:
+    """What resources offer, by `RequirementKind`, shape (7, resources)."""
+    return np.stack(
+        [
+            columns.operating_system.astype(np.float64),
+            columns.architecture.astype(np.float64),
+            columns.mips,
+            columns.mips,
+            columns.widest,
+            columns.ram_mb,
+            columns.disk_mb,
+        ]
+    )

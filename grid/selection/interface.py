@@ -1,0 +1,42 @@
+"""How a Local Scheduler chooses: partial utility, binary utility, matchmaking (PU 3.2.4, 4.2).
+
+- `partial`: a requirement is worth the highest utility among its options that the resource
+  fulfils; the resource is worth the mean over requirements (Eq. 1).
+- `binary`: each requirement has one option, the preferred one, and is worth one or nothing.
+- `matchmaking`: the resource is worth one if it fulfils the preferred option of every
+  requirement, and otherwise nothing.
+
+Whatever chose, the utility that is recorded for a job is Eq. 1 with all its options: users do not
+change their mind with the scheduler, and only so can the three be compared.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from grid.model.job import Job
+from grid.model.resources import ResourceTable
+
+PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
+MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
+
+
+class Choice(NamedTuple):
+    """Rows of a resource table, -1 where there is none; see `kernels.best_resources`."""
+
+    free: int
+    anywhere: int
+    own: int
+    others: int
+
+
+class Selection(Protocol):
+    """Chooses resources for jobs. Pure: the same job and table give the same choice."""
+
+    def choose(self, job: Job, table: ResourceTable, own_vo: int) -> Choice:
+        """The best resources for `job` as VO number `own_vo` sees them."""
+        ...
+
+    def utility(self, job: Job, table: ResourceTable, row: int) -> float:
+        """What the resource in `row` is worth to the job's user (PU Eq. 1)."""
+        ...

@@ -1,0 +1,108 @@
+"""Utilities of all known resources for one job, and the best of them, in one compiled pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from grid.selection.interface import BINARY, MATCHMAKING, PARTIAL
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@njit(cache=True)
+def utilities(
+    mode: int,
+    kinds: Ints,
+    weights: Floats,
+    first_option: Ints,
+    values: Floats,
+    option_utilities: Floats,
+    work_mi: float,
+    attributes: Floats,
+) -> Floats:
+    """Utility of each resource for one job, shape (resources,).
+
+    Requirement i has the options first_option[i] to first_option[i + 1]. `attributes`, of shape
+    (7, resources), holds by kind of requirement what the resource offers; for the execution time
+    it holds the MIPS, and the time is work_mi / MIPS in seconds.
+    """
+    count = attributes.shape[1]
+    requirements = len(kinds)
+    result = np.ones(count)
+    if requirements == 0:
+        return result
+    for r in range(count):
+        total = 0.0
+        for i in range(requirements):
+            kind = kinds[i]
+            offered = attributes[kind, r]
+            best = 0.0
+            last = first_option[i + 1] if mode == PARTIAL else first_option[i] + 1
+            for k in range(first_option[i], last):
+                if kind < 2:
+                    fulfilled = offered == values[k]
+                elif kind == 2:
+                    fulfilled = work_mi <= values[k] * offered
+                else:
+                    fulfilled = offered >= values[k]
+                if fulfilled:
+                    best = max(best, option_utilities[k] if mode == PARTIAL else 1.0)
+            total += best if mode == MATCHMAKING else best * weights[i]
+        if mode == MATCHMAKING:
+            result[r] = 1.0 if total == requirements else 0.0
+        else:
+            result[r] = total / requirements
+    return result
+
+
+@njit(cache=True)
+def best_resources(
+    utility: Floats,
+    vo: Ints,
+    cpus: Floats,
+    widest: Floats,
+    assigned: Floats,
+    own: int,
+    processors: int,
+) -> tuple[int, int, int, int]:
+    """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
+
+    -1 where there is none. A resource counts if its utility is above zero and it is wide enough;
+    it is free if it has `processors` CPUs that are not assigned. The better of two is the one of
+    higher utility; among equals one of the own VO, then the less loaded, then the earlier row.
+    """
+    free = anywhere = mine = others = -1
+    for r in range(len(utility)):
+        if utility[r] <= 0.0 or widest[r] < processors or assigned[r] == np.inf:
+            continue
+        if cpus[r] - assigned[r] >= processors and _better(
+            r, free, utility, vo, cpus, assigned, own
+        ):
+            free = r
+        if _better(r, anywhere, utility, vo, cpus, assigned, own):
+            anywhere = r
+        if vo[r] == own:
+            if _better(r, mine, utility, vo, cpus, assigned, own):
+                mine = r
+        elif _better(r, others, utility, vo, cpus, assigned, own):
+            others = r
+    return free, anywhere, mine, others
+
+
+assert (PARTIAL, BINARY, MATCHMAKING) == (0, 1, 2)
+
+
+@njit(cache=True)
+def _better(
+    r: int, other: int, utility: Floats, vo: Ints, cpus: Floats, assigned: Floats, own: int
+) -> bool:
+    if other < 0:
+        return True
+    if utility[r] != utility[other]:
+        return bool(utility[r] > utility[other])
+    if (vo[r] == own) != (vo[other] == own):
+        return bool(vo[r] == own)
+    return bool(assigned[r] * cpus[other] < assigned[other] * cpus[r])
