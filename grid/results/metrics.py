@@ -1,0 +1,184 @@
+"""The figures of a run, all from its table of jobs. Times in seconds.
+
+A figure that has nothing to be computed from (a mean over no jobs) is None, never NaN. Sums run
+over the table in its own order, so that equal tables give equal figures to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.job import JobState
+from grid.model.time import NEVER, SECOND_US
+from grid.results.occupancy import (
+    BoolColumn,
+    FloatColumn,
+    IntColumn,
+    busy_seconds,
+    first_machines,
+    machine_cpus,
+    ran,
+)
+from grid.results.table import Directory, JobResults
+
+BOUND_S = 10.0
+"""Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
+
+Figures = dict[str, int | float | None]
+
+
+class Metrics(TypedDict):
+    """The content of `metrics.json`."""
+
+    grid: Figures
+    vos: dict[str, Figures]
+
+
+def metrics(results: JobResults, directory: Directory) -> Metrics:
+    """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
+
+    `utilization` and `load_balance` are over one interval for all: from the first submission in
+    the grid to the last end of a job in the grid.
+    """
+    busy = busy_seconds(results, directory)
+    cpus = machine_cpus(directory)
+    vo_of_cluster = np.array([cluster.vo for cluster in directory.clusters], np.int64)
+    vo_of_machine = np.repeat(vo_of_cluster, np.diff(first_machines(directory)))
+    span = _makespan(results)
+    by_vo = np.argsort(results.vo, kind="stable")
+    bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
+    vos = {}
+    for position, name in enumerate(directory.vos):
+        jobs = _take(results, by_vo[bounds[position] : bounds[position + 1]])
+        own = vo_of_machine == position
+        vos[name] = _of_jobs(jobs) | _of_machines(busy[own], cpus[own], span)
+    return {"grid": _of_jobs(results) | _of_machines(busy, cpus, span), "vos": vos}
+
+
+def _of_jobs(jobs: JobResults) -> Figures:
+    """Counts, and means over jobs and users.
+
+    - `hops_mean`: over all jobs; `jobs_forwarded`: jobs with at least one hop.
+    - `wait_mean`: first start - submission, over jobs that ran, failed ones included.
+    - `response_time_mean`: end - submission; `slowdown_mean`: response time / run time (jobs of
+      run time zero left out); `bounded_slowdown_mean`: max(1, response time / max(run time,
+      10 s)). These three over completed jobs only. Run time is end - first start: of a preempted
+      job it includes the time it was suspended, so its slowdown is a lower bound.
+    - `late_percent`: of the jobs with a deadline, those that did not complete by it; failed and
+      rejected ones are late. A job that ends at its deadline is not.
+    - `makespan`: from the first submission of these jobs to the last end of one that ran.
+    """
+    completed = jobs.state == JobState.COMPLETED
+    wait = _seconds(jobs.start_us - jobs.submit_us)
+    run = _seconds(jobs.end_us - jobs.start_us)[completed]
+    response = _seconds(jobs.end_us - jobs.submit_us)[completed]
+    due = jobs.deadline_us < NEVER
+    in_time = completed & (jobs.end_us <= jobs.deadline_us)
+    late = _mean((~in_time[due]).astype(np.float64))
+    return {
+        "jobs_submitted": len(jobs),
+        "jobs_completed": int(np.count_nonzero(completed)),
+        "jobs_failed": int(np.count_nonzero(jobs.state == JobState.FAILED)),
+        "jobs_rejected": int(np.count_nonzero(jobs.state == JobState.REJECTED)),
+        "jobs_forwarded": int(np.count_nonzero(jobs.hops > 0)),
+        "hops_mean": _mean(jobs.hops.astype(np.float64)),
+        **_of_users(jobs, completed),
+        "wait_mean": _mean(wait[ran(jobs)]),
+        "slowdown_mean": _mean(response[run > 0] / run[run > 0]),
+        "bounded_slowdown_mean": _mean(np.maximum(1.0, response / np.maximum(run, BOUND_S))),
+        "late_percent": None if late is None else 100.0 * late,
+        "response_time_mean": _mean(response),
+        "makespan": _makespan(jobs),
+        "preemptions": int(jobs.preemptions.sum()),
+        "restarts": int(jobs.restarts.sum()),
+    }
+
+
+def _of_users(jobs: JobResults, completed: BoolColumn) -> Figures:
+    """PU Eq. 2 to 5: each averaged over a user's jobs, then over the users that have one.
+
+    A user is a (VO, number) pair; the jobs of a VO that name no user (-1) count as one user's.
+
+    - `user_success_ratio` (Eq. 2): completed / submitted jobs.
+    - `user_utility` (Eq. 3, its words): mean utility of the user's jobs, 0 for one that did not
+      run. Eq. 3 itself is garbled in the text that we have: it reads 1 - .../n with what looks
+      like the remains of a root sign before the sum. Both readings stand beside the mean:
+      `user_utility_one_minus_mean` is 1 - sum / n, `user_utility_one_minus_root` is
+      1 - sqrt(sum) / n. Both fall as users do better.
+    - `submission_time_mean` (Eq. 4): assigned - submission, over jobs that were assigned.
+    - `execution_time_mean` (Eq. 5): end - assigned, over completed jobs. So the formula; the
+      words above it count from the submission, which is `response_time_mean`.
+    """
+    user, users = _users(jobs)
+    jobs_of_user = np.bincount(user, minlength=users)
+    utility = np.bincount(user, weights=jobs.utility, minlength=users)
+    assigned = jobs.assigned_us >= 0
+    to_assigned = _seconds(jobs.assigned_us - jobs.submit_us)
+    executed = _seconds(jobs.end_us - jobs.assigned_us)
+    every = np.ones(len(jobs), np.bool_)
+    mean_utility = _mean(utility / jobs_of_user)
+    return {
+        "user_success_ratio": _user_mean(completed.astype(np.float64), every, user, users),
+        "user_utility": mean_utility,
+        "user_utility_one_minus_mean": None if mean_utility is None else 1.0 - mean_utility,
+        "user_utility_one_minus_root": _mean(1.0 - np.sqrt(utility) / jobs_of_user),
+        "submission_time_mean": _user_mean(to_assigned, assigned, user, users),
+        "execution_time_mean": _user_mean(executed, completed & assigned, user, users),
+    }
+
+
+def _of_machines(busy: FloatColumn, cpus: IntColumn, span: float | None) -> Figures:
+    """Of machines that were held for `busy` CPU seconds in an interval of `span` seconds.
+
+    - `utilization`: held CPU seconds / (CPUs * span).
+    - `load_balance` (PU Eq. 6): 1 - standard deviation / mean of the machines' utilisations, every
+      machine counting alike, the idle ones too. 1 is even; below 0 is possible.
+    """
+    if not span or not len(cpus):
+        return {"utilization": None, "load_balance": None}
+    load = busy / (cpus * span)
+    mean = float(load.mean())
+    return {
+        "utilization": float(busy.sum() / (cpus.sum() * span)),
+        "load_balance": 1.0 - float(load.std()) / mean if mean > 0 else None,
+    }
+
+
+def _users(jobs: JobResults) -> tuple[npt.NDArray[np.intp], int]:
+    """The number of each job's user among the users here, and how many users there are."""
+    numbers, user = np.unique(jobs.user, return_inverse=True)
+    pairs, pair = np.unique(jobs.vo * max(len(numbers), 1) + user, return_inverse=True)
+    return pair, len(pairs)
+
+
+def _user_mean(
+    values: FloatColumn, chosen: BoolColumn, user: npt.NDArray[np.intp], users: int
+) -> float | None:
+    """The mean over users of the mean over each user's chosen jobs."""
+    counts = np.bincount(user[chosen], minlength=users)
+    sums = np.bincount(user[chosen], weights=values[chosen], minlength=users)
+    having = counts > 0
+    return _mean(sums[having] / counts[having])
+
+
+def _makespan(jobs: JobResults) -> float | None:
+    """Seconds from the first submission to the last end, None if no job ran."""
+    ended = jobs.end_us[ran(jobs)]
+    return int(ended.max() - jobs.submit_us.min()) / SECOND_US if len(ended) else None
+
+
+def _seconds(duration_us: IntColumn) -> FloatColumn:
+    return duration_us / SECOND_US
+
+
+def _mean(values: FloatColumn) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _take(results: JobResults, rows: npt.NDArray[np.intp]) -> JobResults:
+    columns = {column.name: getattr(results, column.name)[rows] for column in fields(results)}
+    return JobResults(**columns)

@@ -1,0 +1,57 @@
+"""Which machine each job ran on, and for how long.
+
+The table has one start and one end a job: the first start and the last end. Of a job that was
+preempted or restarted, the time between counts here as if it had run all along, on the machine
+where it ended; what depends on it (utilisation, load balance) is then an upper bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import SECOND_US
+from grid.results.table import NOWHERE, Directory, JobResults
+
+IntColumn = npt.NDArray[np.int64]
+FloatColumn = npt.NDArray[np.float64]
+BoolColumn = npt.NDArray[np.bool_]
+
+
+def ran(results: JobResults) -> BoolColumn:
+    """Which jobs were started and ended, whatever their final state. Shape (jobs,)."""
+    rows: BoolColumn = (results.start_us >= 0) & (results.end_us >= 0)
+    return rows
+
+
+def ran_once(results: JobResults) -> BoolColumn:
+    """Which jobs held their CPUs from start to end without a break. Shape (jobs,)."""
+    rows: BoolColumn = ran(results) & (results.preemptions == 0) & (results.restarts == 0)
+    return rows
+
+
+def machine_cpus(directory: Directory) -> IntColumn:
+    """CPUs of every machine of the grid, cluster after cluster. Shape (machines,)."""
+    return np.array([cpus for cluster in directory.clusters for cpus in cluster.cpus], np.int64)
+
+
+def first_machines(directory: Directory) -> IntColumn:
+    """The number of each cluster's first machine in the grid, and of all. Shape (clusters + 1,)."""
+    sizes = [len(cluster.cpus) for cluster in directory.clusters]
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+def machine_numbers(results: JobResults, directory: Directory) -> IntColumn:
+    """The number in the grid of the machine that each job ran on, or NOWHERE. Shape (jobs,)."""
+    first = first_machines(directory)
+    # A position that is NOWHERE (-1) indexes the last element here, and is replaced thereafter.
+    return np.where(results.machine < 0, NOWHERE, first[results.cluster] + results.machine)
+
+
+def busy_seconds(results: JobResults, directory: Directory) -> FloatColumn:
+    """CPU seconds that jobs held on each machine, failed jobs included. Shape (machines,)."""
+    rows = ran(results)
+    held = (results.end_us - results.start_us)[rows] / SECOND_US * results.processors[rows]
+    numbers = machine_numbers(results, directory)[rows]
+    busy = np.bincount(numbers, weights=held, minlength=len(machine_cpus(directory)))
+    return busy.astype(np.float64)

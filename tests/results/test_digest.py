@@ -1,0 +1,72 @@
+"""Equal tables have equal digests, and whatever differs in one bit does not."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from results_tables import job, table, tables
+
+from grid.results.digest import digest
+from grid.results.table import JobResults, JobRow, columns_of, in_order
+
+ROWS = [job(1, 0, 1, 5), job(2, 0, 2, 6, vo=1), job(3, 4, 5, 9.5)]
+
+
+def test_the_digest_is_that_of_the_columns_packed_by_hand() -> None:
+    state = hashlib.sha256()
+    for name, column in zip(JobRow._fields, zip(*ROWS, strict=True), strict=True):
+        code = "d" if name == "utility" else "q"
+        dtype = "<f8" if name == "utility" else "<i8"
+        state.update(f"{name} {dtype} 3\n".encode() + struct.pack(f"<3{code}", *column))
+    assert digest(table(ROWS)) == state.hexdigest()
+
+
+def test_chunks_in_any_order_have_one_digest() -> None:
+    whole = digest(table(ROWS))
+    assert (
+        digest(in_order([columns_of(ROWS[2:]), columns_of([]), columns_of(ROWS[1::-1])])) == whole
+    )
+
+
+def test_columns_of_the_other_byte_order_have_the_same_digest() -> None:
+    results = table(ROWS)
+    swapped = {
+        name: getattr(results, name).astype(getattr(results, name).dtype.newbyteorder(">"))
+        for name in JobRow._fields
+    }
+    assert digest(JobResults(**swapped)) == digest(results)
+
+
+def test_strided_columns_have_the_same_digest() -> None:
+    results = table(ROWS)
+    strided = {name: np.repeat(getattr(results, name), 2)[::2] for name in JobRow._fields}
+    assert digest(JobResults(**strided)) == digest(results)
+
+
+@pytest.mark.parametrize("name", JobRow._fields)
+def test_one_changed_value_in_any_column_changes_the_digest(name: str) -> None:
+    results = table(ROWS)
+    changed = getattr(results, name).copy()
+    changed[1] = np.nextafter(changed[1], 2.0) if name == "utility" else changed[1] + 1
+    assert digest(replace(results, **{name: changed})) != digest(results)
+
+
+def test_values_that_move_between_columns_change_the_digest() -> None:
+    results = table(ROWS)
+    ones = np.ones(3, np.int64)
+    assert digest(replace(results, hops=ones)) != digest(replace(results, preemptions=ones))
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_the_order_of_recording_never_matters(results: JobResults, shuffler: random.Random) -> None:
+    order = list(range(len(results)))
+    shuffler.shuffle(order)
+    shuffled = {name: getattr(results, name)[order] for name in JobRow._fields}
+    assert digest(in_order([shuffled])) == digest(results)
