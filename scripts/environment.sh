@@ -23,7 +23,7 @@ install_pinned() {
         echo "Bringing $environment up to date." >&2
         rm -f "$stamp"
     fi
-    local pip=("$environment/bin/python" -m pip --quiet --disable-pip-version-check --no-input)
+    local pip=("$environment/bin/python" -m pip -qq --disable-pip-version-check --no-input)
     "${pip[@]}" install --requirement "$repository/scripts/requirements.txt"
     "${pip[@]}" install --no-deps --no-build-isolation --editable "$repository"
     printf '%s\n' "$made_from" >"$stamp"
