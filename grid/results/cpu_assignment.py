@@ -1,0 +1,143 @@
+"""CPU numbers for jobs of which the table only knows the machine.
+
+The CPUs of a machine are alike, so any numbering that gives no CPU to two jobs at once tells the
+truth. This one gives each job, at its start, the lowest CPUs of its machine that are free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from grid.results.occupancy import IntColumn, machine_cpus, machine_numbers, ran_once
+from grid.results.table import Directory, JobResults
+
+_BLOCK = 64
+"""CPUs that are looked at together: a block without a free CPU is passed over at once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CpuIntervals:
+    """The intervals [first, last] of CPU numbers of each job, `count[job]` of them from `begin`.
+
+    CPUs are numbered through the grid, in the order of its clusters and their machines.
+    """
+
+    begin: IntColumn
+    count: IntColumn
+    first: IntColumn
+    last: IntColumn
+
+    def of(self, rows: slice) -> tuple[IntColumn, IntColumn, IntColumn]:
+        """First CPU and last CPU of all intervals of these jobs, and where each job's begin."""
+        counts = self.count[rows]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        index = np.arange(offsets[-1]) + np.repeat(self.begin[rows] - offsets[:-1], counts)
+        return self.first[index], self.last[index], offsets
+
+
+def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
+    """CPUs of every job that ran once and for some time.
+
+    None for a job that did not run, nor for one that was preempted or restarted (the table does
+    not say when it held CPUs), nor where a machine has fewer free CPUs than the table claims.
+    """
+    rows = np.flatnonzero(ran_once(results) & (results.end_us > results.start_us))
+    times = np.concatenate([results.end_us[rows], results.start_us[rows]])
+    # An end is written ~row, so that it differs from the start of the same job.
+    events = np.concatenate([~rows, rows])[np.lexsort((np.repeat([0, 1], len(rows)), times))]
+    cpus = machine_cpus(directory)
+    first_cpu = np.concatenate([[0], np.cumsum(cpus)]).astype(np.int64)
+    first_block = np.concatenate([[0], np.cumsum(-(-cpus // _BLOCK))]).astype(np.int64)
+    machines = machine_numbers(results, directory)
+    return CpuIntervals(*_sweep(events, machines, results.processors, first_cpu, first_block))
+
+
+@njit(cache=True)
+def _sweep(
+    events: npt.NDArray[np.int64],
+    machines: npt.NDArray[np.int64],
+    processors: npt.NDArray[np.int64],
+    first_cpu: npt.NDArray[np.int64],
+    first_block: npt.NDArray[np.int64],
+) -> tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]
+]:
+    free = np.ones(first_cpu[-1], np.bool_)
+    free_in_block = np.zeros(first_block[-1], np.int64)
+    for machine in range(len(first_cpu) - 1):
+        for cpu in range(first_cpu[machine + 1] - first_cpu[machine]):
+            free_in_block[first_block[machine] + cpu // _BLOCK] += 1
+    begin = np.zeros(len(machines), np.int64)
+    count = np.zeros(len(machines), np.int64)
+    first = np.empty(max(len(events), 16), np.int64)
+    last = np.empty(max(len(events), 16), np.int64)
+    used = 0
+    for event in events:
+        row = event if event >= 0 else ~event
+        machine = machines[row]
+        blocks = free_in_block[first_block[machine] : first_block[machine + 1]]
+        flags = free[first_cpu[machine] : first_cpu[machine + 1]]
+        mine = slice(begin[row], begin[row] + count[row])
+        if event < 0:
+            _release(
+                flags, blocks, first[mine] - first_cpu[machine], last[mine] - first_cpu[machine]
+            )
+        elif blocks.sum() >= processors[row]:
+            if used + processors[row] > len(first):
+                room = np.empty(len(first) + processors[row], np.int64)
+                first = np.concatenate((first, room))
+                last = np.concatenate((last, room))
+            begin[row] = used
+            used = _take(flags, blocks, processors[row], first, last, used)
+            count[row] = used - begin[row]
+            first[begin[row] : used] += first_cpu[machine]
+            last[begin[row] : used] += first_cpu[machine]
+    return begin, count, first[:used].copy(), last[:used].copy()
+
+
+@njit(cache=True)
+def _take(
+    free: npt.NDArray[np.bool_],
+    free_in_block: npt.NDArray[np.int64],
+    wanted: int,
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+    used: int,
+) -> int:
+    """Takes the `wanted` lowest free CPUs, writes their intervals from `used` on; the new end."""
+    begin = used
+    for block in range(len(free_in_block)):
+        if free_in_block[block] == 0:
+            continue
+        for cpu in range(block * _BLOCK, min((block + 1) * _BLOCK, len(free))):
+            if not free[cpu]:
+                continue
+            free[cpu] = False
+            free_in_block[block] -= 1
+            if used > begin and last[used - 1] == cpu - 1:
+                last[used - 1] = cpu
+            else:
+                first[used] = cpu
+                last[used] = cpu
+                used += 1
+            wanted -= 1
+            if wanted == 0:
+                return used
+    return used
+
+
+@njit(cache=True)
+def _release(
+    free: npt.NDArray[np.bool_],
+    free_in_block: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    last: npt.NDArray[np.int64],
+) -> None:
+    for interval in range(len(first)):
+        for cpu in range(first[interval], last[interval] + 1):
+            free[cpu] = True
+            free_in_block[cpu // _BLOCK] += 1

@@ -1,0 +1,127 @@
+"""The folder that a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from grid.model.errors import InputError, Mistake
+from grid.results.cpu_assignment import assign_cpus
+from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
+from grid.results.metrics import Metrics
+from grid.results.series import series
+from grid.results.table import Directory, JobResults
+
+_BATCH = 50_000
+"""Jobs that are written at once: what memory the writing takes does not grow with the run."""
+
+
+def write_run(
+    folder: Path,
+    results: JobResults,
+    directory: Directory,
+    metrics: Metrics,
+    scenario_yaml: str,
+    manifest: Mapping[str, Any],
+    workload_name: str,
+) -> None:
+    """Writes `jobs.csv`, `jobs.parquet`, `series.parquet`, and the three texts into `folder`.
+
+    All of it appears at once: it is written beside `folder` and renamed. An earlier run there is
+    replaced. Raises InputError where `folder` is anything else (`check_folder`), and ValueError
+    for a NaN or an infinity in the metrics or the manifest.
+    """
+    check_folder(folder)
+    folder = folder.resolve()
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        _write_jobs(partial, results, directory, workload_name)
+        _write_series(partial / "series.parquet", results, directory)
+        _write_json(partial / "metrics.json", metrics)
+        (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
+        _write_json(partial / "manifest.json", manifest)
+        if folder.exists():
+            folder.rename(old)
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Raises InputError where a run cannot be written to `folder`. Best asked before the run."""
+    if folder.is_dir():
+        if not (folder / "manifest.json").is_file():
+            found = "a folder that is no run (it has no manifest.json)"
+            raise _folder_mistake(folder, found)
+    elif folder.exists():
+        raise _folder_mistake(folder, "a file")
+    parent = next(parent for parent in folder.resolve().parents if parent.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise _folder_mistake(parent, "nothing that can be written to", "a writable folder")
+
+
+def _folder_mistake(
+    folder: Path, found: str, expected: str = "a new folder, or that of an earlier run"
+) -> InputError:
+    return InputError([Mistake(str(folder), None, "", found, expected)])
+
+
+def _write_jobs(
+    folder: Path, results: JobResults, directory: Directory, workload_name: str
+) -> None:
+    cpus = assign_cpus(results, directory)
+
+    def batch(start: int, exact: bool) -> pa.RecordBatch:
+        seconds = decimal_seconds if exact else float_seconds
+        rows = slice(start, min(start + _BATCH, len(results)))
+        return job_columns(results, directory, workload_name, cpus, rows, seconds)
+
+    schema = batch(0, exact=True).schema
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
+    with (folder / "jobs.csv").open("wb") as file:
+        file.write(",".join(schema.names).encode() + b"\n")
+        with (
+            pyarrow.csv.CSVWriter(file, schema, write_options=options) as text,
+            pyarrow.parquet.ParquetWriter(
+                folder / "jobs.parquet", batch(0, exact=False).schema, compression="zstd"
+            ) as typed,
+        ):
+            for start in range(0, len(results), _BATCH):
+                text.write_batch(batch(start, exact=True))
+                typed.write_batch(batch(start, exact=False))
+
+
+def _write_series(path: Path, results: JobResults, directory: Directory) -> None:
+    rows = series(results, directory)
+    clusters = pa.array([cluster.name for cluster in directory.clusters], pa.string())
+    vos = pa.array([directory.vos[cluster.vo] for cluster in directory.clusters], pa.string())
+    position = pa.array(rows.cluster.astype(np.int32))
+    columns = {
+        "time_s": pa.array(rows.time_s),
+        "vo": vos.take(position).dictionary_encode(),
+        "cluster": clusters.take(position).dictionary_encode(),
+        "busy_cpus": pa.array(rows.busy_cpus),
+        "utilization": pa.array(rows.utilization),
+        "queued": pa.array(rows.queued),
+    }
+    pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    text = json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,130 @@
+"""The table of jobs as others read it: Batsim's columns first, then ours.
+
+Batsim documents its `_jobs.csv` so: times in seconds with six decimals, `success` 1 or 0, resources
+as an interval set ("0-3 5"), and nothing where a job did not run. What we read into its columns:
+
+- `job_id` is unique within `workload_name`. The jobs of each VO are a workload of their own, named
+  `<workload>.<vo>`, or just `<workload>` where the grid has one VO.
+- `requested_time` is the estimate on the reference machine. `final_state` is
+  COMPLETED_SUCCESSFULLY; REJECTED for a job that never ran, whether it was rejected or failed to
+  find a place (our `state` tells); of one that failed while it ran, COMPLETED_WALLTIME_REACHED if
+  it ran as long as `requested_time`, else COMPLETED_FAILED. (A machine that is faster than the
+  reference kills earlier: such a job is called COMPLETED_FAILED, for want of its speed here.)
+- `allocated_resources` are CPUs, numbered through the grid; see `cpu_assignment`. Empty for a job
+  that was preempted or restarted. Its `execution_time` is end - first start all the same.
+- `profile`, `consumed_energy` and `metadata` are empty: there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from grid.model.job import JobState
+from grid.model.time import NEVER, SECOND_US
+from grid.results.cpu_assignment import CpuIntervals
+from grid.results.occupancy import BoolColumn, IntColumn, ran
+from grid.results.table import Directory, JobResults
+
+BATSIM_STATES = (
+    "COMPLETED_SUCCESSFULLY",
+    "COMPLETED_FAILED",
+    "COMPLETED_WALLTIME_REACHED",
+    "REJECTED",
+)
+STATES = tuple(state.name.lower() for state in JobState)
+
+Seconds = Callable[[IntColumn, BoolColumn], pa.Array]
+"""Makes a column of seconds of times in microseconds; null where the second column is False."""
+
+
+def decimal_seconds(times_us: IntColumn, known: BoolColumn) -> pa.Array:
+    """Exact: decimals with six places."""
+    words = np.stack([times_us, times_us >> 63], axis=1)  # 128 bits: the low word, the sign
+    buffers = [pa.py_buffer(np.packbits(known, bitorder="little")), pa.py_buffer(words)]
+    return pa.Array.from_buffers(pa.decimal128(19, 6), len(times_us), buffers)
+
+
+def float_seconds(times_us: IntColumn, known: BoolColumn) -> pa.Array:
+    """Floats, which name every microsecond of the first 272 years."""
+    return pa.array(times_us / SECOND_US, mask=~known)
+
+
+def job_columns(
+    results: JobResults,
+    directory: Directory,
+    workload_name: str,
+    cpus: CpuIntervals,
+    rows: slice,
+    seconds: Seconds,
+) -> pa.RecordBatch:
+    """The given rows of the table, as the columns of `jobs.csv` and `jobs.parquet`."""
+    whole = {column.name: getattr(results, column.name)[rows] for column in fields(results)}
+    jobs = JobResults(**whole)
+    every = np.ones(len(jobs), np.bool_)
+    once = ran(jobs)
+    run_us = jobs.end_us - jobs.start_us
+    turnaround_us = jobs.end_us - jobs.submit_us
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretch = turnaround_us / run_us
+    workloads = [f"{workload_name}.{vo}" for vo in directory.vos]
+    empty = pa.nulls(len(jobs), pa.string()).fill_null("")
+    columns = {
+        "job_id": pa.array(jobs.number),
+        "workload_name": _names(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
+        "profile": empty,
+        "submission_time": seconds(jobs.submit_us, every),
+        "requested_number_of_resources": pa.array(jobs.processors),
+        "requested_time": seconds(jobs.estimate_us, every),
+        "success": pa.array((jobs.state == JobState.COMPLETED).astype(np.int8)),
+        "final_state": _names(_batsim_state(jobs, once, run_us), BATSIM_STATES),
+        "starting_time": seconds(jobs.start_us, once),
+        "execution_time": seconds(run_us, once),
+        "finish_time": seconds(jobs.end_us, once),
+        "waiting_time": seconds(jobs.start_us - jobs.submit_us, once),
+        "turnaround_time": seconds(turnaround_us, once),
+        "stretch": pa.array(stretch, mask=~(once & (run_us > 0))),
+        "allocated_resources": _interval_sets(cpus, rows),
+        "consumed_energy": pa.nulls(len(jobs), pa.float64()),
+        "metadata": empty,
+        "vo": _names(jobs.vo, directory.vos),
+        "user": pa.array(jobs.user),
+        "executed_vo": _names(jobs.executed_vo, directory.vos),
+        "cluster": _names(jobs.cluster, [cluster.name for cluster in directory.clusters]),
+        "machine": pa.array(jobs.machine, mask=jobs.machine < 0),
+        "hops": pa.array(jobs.hops),
+        "utility": pa.array(jobs.utility),
+        "deadline": seconds(jobs.deadline_us, jobs.deadline_us < NEVER),
+        "assigned_time": seconds(jobs.assigned_us, jobs.assigned_us >= 0),
+        "state": _names(jobs.state, STATES),
+        "preemptions": pa.array(jobs.preemptions),
+        "restarts": pa.array(jobs.restarts),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _names(positions: npt.NDArray[np.int64], names: Sequence[str]) -> pa.Array:
+    """The names at the positions, null at negative ones."""
+    indexes = pa.array(positions.astype(np.int32), mask=positions < 0)
+    return pa.DictionaryArray.from_arrays(indexes, pa.array(names, pa.string()))
+
+
+def _batsim_state(jobs: JobResults, once: BoolColumn, run_us: IntColumn) -> IntColumn:
+    """Positions in BATSIM_STATES."""
+    failed = np.where(run_us >= jobs.estimate_us, 2, 1)
+    return np.where(jobs.state == JobState.COMPLETED, 0, np.where(once, failed, 3))
+
+
+def _interval_sets(cpus: CpuIntervals, rows: slice) -> pa.Array:
+    """Texts like "0-3 5"; empty for the empty set."""
+    first, last, offsets = cpus.of(rows)
+    low, high = pa.array(first).cast(pa.string()), pa.array(last).cast(pa.string())
+    both = pyarrow.compute.binary_join_element_wise(low, high, "-")
+    texts = pyarrow.compute.if_else(pa.array(first == last), low, both)
+    sets = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), texts)
+    return pyarrow.compute.binary_join(sets, " ")

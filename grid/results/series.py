@@ -1,0 +1,100 @@
+"""How busy each cluster was over time, and how long its queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grid.model.time import SECOND_US
+from grid.results.occupancy import FloatColumn, IntColumn, ran
+from grid.results.table import Directory, JobResults
+
+POINTS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """A row for each interval of each cluster, cluster after cluster. Shapes (rows,).
+
+    `time_s` is where the interval begins; it lasts until the next row of the same cluster. The
+    others are time-weighted means over it: CPUs in use, that over the cluster's CPUs, and jobs
+    that were assigned to the cluster and had not started.
+    """
+
+    time_s: FloatColumn
+    cluster: IntColumn
+    busy_cpus: FloatColumn
+    utilization: FloatColumn
+    queued: FloatColumn
+
+
+def series(results: JobResults, directory: Directory, points: int = POINTS) -> Series:
+    """Up to `points` rows a cluster, from the first submission to the last end of a job.
+
+    The table has only the first start and the last end of a job: one that was preempted or
+    restarted counts as running in between, on the cluster where it ended. A job that never started
+    is in no queue, since the table does not say when it left.
+    """
+    edges = _edges(results, points)
+    clusters, bins = len(directory.clusters), len(edges) - 1
+    rows = ran(results)
+    starts, processors = results.start_us[rows], results.processors[rows]
+    cluster, ones = results.cluster[rows], np.ones(len(starts), np.int64)
+    assigned = np.where(results.assigned_us < 0, results.start_us, results.assigned_us)[rows]
+    busy = _means(cluster, starts, results.end_us[rows], processors, edges, clusters)
+    queued = _means(cluster, assigned, starts, ones, edges, clusters)
+    cpus = np.array([sum(entry.cpus) for entry in directory.clusters], np.int64)
+    return Series(
+        time_s=np.tile(edges[:-1] / SECOND_US, clusters),
+        cluster=np.repeat(np.arange(clusters), bins),
+        busy_cpus=busy.ravel(),
+        utilization=(busy / cpus[:, None]).ravel(),
+        queued=queued.ravel(),
+    )
+
+
+def _edges(results: JobResults, points: int) -> IntColumn:
+    """Bounds of intervals of one length, but for a shorter last one. One bound if none ran."""
+    ended = results.end_us[ran(results)]
+    if not len(ended):
+        return np.zeros(1, np.int64)
+    first, last = int(results.submit_us.min()), int(ended.max())
+    width = max(1, -(-(last - first) // points))
+    return np.append(np.arange(first, last, width), last)
+
+
+def _means(
+    cluster: IntColumn,
+    begin_us: IntColumn,
+    end_us: IntColumn,
+    weight: IntColumn,
+    edges: IntColumn,
+    clusters: int,
+) -> FloatColumn:
+    """Mean over each interval of the summed weights of what is between its begin and end.
+
+    Shape (clusters, intervals).
+    """
+    means = np.zeros((clusters, len(edges) - 1))
+    times = np.concatenate([begin_us, end_us])
+    steps = np.concatenate([weight, -weight])
+    both = np.concatenate([cluster, cluster])
+    order = np.lexsort((times, both))
+    bounds = np.searchsorted(both[order], np.arange(clusters + 1))
+    for number in range(clusters):
+        mine = order[bounds[number] : bounds[number + 1]]
+        if len(mine) and len(edges) > 1:
+            means[number] = _interval_means(times[mine], steps[mine], edges)
+    return means
+
+
+def _interval_means(times: IntColumn, steps: IntColumn, edges: IntColumn) -> FloatColumn:
+    """Mean over each interval of the step function that changes by `steps` at sorted `times`."""
+    levels = np.concatenate([[0], np.cumsum(steps)])
+    points = np.sort(np.concatenate([times, edges]))
+    level = levels[np.searchsorted(times, points[:-1], side="right")]
+    area = level * np.diff(points).astype(np.float64)
+    sums = np.add.reduceat(area, np.searchsorted(points, edges[:-1]))
+    means: FloatColumn = sums / np.diff(edges)
+    return means

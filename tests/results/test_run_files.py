@@ -1,0 +1,279 @@
+"""The folder of a run, read back as its users would read it."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from results_tables import TWO_VOS, job, table, tables
+
+from grid.model.errors import InputError
+from grid.model.job import JobState
+from grid.results import files
+from grid.results.cpu_assignment import assign_cpus
+from grid.results.files import check_folder, write_run
+from grid.results.metrics import metrics
+from grid.results.table import ClusterEntry, Directory, JobResults, JobRow
+
+BATSIM_COLUMNS = [
+    *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"),
+    *("requested_time", "success", "final_state", "starting_time", "execution_time"),
+    *("finish_time", "waiting_time", "turnaround_time", "stretch", "allocated_resources"),
+    *("consumed_energy", "metadata"),
+]
+OUR_COLUMNS = [
+    *("vo", "user", "executed_vo", "cluster", "machine", "hops", "utility", "deadline"),
+    *("assigned_time", "state", "preemptions", "restarts"),
+]
+ROWS = [
+    job(7, 0.000001, 0.5, 2.75, processors=3, user=12, utility=0.75, deadline=4),
+    job(8, 1, 2, 10, at=(1, 1, 1), hops=1, assigned=1.5),
+    job(1, 2, 3, 3603, vo=1, state=JobState.FAILED),
+    job(2, 2, 3, 13, vo=1, state=JobState.FAILED, restarts=1),
+    job(3, 3, vo=1, state=JobState.REJECTED, hops=3),
+    job(4, 3, vo=1, state=JobState.FAILED, assigned=3),
+    job(5, 1_000_000_000, 1_000_000_000.000001, 1_000_000_000.000001, vo=1),
+]
+
+
+def write(folder: Path, rows: list[JobRow], directory: Directory = TWO_VOS) -> Path:
+    results = table(rows)
+    figures = metrics(results, directory)
+    write_run(folder, results, directory, figures, "name: é\n", {"seed": 7}, "demo")
+    return folder
+
+
+def read(folder: Path) -> dict[str, dict[str, str]]:
+    """The rows of jobs.csv by "workload!job"."""
+    with (folder / "jobs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == BATSIM_COLUMNS + OUR_COLUMNS
+    return {f"{row['workload_name']}!{row['job_id']}": row for row in rows}
+
+
+def processor_set(text: str) -> set[int]:
+    """An interval set as Batsim writes and Evalys reads it."""
+    found: set[int] = set()
+    for interval in text.split():
+        low, _, high = interval.partition("-")
+        found |= set(range(int(low), int(high or low) + 1))
+    return found
+
+
+def test_a_job_that_ran_as_a_row_of_batsim(tmp_path: Path) -> None:
+    row = read(write(tmp_path / "run", ROWS))["demo.north!7"]
+    expected = {
+        "submission_time": "0.000001",
+        "requested_number_of_resources": "3",
+        "requested_time": "3600.000000",
+        "success": "1",
+        "final_state": "COMPLETED_SUCCESSFULLY",
+        "starting_time": "0.500000",
+        "execution_time": "2.250000",
+        "finish_time": "2.750000",
+        "waiting_time": "0.499999",
+        "turnaround_time": "2.749999",
+        "allocated_resources": "0-2",
+        "vo": "north",
+        "user": "12",
+        "executed_vo": "north",
+        "cluster": "pool",
+        "machine": "0",
+        "hops": "0",
+        "utility": "0.75",
+        "deadline": "4.000000",
+        "assigned_time": "0.000001",
+        "state": "completed",
+    }
+    assert {name: row[name] for name in expected} == expected
+    assert float(row["stretch"]) == pytest.approx(2.749999 / 2.25, rel=1e-15)
+    assert row["profile"] == row["metadata"] == row["consumed_energy"] == ""
+
+
+def test_a_job_that_was_forwarded_names_where_it_ran(tmp_path: Path) -> None:
+    row = read(write(tmp_path / "run", ROWS))["demo.north!8"]
+    assert (row["executed_vo"], row["cluster"], row["machine"], row["hops"]) == (
+        "south", "farm", "1", "1",
+    )  # fmt: skip
+    assert row["allocated_resources"] == "6"  # the seventh CPU of the grid: 4 + 2, then this one
+    assert row["deadline"] == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "final_state", "state"),
+    [
+        ("demo.south!1", "COMPLETED_WALLTIME_REACHED", "failed"),
+        ("demo.south!2", "COMPLETED_FAILED", "failed"),
+        ("demo.south!3", "REJECTED", "rejected"),
+        ("demo.south!4", "REJECTED", "failed"),
+    ],
+)
+def test_final_states_of_jobs_that_did_not_complete(
+    tmp_path: Path, key: str, final_state: str, state: str
+) -> None:
+    row = read(write(tmp_path / "run", ROWS))[key]
+    assert (row["final_state"], row["state"], row["success"]) == (final_state, state, "0")
+
+
+def test_a_job_that_did_not_run_leaves_its_times_empty(tmp_path: Path) -> None:
+    row = read(write(tmp_path / "run", ROWS))["demo.south!3"]
+    times = ["starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time"]
+    others = ["stretch", "allocated_resources", "executed_vo", "cluster", "machine"]
+    assert [row[name] for name in [*times, *others, "assigned_time"]] == [""] * 11
+
+
+def test_microseconds_are_exact_after_thirty_years(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", ROWS)
+    row = read(folder)["demo.south!5"]
+    assert Decimal(row["finish_time"]) == Decimal("1000000000.000001")
+    assert row["stretch"] == ""  # it ran for no time
+    typed = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+    assert round(typed[-1]["finish_time"] * 1_000_000) == 1_000_000_000_000_001
+
+
+def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", ROWS)
+    typed = pyarrow.parquet.read_table(folder / "jobs.parquet")
+    text = pyarrow.csv.read_csv(folder / "jobs.csv")
+    assert typed.column_names == text.column_names == BATSIM_COLUMNS + OUR_COLUMNS
+    assert text.schema.field("starting_time").type == pa.float64()
+    assert text.schema.field("job_id").type == typed.schema.field("job_id").type == pa.int64()
+    for name in typed.column_names:
+        left, right = typed[name].to_pylist(), text[name].to_pylist()
+        assert [value or None for value in left] == [value or None for value in right], name
+
+
+def test_a_grid_of_one_vo_is_one_workload(tmp_path: Path) -> None:
+    directory = Directory(("north",), (ClusterEntry(0, "pool", (4,)),))
+    assert list(read(write(tmp_path / "run", ROWS[:1], directory))) == ["demo!7"]
+
+
+def test_batches_make_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = (write(tmp_path / "whole", ROWS) / "jobs.csv").read_bytes()
+    monkeypatch.setattr(files, "_BATCH", 2)
+    assert (write(tmp_path / "batches", ROWS) / "jobs.csv").read_bytes() == whole
+    assert pyarrow.parquet.read_table(tmp_path / "batches" / "jobs.parquet").num_rows == len(ROWS)
+
+
+def test_a_run_without_jobs_has_its_headers(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", [])
+    assert (folder / "jobs.csv").read_text().strip().split(",") == BATSIM_COLUMNS + OUR_COLUMNS
+    assert pyarrow.parquet.read_table(folder / "jobs.parquet").num_rows == 0
+    assert pyarrow.parquet.read_table(folder / "series.parquet").num_rows == 0
+
+
+def test_the_other_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "deep" / "run", ROWS)
+    assert json.loads((folder / "metrics.json").read_text()) == metrics(table(ROWS), TWO_VOS)
+    assert json.loads((folder / "manifest.json").read_text()) == {"seed": 7}
+    assert (folder / "scenario.yaml").read_text(encoding="utf-8") == "name: é\n"
+    series = pyarrow.parquet.read_table(folder / "series.parquet")
+    assert series.column_names == ["time_s", "vo", "cluster", "busy_cpus", "utilization", "queued"]
+    assert set(zip(series["vo"].to_pylist(), series["cluster"].to_pylist(), strict=True)) == {
+        ("north", "pool"),
+        ("south", "farm"),
+    }
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]
+
+
+def test_an_earlier_run_is_replaced_whole(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", ROWS)
+    (folder / "report.html").touch()
+    write(folder, ROWS[:1])
+    assert len(read(folder)) == 1
+    assert not (folder / "report.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("all of it")
+    with pytest.raises(InputError, match=r"thesis: found a folder that is no run"):
+        write(tmp_path / "thesis", ROWS)
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "all of it"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
+
+
+def test_a_file_and_a_folder_in_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("keep")
+    with pytest.raises(InputError, match="found a file, expected a new folder"):
+        check_folder(tmp_path / "notes")
+    with pytest.raises(InputError, match="expected a writable folder"):
+        check_folder(tmp_path / "notes" / "run")
+    assert check_folder(tmp_path / "new" / "run") is None  # type: ignore[func-returns-value]
+
+
+def test_a_failure_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", ROWS)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    wrong: Any = {"grid": {"wait_mean": float("nan")}, "vos": {}}
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_run(folder, table(ROWS[:1]), TWO_VOS, wrong, "", {}, "demo")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@given(tables())
+def test_no_cpu_is_given_to_two_jobs_at_once(results: JobResults) -> None:
+    cpus = assign_cpus(results, TWO_VOS)
+    first, last, offsets = cpus.of(slice(0, len(results)))
+    sets = [
+        {cpu for k in range(low, high) for cpu in range(first[k], last[k] + 1)}
+        for low, high in itertools.pairwise(offsets)
+    ]
+    machine_of_cpu = [(0, 0)] * 4 + [(1, 0)] * 2 + [(1, 1)]
+    for row, mine in enumerate(sets):
+        here = (results.cluster[row], results.machine[row])
+        assert all(machine_of_cpu[cpu] == here for cpu in mine)
+        assert len(mine) in (0, results.processors[row])
+        for other in range(row):
+            together = min(results.end_us[row], results.end_us[other]) > max(
+                results.start_us[row], results.start_us[other]
+            )
+            assert not (together and mine & sets[other])
+
+
+def test_every_job_gets_the_lowest_free_cpus_of_its_machine(tmp_path: Path) -> None:
+    pool = Directory(("north",), (ClusterEntry(0, "small", (3,)), ClusterEntry(0, "big", (200,))))
+    rows = [
+        job(1, 0, 0, 10, at=(0, 1, 0), processors=100),
+        job(2, 0, 0, 5, at=(0, 1, 0), processors=1),
+        job(3, 0, 0, 20, at=(0, 1, 0), processors=90),
+        job(4, 0, 5, 10, at=(0, 1, 0), processors=2),  # at the end of job 2, and around job 3
+        job(5, 0, 10, 30, at=(0, 1, 0), processors=101),
+        job(6, 0, 6, 9, at=(0, 1, 0), processors=9),  # one more than are free: the table is wrong
+        job(7, 0, 1, 9, at=(0, 0, 0), preemptions=1),  # who knows when
+        job(8, 0, 1, 9, at=(0, 0, 0), processors=2),
+    ]
+    found = {
+        row["job_id"]: row["allocated_resources"]
+        for row in read(write(tmp_path / "run", rows, pool)).values()
+    }
+    assert found == {
+        "1": "3-102",
+        "2": "103",
+        "3": "104-193",
+        "4": "103 194",
+        "5": "3-103",
+        "6": "",
+        "7": "",
+        "8": "0-1",
+    }
+
+
+def test_many_small_intervals(tmp_path: Path) -> None:
+    pool = Directory(("north",), (ClusterEntry(0, "pool", (300,)),))
+    every_other = [job(n, 0, 0, 5 if n % 2 else 20, processors=1) for n in range(300)]
+    rows = [*every_other, job(1000, 0, 6, 9, processors=150)]
+    row = read(write(tmp_path / "run", rows, pool))["demo!1000"]
+    assert processor_set(row["allocated_resources"]) == set(np.arange(1, 300, 2).tolist())
