@@ -164,7 +164,11 @@ class LocalScheduler:
             ctx.send(origin, SubmissionFail(case.job.key, state, case.hops))
 
     def _end(self, ctx: Context, ended: JobEnded) -> None:
-        case = self._cases.pop(ended.key)
+        case = self._cases[ended.key]
+        if ended.start_us < 0:
+            self._fail(ctx, case, JobState(ended.state))
+            return
+        del self._cases[ended.key]
         done = JobDone(ended, self._vo, case.assigned_us, case.utility, case.hops)
         if case.origin == self._vo:
             # It may have come back to its own VO over others.

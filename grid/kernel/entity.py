@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,8 @@ class Context:
     """The world as one entity sees it while it handles one message.
 
     The context only records what the entity wants; whoever runs the entity carries it out after
-    the handler has returned. `read_board` is set by the runtime.
+    the handler has returned. `read_board()` gives the rows that others have published, as this
+    entity sees them now; see `grid.kernel.board`.
     """
 
     __slots__ = (
@@ -35,8 +37,11 @@ class Context:
         "timers",
     )
 
-    def __init__(self, name: str, seed: int) -> None:
+    def __init__(
+        self, name: str, seed: int, read_board: Callable[[], tuple[Rows, list[Time]]]
+    ) -> None:
         self.name = name
+        self.read_board = read_board
         self.now: Time = 0
         self.seed = seed
         self.sent: list[tuple[str, Any, float]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -51,6 +52,7 @@ class LogicalProcess:
         self._outbox = Outbox()
         self.now: Time = 0
         self.messages = 0
+        self.snapshots = 0
         self.records: list[Any] = []
         publishers = list((first_rows or {}).items())
         self._publisher = {self._position[name]: i for i, (name, _) in enumerate(publishers)}
@@ -61,9 +63,7 @@ class LogicalProcess:
         for name, entity in entities.items():
             position = self._position[name]
             self._entities[position] = entity
-            context = Context(name, seed)
-            context.read_board = self._reader(position, context)  # type: ignore[attr-defined]
-            self._contexts[position] = context
+            self._contexts[position] = Context(name, seed, partial(self._read_board, position))
 
     def start(self) -> None:
         """Start every entity, in order of name, at time zero."""
@@ -155,6 +155,7 @@ class LogicalProcess:
             context.records.clear()
         if context.posts:
             publisher = self._publisher[position]
+            self.snapshots += len(context.posts)
             for rows in context.posts:
                 self._board.post(publisher, context.now, rows, context.now)
                 self._outbox.posts.append((publisher, context.now, rows))
@@ -192,16 +193,11 @@ class LogicalProcess:
         self._sequence[position] = sequence
         timers.clear()
 
-    def _reader(self, position: int, context: Context) -> Any:
-        """The function by which the entity at `position` reads the board."""
-
-        def read_board() -> tuple[Rows, list[Time]]:
-            latency = self._reader_latency.get(position)
-            if latency is None:
-                site = self._network.sites[position]
-                row = self._network.latency_row(site)
-                latency = np.array([row[other] for other in self._publisher_sites], np.int64)
-                self._reader_latency[position] = latency
-            return self._board.read(context.now, latency)
-
-        return read_board
+    def _read_board(self, reader: int) -> tuple[Rows, list[Time]]:
+        """The board as the entity at position `reader` sees it now."""
+        latency = self._reader_latency.get(reader)
+        if latency is None:
+            row = self._network.latency_row(self._network.sites[reader])
+            latency = np.array([row[site] for site in self._publisher_sites], np.int64)
+            self._reader_latency[reader] = latency
+        return self._board.read(self.now, latency)

@@ -52,6 +52,8 @@ class Cluster:
     policy_settings: tuple[tuple[str, object], ...] = ()
     by_machine: bool = False
     licenses: tuple[License, ...] = ()
+    overrun: str = "kill"
+    """What becomes of a job that passes its estimate: `kill` or `extend`."""
 
     @property
     def processors(self) -> int:

@@ -14,10 +14,11 @@ from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
-Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
-PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
-PositiveAmount = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
+PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]
+Amount = Annotated[float, Field(ge=0, le=1e12, strict=True)]
+PositiveAmount = Annotated[float, Field(gt=0, le=1e12, strict=True)]
+Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
 
@@ -62,7 +63,7 @@ class ProtocolSection(Section):
     )
     snapshot_detail: Literal["full", "summary"] = "full"
     snapshot_period_s: PositiveSeconds | None = 60.0
-    snapshot_load_limit: Annotated[float, Field(ge=0, le=1000)] | None = Field(
+    snapshot_load_limit: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
         0.9, description="publish when a VO's load passes this (load: assigned CPUs / CPUs)"
     )
     snapshot_jobs_limit: Count | None = Field(
@@ -82,6 +83,9 @@ class MachineSection(Section):
     disk_mb: Amount = 0.0
     cpu_type: str = ""
     licenses: tuple[Name, ...] = ()
+
+
+Machines = Annotated[tuple[MachineSection, ...], Field(min_length=1)]
 
 
 class GeneratedMachinesSection(Section):
@@ -113,7 +117,7 @@ class ClusterSection(Section):
     policy: PolicySection | Name = "fcfs"
     processors: Count | None = Field(None, description="one pool of so many processors")
     mips: PositiveAmount = Field(1000.0, description="speed of each processor of a pool")
-    machines: tuple[MachineSection, ...] | GeneratedMachinesSection | None = None
+    machines: Machines | GeneratedMachinesSection | None = None
     licenses: tuple[LicenseSection, ...] = ()
     bind: Literal["machine", "cluster"] = Field(
         "machine",
@@ -128,16 +132,14 @@ class ClusterSection(Section):
     def _one_kind_of_resource(self) -> ClusterSection:
         if (self.processors is None) == (self.machines is None):
             raise ValueError("exactly one of `processors` and `machines`")
-        if self.machines == ():
-            raise ValueError("at least one machine")
         return self
 
 
 class OptionSection(Section):
     """One acceptable value of a requirement and its utility."""
 
-    value: float | OperatingSystem | Architecture
-    utility: Annotated[float, Field(ge=0, le=1)] = 1.0
+    value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture
+    utility: Utility = 1.0
 
 
 class RequirementSection(Section):
@@ -147,7 +149,7 @@ class RequirementSection(Section):
         "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
     ]
     options: Annotated[tuple[OptionSection, ...], Field(min_length=1)]
-    weight: Annotated[float, Field(ge=0, le=1)] = 1.0
+    weight: Utility = 1.0
 
 
 class JobSection(Section):
@@ -162,7 +164,7 @@ class JobSection(Section):
     deadline_s: PositiveSeconds | None = Field(None, description="after submission")
     input_mb: Amount = 0.0
     ram_mb: Amount = 0.0
-    checkpointable: bool = False
+    checkpointable: Annotated[bool, Field(strict=True)] = False
     requirements: tuple[RequirementSection, ...] = ()
 
 
@@ -222,7 +224,7 @@ class ScenarioSection(Section):
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1
     network: NetworkSection = NetworkSection()
     protocol: ProtocolSection = ProtocolSection()
-    vos: tuple[VoSection, ...] | None = None
+    vos: Annotated[tuple[VoSection, ...], Field(min_length=1)] | None = None
     vos_from_trace: VosFromTraceSection | None = None
     workload: WorkloadSection | None = Field(None, description="of the whole grid, routed to VOs")
 
@@ -230,8 +232,6 @@ class ScenarioSection(Section):
     def _vos_and_jobs(self) -> ScenarioSection:
         if (self.vos is None) == (self.vos_from_trace is None):
             raise ValueError("exactly one of `vos` and `vos_from_trace`")
-        if self.vos == ():
-            raise ValueError("at least one VO")
         if self.vos_from_trace is not None and (
             self.workload is None or self.workload.trace is None or self.workload.route is None
         ):

@@ -1,0 +1,162 @@
+"""The command line: `grid run`, `grid check`, `grid policies`, `grid schema`.
+
+Heavy libraries are imported by the commands that need them, so that help and checks are quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from grid.runtime.outcome import Progress
+    from grid.scenario.schema import ScenarioSection
+
+app = typer.Typer(
+    help="A distributed emulator of grids of virtual organizations on Ray actors.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+
+ScenarioPath = Annotated[Path, typer.Argument(help="A scenario in YAML.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter, or any key by its path."),
+]
+
+
+@app.command()
+def run(
+    scenario: ScenarioPath,
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="One process, without Ray.")
+    ] = False,
+    placement: Annotated[
+        str,
+        typer.Option(help="`vo`, `entity`, or how many Ray actors the VOs are dealt over."),
+    ] = "vo",
+    address: Annotated[
+        str | None, typer.Option(help="A running Ray cluster; default: RAY_ADDRESS, else local.")
+    ] = None,
+    transport: Annotated[
+        str, typer.Option(help="What carries windows between Ray actors: `sockets` or `calls`.")
+    ] = "sockets",
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; default: runs/NAME.", show_default=False)
+    ] = None,
+) -> None:
+    """Run a scenario, print its result table and leave a run folder behind."""
+    if placement not in ("vo", "entity") and not (placement.isdecimal() and int(placement) > 0):
+        _fail([f"--placement: found {placement!r}, expected vo, entity or a number above 0"])
+    if transport not in ("sockets", "calls"):
+        _fail([f"--transport: found {transport!r}, expected sockets or calls"])
+    settings = list(overrides or [])
+    if seed is not None:
+        settings.append(f"seed={seed}")
+    loaded = _load(scenario, settings)
+    folder = out if out is not None else Path("runs") / loaded.name
+    _run(
+        loaded,
+        scenario,
+        folder,
+        in_process=in_process,
+        placement=placement,
+        address=address,
+        transport=transport,
+    )
+
+
+@app.command()
+def check(scenario: ScenarioPath, overrides: Overrides = None) -> None:
+    """Say what is wrong with a scenario, or that nothing is."""
+    loaded = _load(scenario, list(overrides or []))
+    typer.echo(f"{scenario}: {loaded.name} is a valid scenario")
+
+
+@app.command()
+def policies() -> None:
+    """List the local policies that a cluster can have."""
+    from grid.policies.registry import policy_descriptions
+
+    for name, description in policy_descriptions().items():
+        typer.echo(f"{name:16} {description}")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenarios, for editors."""
+    import json
+
+    from grid.scenario.schema import ScenarioSection
+
+    typer.echo(json.dumps(ScenarioSection.model_json_schema(), indent=2))
+
+
+def _load(path: Path, overrides: list[str]) -> ScenarioSection:
+    from grid.model.errors import InputError
+    from grid.scenario.load import load_scenario
+
+    try:
+        return load_scenario(path, overrides)
+    except InputError as error:
+        _fail([str(mistake) for mistake in error.mistakes])
+        raise AssertionError from error
+
+
+def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
+    from grid.model.errors import InputError
+    from grid.results.files import check_folder
+    from grid.results.summary import print_summary
+    from grid.runtime.progress import progress_on
+    from grid.runtime.run import execute, save
+
+    try:
+        check_folder(folder)
+        with progress_on(sys.stderr) as progress:
+            finished = execute(loaded, str(path), progress=progress, **how)
+        save(finished, folder, path.stem)
+    except InputError as error:
+        _fail([str(mistake) for mistake in error.mistakes])
+    print_summary(finished.metrics, finished.directory)
+    _print_manifest(finished.manifest, folder)
+
+
+def _print_manifest(manifest: dict[str, Any], folder: Path) -> None:
+    skipped = manifest["jobs"]["skipped"]
+    if skipped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
+        typer.echo(f"left out of the trace: {reasons}")
+    cpu = manifest["cpu_seconds"]
+    on = f"{manifest['actors']} Ray actors, {manifest['rounds']} rounds"
+    where = on if manifest["runtime"] == "windowed" else "one process"
+    typer.echo(
+        f"{where}, {manifest['messages']} messages; "
+        f"read {cpu['read']:.2f} s, ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
+    )
+    typer.echo(f"digest {manifest['digest']}")
+    typer.echo(f"results in {folder}")
+
+
+def _fail(lines: list[str]) -> None:
+    """Say what is wrong with the input, a line each, and end with the exit code for it."""
+    for line in lines:
+        typer.echo(line, err=True)
+    raise typer.Exit(WRONG_INPUT)
+
+
+def main() -> None:
+    """Entry point of the `grid` command."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        typer.echo("interrupted; nothing was written", err=True)
+        sys.exit(INTERRUPTED)

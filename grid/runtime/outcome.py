@@ -1,0 +1,75 @@
+"""What a runtime brings back from a run, and how it tells how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.job_row import JobRow
+from grid.model.time import Time
+from grid.results.table import columns_of
+
+Chunk = dict[str, npt.NDArray[np.int64 | np.float64]]
+"""Columns of `JobRow`, some rows of them."""
+
+Progress = Callable[[Time, int], None]
+"""Called now and then with the virtual time reached and the number of jobs that have ended."""
+
+
+@dataclass(slots=True)
+class RunOutcome:
+    """Everything that a run produced, in no particular order, and what it cost.
+
+    `cpu_seconds` is the processor time of all processes of the run from the first event to the
+    last; `rounds` is zero in one process. `messages` counts what entities handled, `snapshots`
+    the status snapshots that were published.
+    """
+
+    chunks: list[Chunk] = field(default_factory=list)
+    messages: int = 0
+    snapshots: int = 0
+    rounds: int = 0
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    start_seconds: float = 0.0
+    actors: int = 0
+    plan_seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+class RecordStore:
+    """Turns what entities record into columns as it comes, so that no row stays an object long."""
+
+    ROWS_AT_A_TIME = 8192
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self._rows: list[JobRow] = []
+        self._chunks: list[Chunk] = []
+
+    def add(self, records: list[Any]) -> None:
+        """Take over `records`, rows or whole columns, and leave the list empty."""
+        for record in records:
+            if isinstance(record, JobRow):
+                self._rows.append(record)
+                self.jobs += 1
+            else:
+                self._chunks.append(record)
+                self.jobs += len(record["number"])
+        records.clear()
+        if len(self._rows) >= self.ROWS_AT_A_TIME:
+            self._pack()
+
+    def take(self) -> list[Chunk]:
+        """All that came, as chunks of columns."""
+        self._pack()
+        chunks, self._chunks = self._chunks, []
+        return chunks
+
+    def _pack(self) -> None:
+        if self._rows:
+            self._chunks.append(columns_of(self._rows))
+            self._rows = []

@@ -1,0 +1,125 @@
+"""One run from scenario to run folder: what `grid run` does, without the talking."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grid import __version__
+from grid.model.job import JobState
+from grid.results.checkers import check
+from grid.results.digest import digest
+from grid.results.metrics import metrics
+from grid.results.table import Directory, JobResults, in_order
+from grid.runtime.outcome import Progress, RunOutcome
+from grid.runtime.sequential import run_sequential
+from grid.scenario.schema import ScenarioSection
+from grid.scenario.workload import realize
+
+
+class RunInvalid(Exception):
+    """A run broke a rule that every run must keep: a bug of the emulator, never of its user."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A finished run: its jobs, its metrics, and how it was made (see `manifest.json`)."""
+
+    scenario: ScenarioSection
+    results: JobResults
+    directory: Directory
+    metrics: dict[str, Any]
+    manifest: dict[str, Any]
+
+
+def execute(
+    scenario: ScenarioSection,
+    file: str,
+    *,
+    in_process: bool,
+    placement: str = "vo",
+    address: str | None = None,
+    transport: str = "sockets",
+    progress: Progress | None = None,
+) -> Run:
+    """Run `scenario` and check what comes out. Raises InputError, RunInvalid, ActorDied.
+
+    `placement` is `vo`, `entity`, or a number of Ray actors to deal the VOs over.
+    """
+    cpu = time.process_time()
+    grid, skipped = realize(scenario, file)
+    read_seconds = time.process_time() - cpu
+    if in_process:
+        outcome = run_sequential(grid, progress)
+    else:
+        from grid.runtime.windowed import run_windowed
+
+        number = int(placement) if placement.isdecimal() else None
+        outcome = run_windowed(
+            grid,
+            "vo" if number else placement,
+            actors=number,
+            address=address,
+            transport=transport,
+            progress=progress,
+        )
+    results = in_order(outcome.chunks)
+    mistakes = check(results, grid.directory)
+    submitted = sum(grid.jobs_by_vo())
+    if len(results) != submitted:
+        mistakes.insert(0, f"{submitted} jobs were submitted and {len(results)} have an end")
+    if mistakes:
+        raise RunInvalid("; ".join(mistakes[:5]))
+    manifest = _manifest(scenario, results, outcome, skipped.reasons)
+    manifest["runtime"] = "sequential" if in_process else "windowed"
+    manifest["placement"] = None if in_process else placement
+    manifest["cpu_seconds"] = {
+        "read": round(read_seconds, 6),
+        "run": round(outcome.cpu_seconds, 6),
+    }
+    return Run(scenario, results, grid.directory, metrics(results, grid.directory), manifest)
+
+
+def _manifest(
+    scenario: ScenarioSection, results: JobResults, outcome: RunOutcome, skipped: Counter[str]
+) -> dict[str, Any]:
+    counts = Counter(results.state.tolist())
+    final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
+    jobs: dict[str, Any] = {state.name.lower(): counts.get(state.value, 0) for state in final}
+    jobs["skipped"] = dict(sorted(skipped.items()))
+    return {
+        "version": __version__,
+        "scenario": scenario.name,
+        "seed": scenario.seed,
+        "digest": digest(results),
+        "jobs": jobs,
+        "messages": outcome.messages,
+        "snapshots": outcome.snapshots,
+        "rounds": outcome.rounds,
+        "actors": outcome.actors,
+        "start_seconds": round(outcome.start_seconds, 6),
+        "wall_seconds": round(outcome.wall_seconds, 6),
+        "plan_seconds": outcome.plan_seconds,
+    }
+
+
+def save(run: Run, folder: Path, workload_name: str) -> None:
+    """Write the run's folder, whole or not at all."""
+    from grid.results.files import write_run
+    from grid.scenario.load import resolved_yaml
+
+    write_run(
+        folder,
+        run.results,
+        run.directory,
+        run.metrics,
+        resolved_yaml(run.scenario),
+        run.manifest,
+        workload_name,
+    )
+
+

@@ -1,0 +1,166 @@
+"""One side of a windowed run: a logical process that advances from grant to grant.
+
+Plain Python, no Ray: what an order and a reply are, and how the coordinator finds the times that
+it may grant. See Chandy and Misra (1979) for conservative synchronisation.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.kernel.process import LogicalProcess
+from grid.model.time import NEVER, Time
+from grid.runtime.outcome import RecordStore, RunOutcome
+from grid.scenario.build import Grid
+
+Order = tuple[Time, list[bytes]]
+"""(grant, batches of other processes): take in the batches, then advance strictly below it."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a process answers to an order.
+
+    `batches` holds (receiving process, earliest arrival, envelopes and posts) for each process
+    that anything goes to; the earliest arrival is NEVER where only posts go there.
+    """
+
+    next_time: Time
+    idle: bool
+    now: Time
+    jobs: int
+    batches: list[tuple[int, Time, bytes]] = field(default_factory=list)
+
+
+class Window:
+    """The entities `members` of `grid`, as process number `number`.
+
+    `process_of[i]` is the process of entity i of the grid.
+    """
+
+    def __init__(self, grid: Grid, number: int, process_of: Sequence[int]) -> None:
+        members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
+        self._number = number
+        self._process_of = list(process_of)
+        self._count = max(process_of) + 1
+        self._store = RecordStore()
+        self._cpu = time.process_time()
+        self._process = LogicalProcess(
+            grid.entities(members), grid.network, grid.seed, grid.first_rows()
+        )
+        self._process.start()
+
+    def first_reply(self) -> Reply:
+        """Where the process stands before its first order."""
+        return self._reply()
+
+    def carry_out(self, order: Order) -> Reply:
+        """Take in what others sent, advance, and say what comes of it."""
+        grant, batches = order
+        for batch in batches:
+            envelopes, posts = pickle.loads(batch)
+            self._process.accept(envelopes, posts)
+        self._process.advance(grant)
+        self._store.add(self._process.records)
+        return self._reply()
+
+    def outcome(self) -> RunOutcome:
+        """What this process recorded and what it cost."""
+        self._store.add(self._process.records)
+        return RunOutcome(
+            chunks=self._store.take(),
+            messages=self._process.messages,
+            snapshots=self._process.snapshots,
+            cpu_seconds=time.process_time() - self._cpu,
+        )
+
+    def _reply(self) -> Reply:
+        process = self._process
+        outbox = process.take_outbox()
+        reply = Reply(process.next_time(), process.idle, process.now, self._store.jobs)
+        if not outbox.envelopes and not outbox.posts:
+            return reply
+        by_process: dict[int, list[Any]] = {}
+        for envelope in outbox.envelopes:
+            by_process.setdefault(self._process_of[envelope[1]], []).append(envelope)
+        targets = range(self._count) if outbox.posts else sorted(by_process)
+        for target in targets:
+            if target != self._number:
+                envelopes = by_process.get(target, [])
+                earliest = min((envelope[0] for envelope in envelopes), default=NEVER)
+                packed = pickle.dumps((envelopes, outbox.posts), pickle.HIGHEST_PROTOCOL)
+                reply.batches.append((target, earliest, packed))
+        return reply
+
+
+class Coordinator:
+    """Grants each process the time up to which nothing can reach it any more.
+
+    For process i that is the least, over all processes j, of the time of j's next event plus the
+    shortest path of latencies from j to i; for j = i the way leads over others and back.
+    `lookahead` has shape (processes, processes).
+    """
+
+    def __init__(self, lookahead: npt.NDArray[np.int64], replies: Sequence[Reply]) -> None:
+        self._lookahead = lookahead
+        self._count = len(replies)
+        self._next = np.array([reply.next_time for reply in replies], np.int64)
+        self._idle = [reply.idle for reply in replies]
+        self._inbox: list[list[bytes]] = [[] for _ in replies]
+        self._inbox_time = np.full(self._count, NEVER, np.int64)
+        self.jobs = [0] * self._count
+        self.now: Time = 0
+        for number, reply in enumerate(replies):
+            self.take(number, reply)
+
+    @property
+    def done(self) -> bool:
+        """Nothing is left to do anywhere, and nothing is under way."""
+        return all(self._idle) and bool((self._inbox_time == NEVER).all())
+
+    def orders(self) -> list[tuple[int, Order]]:
+        """The next order of each process that has something to do; at least one has."""
+        earliest = np.minimum(self._next, self._inbox_time)
+        grants = (earliest[:, None] + self._lookahead).min(axis=0)
+        orders: list[tuple[int, Order]] = []
+        for number in np.nonzero(earliest < grants)[0].tolist():
+            orders.append((number, (int(min(grants[number], NEVER)), self._inbox[number])))
+            self._inbox[number] = []
+            self._inbox_time[number] = NEVER
+        return orders
+
+    def take(self, number: int, reply: Reply) -> None:
+        """Process `number` has carried out its order."""
+        self._next[number] = reply.next_time
+        self._idle[number] = reply.idle
+        self.jobs[number] = reply.jobs
+        self.now = max(self.now, reply.now)
+        for target, earliest, batch in reply.batches:
+            self._inbox[target].append(batch)
+            self._inbox_time[target] = min(int(self._inbox_time[target]), earliest)
+
+
+def deal(grid: Grid, placement: str, actors: int) -> list[int]:
+    """The process of each entity of the grid, processes numbered from zero without gaps.
+
+    Placement `entity` gives each its own; `vo` keeps the entities of a VO together and deals the
+    VOs over `actors` processes, the one with most jobs to submit first, always to the process
+    with fewest jobs so far.
+    """
+    if placement == "entity":
+        return list(range(len(grid.names)))
+    jobs = grid.jobs_by_vo()
+    loads = [0] * min(actors, len(jobs))
+    process_of_vo = [0] * len(jobs)
+    for vo in sorted(range(len(jobs)), key=lambda v: (-jobs[v], v)):
+        lightest = min(range(len(loads)), key=lambda p: (loads[p], p))
+        process_of_vo[vo] = lightest
+        loads[lightest] += jobs[vo] + 1
+    return [process_of_vo[vo] for vo in grid.sites]

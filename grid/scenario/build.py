@@ -1,0 +1,230 @@
+"""From a grid's description to its entities: who there is, who knows whom, how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from grid.cluster import make_cluster
+from grid.entities import names
+from grid.entities.grid_dispatcher import GridDispatcher
+from grid.entities.information_service import InformationService
+from grid.entities.local_dispatcher import LocalDispatcher
+from grid.entities.local_scheduler import LocalScheduler, Neighbours
+from grid.entities.resource_manager import ResourceManager, SnapshotRules, status_rows, summary_of
+from grid.entities.workload_source import WorkloadSource
+from grid.kernel.entity import Entity, Rows
+from grid.kernel.network import Network
+from grid.model.job_table import JobTable
+from grid.model.platform import VirtualOrganization
+from grid.model.resources import resources_of
+from grid.model.time import from_seconds
+from grid.policies.registry import make_policy
+from grid.results.table import ClusterEntry, Directory
+from grid.scenario.schema import ScenarioSection
+from grid.selection.by_utility import ByUtility
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A whole grid, ready to run: its VOs, their jobs, and the rules between them.
+
+    `submitted` are the jobs that come to each VO's Local Scheduler, `fed` those that a trace feeds
+    straight into the VO's only cluster, both by position of the VO and in order of submission.
+    """
+
+    scenario: ScenarioSection
+    vos: tuple[VirtualOrganization, ...]
+    submitted: tuple[JobTable | None, ...]
+    fed: tuple[JobTable | None, ...]
+
+    @property
+    def seed(self) -> int:
+        return self.scenario.seed
+
+    @cached_property
+    def _entity_vos(self) -> dict[str, int]:
+        """The VO of each entity, in order of the entities' names."""
+        entities: list[tuple[str, int]] = []
+        for position, vo in enumerate(self.vos):
+            mine = [names.local_dispatcher(vo.name, cluster.name) for cluster in vo.clusters]
+            if len(vo.clusters) > 1:
+                mine.append(names.grid_dispatcher(vo.name))
+            if self.fed[position] is None or self.submitted[position] is not None:
+                mine.append(names.scheduler(vo.name))
+                mine.append(names.resource_manager(vo.name))
+                mine.append(names.information_service(vo.name))
+            if self.submitted[position] is not None:
+                mine.append(names.workload_source(vo.name))
+            entities += [(name, position) for name in mine]
+        return dict(sorted(entities))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All entities, sorted."""
+        return tuple(self._entity_vos)
+
+    @property
+    def sites(self) -> tuple[int, ...]:
+        """The VO of each entity."""
+        return tuple(self._entity_vos.values())
+
+    @cached_property
+    def network(self) -> Network:
+        settings = self.scenario.network
+        position = {vo.name: index for index, vo in enumerate(self.vos)}
+        return Network(
+            self.names,
+            self.sites,
+            from_seconds(settings.latency_s),
+            from_seconds(settings.local_latency_s),
+            {
+                (position[link.between[0]], position[link.between[1]]): from_seconds(link.latency_s)
+                for link in settings.links
+            },
+            settings.bandwidth_mbps,
+        )
+
+    @cached_property
+    def directory(self) -> Directory:
+        return Directory(
+            tuple(vo.name for vo in self.vos),
+            tuple(
+                ClusterEntry(
+                    position, cluster.name, tuple(machine.cpus for machine in cluster.machines)
+                )
+                for position, vo in enumerate(self.vos)
+                for cluster in vo.clusters
+            ),
+        )
+
+    @cached_property
+    def _first_cluster(self) -> tuple[int, ...]:
+        counts = [len(vo.clusters) for vo in self.vos]
+        return tuple(int(first) for first in np.cumsum([0, *counts[:-1]]))
+
+    def jobs_by_vo(self) -> list[int]:
+        """How many jobs the users of each VO submit."""
+        return [
+            sum(len(table) for table in tables if table is not None)
+            for tables in zip(self.submitted, self.fed, strict=True)
+        ]
+
+    def first_rows(self) -> dict[str, Rows]:
+        """What each Resource Manager's snapshot says before its first one: nothing assigned."""
+        return {
+            names.resource_manager(vo.name): self._first_rows(position)
+            for position, vo in self._members()
+        }
+
+    def entities(self, members: Collection[str]) -> dict[str, Entity]:
+        """The entities of those names."""
+        wanted = frozenset(members)
+        made: dict[str, Entity] = {}
+        for position, vo in enumerate(self.vos):
+            for name, entity in self._entities_of(position, vo, wanted):
+                made[name] = entity
+        return made
+
+    def _members(self) -> list[tuple[int, VirtualOrganization]]:
+        """The VOs that take part in the protocol, with their positions."""
+        return [
+            (position, vo)
+            for position, vo in enumerate(self.vos)
+            if names.resource_manager(vo.name) in self._entity_vos
+        ]
+
+    def _first_rows(self, position: int) -> Rows:
+        resources = resources_of(self.vos[position], position)
+        nothing = np.zeros(len(resources))
+        rows = status_rows(resources, nothing, nothing)
+        if self.scenario.protocol.snapshot_detail == "summary":
+            return summary_of(rows, resources)
+        return rows
+
+    @cached_property
+    def _board_vos(self) -> list[tuple[int, int]]:
+        return [(position, len(self._first_rows(position))) for position, _ in self._members()]
+
+    def _entities_of(
+        self, position: int, vo: VirtualOrganization, wanted: frozenset[str]
+    ) -> Iterable[tuple[str, Entity]]:
+        dispatchers = tuple(names.local_dispatcher(vo.name, c.name) for c in vo.clusters)
+        manager = names.resource_manager(vo.name)
+        for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
+            if name in wanted:
+                policy = make_policy(cluster.policy, dict(cluster.policy_settings))
+                yield (
+                    name,
+                    LocalDispatcher(
+                        make_cluster(cluster, policy),
+                        vo=position,
+                        vo_name=vo.name,
+                        number=index,
+                        position=self._first_cluster[position] + index,
+                        processors=max(machine.cpus for machine in cluster.machines),
+                        resource_manager=manager,
+                        fed=self.fed[position],
+                    ),
+                )
+        if (name := names.grid_dispatcher(vo.name)) in wanted:
+            yield name, GridDispatcher(manager, dispatchers)
+        if (name := names.scheduler(vo.name)) in wanted:
+            yield name, self._scheduler(position, vo)
+        if manager in wanted:
+            yield manager, self._resource_manager(position, vo, dispatchers)
+        if (name := names.information_service(vo.name)) in wanted:
+            own = resources_of(vo, position)
+            yield name, InformationService(position, own, self._board_vos)
+        jobs = self.submitted[position]
+        if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
+            yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs)
+
+    def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
+        protocol = self.scenario.protocol
+        return LocalScheduler(
+            position,
+            ByUtility(vo.selection),
+            Neighbours(
+                names.resource_manager(vo.name),
+                names.information_service(vo.name),
+                self._schedulers,
+            ),
+            ttl=protocol.ttl,
+            when_busy=protocol.when_busy,
+            first_cluster=self._first_cluster,
+        )
+
+    @cached_property
+    def _schedulers(self) -> tuple[str, ...]:
+        return tuple(names.scheduler(vo.name) for vo in self.vos)
+
+    def _resource_manager(
+        self, position: int, vo: VirtualOrganization, dispatchers: tuple[str, ...]
+    ) -> ResourceManager:
+        protocol = self.scenario.protocol
+        period = protocol.snapshot_period_s
+        rules = SnapshotRules(
+            protocol.snapshot_detail == "summary",
+            None if period is None else from_seconds(period),
+            protocol.snapshot_load_limit,
+            protocol.snapshot_jobs_limit,
+        )
+        several = len(vo.clusters) > 1
+        return ResourceManager(
+            position,
+            resources_of(vo, position),
+            rules,
+            scheduler=names.scheduler(vo.name),
+            information=names.information_service(vo.name),
+            dispatchers=dispatchers,
+            grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
+            directory=tuple(
+                names.information_service(other.name)
+                for index, other in self._members()
+                if index != position
+            ),
+        )

@@ -1,0 +1,133 @@
+"""The virtual organizations of a scenario: written out, multiplied, generated, or from a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.kernel.entity import random_stream
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, License, Machine, VirtualOrganization
+from grid.scenario.schema import (
+    ClusterSection,
+    GeneratedMachinesSection,
+    PolicySection,
+    ScenarioSection,
+    VoSection,
+    VosFromTraceSection,
+)
+
+
+def vo_names(section: VoSection) -> list[str]:
+    """The name of the VO, or the names of all that its `count` makes of it."""
+    if section.count is None:
+        return [section.name]
+    return [f"{section.name}{number}" for number in range(1, section.count + 1)]
+
+
+def written_vos(scenario: ScenarioSection) -> tuple[VirtualOrganization, ...]:
+    """The VOs that the scenario lists under `vos`."""
+    return tuple(
+        VirtualOrganization(
+            name,
+            tuple(_cluster(cluster, name, scenario.seed) for cluster in section.clusters),
+            section.selection,
+        )
+        for section in scenario.vos or ()
+        for name in vo_names(section)
+    )
+
+
+def vos_from_sites(
+    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]]
+) -> tuple[VirtualOrganization, ...]:
+    """A VO of one pool for each site of a trace.
+
+    The processors are shared out in proportion to a weight of each site (`sizing`), by largest
+    remainder, after one for each; a site is never smaller than its largest job. Raises ValueError
+    if there are fewer processors than sites.
+    """
+    if section.total_processors < len(sites):
+        raise ValueError(f"{section.total_processors} processors for {len(sites)} sites")
+    weights = np.array([_weight(section.sizing, table) for _, table in sites])
+    sizes = share_out(section.total_processors, weights)
+    policy, settings = _policy(section.policy)
+    return tuple(
+        VirtualOrganization(
+            name,
+            (
+                Cluster(
+                    "pool",
+                    (Machine("pool", max(int(size), int(jobs.processors.max(initial=1)))),),
+                    policy,
+                    settings,
+                    by_machine=True,
+                ),
+            ),
+            section.selection,
+        )
+        for (name, jobs), size in zip(sites, sizes, strict=True)
+    )
+
+
+def share_out(total: int, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """`total` in whole parts, one at least each, the rest in proportion, by largest remainder."""
+    rest = total - len(weights)
+    shares = rest * weights / weights.sum() if weights.sum() > 0 else weights * 0.0
+    parts = np.floor(shares).astype(np.int64)
+    left = rest - int(parts.sum())
+    largest_first = np.lexsort((np.arange(len(weights)), parts - shares))
+    parts[largest_first[:left]] += 1
+    return parts + 1
+
+
+def _weight(sizing: str, jobs: JobTable) -> float:
+    if sizing == "equal":
+        return 1.0
+    if sizing == "work":
+        return float((jobs.run_us * jobs.processors).sum())
+    times = np.concatenate((jobs.submit_us, jobs.submit_us + jobs.run_us))
+    changes = np.concatenate((jobs.processors, -jobs.processors))
+    # At the same instant an end comes before a start.
+    order = np.lexsort((changes, times))
+    return float(np.cumsum(changes[order]).max(initial=0))
+
+
+def _cluster(section: ClusterSection, vo: str, seed: int) -> Cluster:
+    policy, settings = _policy(section.policy)
+    return Cluster(
+        section.name,
+        _machines(section, f"{vo}/{section.name}", seed),
+        policy,
+        settings,
+        by_machine=section.bind == "machine",
+        licenses=tuple(License(license.name, license.copies) for license in section.licenses),
+        overrun=section.overrun,
+    )
+
+
+def _policy(section: PolicySection | str) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    if isinstance(section, str):
+        return section, ()
+    return section.name, tuple(sorted(section.settings.items()))
+
+
+def _machines(section: ClusterSection, where: str, seed: int) -> tuple[Machine, ...]:
+    if section.processors is not None:
+        return (Machine("pool", section.processors, section.mips),)
+    if isinstance(section.machines, GeneratedMachinesSection):
+        from grid.workload.generators import generate_machines
+
+        generated = section.machines
+        stream = random_stream(seed, f"machines of {where}")
+        return generate_machines(generated.generator, generated.count, generated.settings, stream)
+    machines: list[Machine] = []
+    for kind in section.machines or ():
+        described = kind.model_dump(exclude={"count"})
+        machines += [
+            Machine(f"m{len(machines) + number}", **described) for number in range(kind.count)
+        ]
+    return tuple(machines)

@@ -1,0 +1,188 @@
+"""The jobs of a scenario: read, generated or written out, and shared out over its VOs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from grid.kernel.entity import random_stream
+from grid.model.errors import InputError, Mistake
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job_table import JobTable, concatenate
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
+from grid.model.time import NEVER, from_seconds
+from grid.scenario.build import Grid
+from grid.scenario.platform import vo_names, vos_from_sites, written_vos
+from grid.scenario.schema import JobSection, RequirementSection, ScenarioSection, WorkloadSection
+
+
+@dataclass(slots=True)
+class Skipped:
+    """Records of traces that are not jobs of the run, by reason, and other remarks on them."""
+
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, reasons: dict[str, int]) -> None:
+        self.reasons.update({reason: count for reason, count in reasons.items() if count})
+
+
+def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Skipped]:
+    """Read and generate everything that `scenario` speaks of. Raises InputError.
+
+    `file` is what a mistake in the scenario is reported against.
+    """
+    skipped = Skipped()
+    if scenario.vos_from_trace is not None:
+        assert scenario.workload is not None
+        sites = _sites(scenario.workload, skipped)
+        try:
+            vos = vos_from_sites(scenario.vos_from_trace, sites)
+        except ValueError as error:
+            found = str(error)
+            expected = "at least one processor a site"
+            raise InputError(
+                [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
+            ) from None
+        tables: list[JobTable | None] = [jobs for _, jobs in sites]
+        return Grid(scenario, vos, tuple(tables), (None,) * len(vos)), skipped
+    vos = written_vos(scenario)
+    shared = _shared_jobs(scenario, vos, file, skipped)
+    submitted: list[JobTable | None] = []
+    fed: list[JobTable | None] = []
+    own = [(section, name) for section in scenario.vos or () for name in vo_names(section)]
+    for (section, name), vo in zip(own, vos, strict=True):
+        parts = [shared[name]] if name in shared else []
+        direct: JobTable | None = None
+        if section.workload is not None:
+            jobs = _jobs(section.workload, scenario.seed, name, vo, skipped)
+            if section.workload.enters == "cluster":
+                direct = jobs
+            else:
+                parts.append(jobs)
+        submitted.append(_in_order(parts) if parts else None)
+        fed.append(direct)
+    return Grid(scenario, vos, tuple(submitted), tuple(fed)), skipped
+
+
+def _in_order(parts: list[JobTable]) -> JobTable:
+    """All parts as one, in order of submission."""
+    jobs = parts[0] if len(parts) == 1 else concatenate(parts)
+    if (np.diff(jobs.submit_us) >= 0).all():
+        return jobs
+    return jobs.take(np.argsort(jobs.submit_us, kind="stable"))
+
+
+def _trace(workload: WorkloadSection, largest: int | None, skipped: Skipped) -> JobTable:
+    from grid.workload.swf import jobs_from_swf, read_swf
+
+    assert workload.trace is not None
+    log = read_swf(Path(workload.trace))
+    jobs, reasons = jobs_from_swf(log, route=workload.route, max_processors=largest)
+    skipped.add(reasons)
+    return jobs
+
+
+def _sites(workload: WorkloadSection, skipped: Skipped) -> list[tuple[str, JobTable]]:
+    """The jobs of each value of the routing field, in rising order of it."""
+    jobs = _trace(workload, None, skipped)
+    order = np.argsort(jobs.site, kind="stable")
+    values, firsts = np.unique(jobs.site[order], return_index=True)
+    groups = np.split(order, firsts[1:])
+    width = len(str(int(values.max())))
+    return [
+        (f"site{int(value):0{width}d}", jobs.take(rows))
+        for value, rows in zip(values, groups, strict=True)
+    ]
+
+
+def _shared_jobs(
+    scenario: ScenarioSection,
+    vos: tuple[VirtualOrganization, ...],
+    file: str,
+    skipped: Skipped,
+) -> dict[str, JobTable]:
+    """The grid's own workload, by name of the VO that each job comes to."""
+    workload = scenario.workload
+    if workload is None:
+        return {}
+    names = [vo.name for vo in vos]
+    stream = random_stream(scenario.seed, "workload")
+    if workload.generator is not None:
+        from grid.workload.generators import generate_jobs
+
+        return generate_jobs(workload.generator, names, vos, workload.settings, stream)
+    if workload.trace is None:
+        what = "a list of jobs"
+        raise InputError(
+            [Mistake(file, None, "workload.jobs", what, "a trace or a generator, for a whole grid")]
+        )
+    largest = max(machine.cpus for vo in vos for c in vo.clusters for machine in c.machines)
+    jobs = _trace(workload, largest, skipped)
+    # Values of the routing field are dealt over the VOs in rising order, over and over.
+    values, position = np.unique(jobs.site, return_inverse=True)
+    del values
+    return {
+        name: jobs.take(position % len(names) == index) for index, name in enumerate(names)
+    }
+
+
+def _jobs(
+    workload: WorkloadSection,
+    seed: int,
+    name: str,
+    vo: VirtualOrganization,
+    skipped: Skipped,
+) -> JobTable:
+    """The jobs of one VO's own workload."""
+    if workload.generator is not None:
+        from grid.workload.generators import generate_jobs
+
+        stream = random_stream(seed, f"workload of {name}")
+        return generate_jobs(workload.generator, [name], (vo,), workload.settings, stream)[name]
+    if workload.jobs is not None:
+        return _in_order([_written_jobs(workload.jobs)])
+    largest = max(machine.cpus for c in vo.clusters for machine in c.machines)
+    return _trace(workload, largest if workload.enters == "cluster" else None, skipped)
+
+
+def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
+    estimates = [section.estimate_s or section.run_s for section in sections]
+    return JobTable.of(
+        number=[
+            index if section.number is None else section.number
+            for index, section in enumerate(sections, start=1)
+        ],
+        user=[section.user for section in sections],
+        submit_us=[from_seconds(section.submit_s) for section in sections],
+        processors=[section.processors for section in sections],
+        estimate_us=[from_seconds(estimate) for estimate in estimates],
+        run_us=[from_seconds(section.run_s) for section in sections],
+        deadline_us=[
+            NEVER
+            if section.deadline_s is None
+            else from_seconds(section.submit_s + section.deadline_s)
+            for section in sections
+        ],
+        input_mb=[section.input_mb for section in sections],
+        ram_mb=[section.ram_mb for section in sections],
+        checkpointable=[section.checkpointable for section in sections],
+        requirements=[tuple(map(_requirement, section.requirements)) for section in sections],
+    )
+
+
+def _requirement(section: RequirementSection) -> Requirement:
+    named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
+    values = named.get(section.kind)
+    return Requirement(
+        RequirementKind[section.kind.upper()],
+        tuple(
+            Option(
+                float(values.index(str(option.value)) if values else option.value), option.utility
+            )
+            for option in section.options
+        ),
+        section.weight,
+    )
