@@ -1,0 +1,104 @@
+"""The table at the end of a run can be read on any terminal, and in a file."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+
+import pytest
+from results_tables import TWO_VOS, job, table
+from rich.console import Console
+
+from grid.model.job import JobState
+from grid.results.metrics import metrics
+from grid.results.summary import print_summary
+from grid.results.table import ClusterEntry, Directory
+
+
+def printed(vos: int, width: int, *, terminal: bool = False, name: str = "organization") -> str:
+    """The summary of a grid of so many VOs, of which the n-th is the n-th least busy."""
+    directory = Directory(
+        tuple(f"{name}{vo}" for vo in range(vos)),
+        tuple(ClusterEntry(vo, "pool", (1,)) for vo in range(vos)),
+    )
+    rows = [
+        job(number, 0, 1000, 1000 * (2 + vo), vo=vo, at=(vo, vo, 0))
+        for vo in range(vos)
+        for number in range(3)
+    ]
+    rows.append(job(999, 0, vo=0, state=JobState.REJECTED))
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=terminal)
+    print_summary(metrics(table(rows), directory), console)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+@pytest.mark.parametrize("vos", [1, 4, 12, 13, 170])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_line_is_too_long_and_none_is_wrapped_or_cut(
+    width: int, vos: int, terminal: bool
+) -> None:
+    lines = re.sub("\x1b[^m]*m", "", printed(vos, width, terminal=terminal)).splitlines()
+    assert max(len(line) for line in lines) <= width
+    labels = [line for line in lines if line.startswith(("jobs submitted", "makespan (s)"))]
+    assert len(labels) == 2
+    columns = len(labels[0].split()) - 2
+    assert len(labels[1].split()) - 2 == columns
+    said = int(lines[-1].split()[0]) if "metrics.json" in lines[-1] else 0
+    assert columns - 1 + said == vos
+
+
+def test_figures_stand_under_their_names() -> None:
+    rows = [
+        job(1, 0, 10, 110, processors=4, user=1),
+        job(2, 0, state=JobState.REJECTED, user=2),
+        job(1, 0, 0, 55, vo=1, at=(0, 0, 0), hops=1, assigned=5, utility=0.5),
+    ]
+    file = io.StringIO()
+    print_summary(metrics(table(rows), TWO_VOS), Console(file=file, width=80))
+    lines = [line.split() for line in file.getvalue().splitlines()]
+    assert lines[0] == ["grid", "north", "south"]
+    cells = {" ".join(line[:-3]): line[-3:] for line in lines[1:]}
+    assert cells["jobs submitted"] == ["3", "2", "1"]
+    assert cells["rejected"] == ["1", "1", "0"]
+    assert cells["forwarded"] == ["1", "0", "1"]
+    assert cells["user success ratio"] == ["0.667", "0.500", "1.000"]
+    assert cells["user utility"] == ["0.500", "0.500", "0.500"]
+    assert cells["submission time (s)"] == ["2.500", "0.000", "5.000"]
+    assert cells["execution time (s)"] == ["80.000", "110.0", "50.000"]
+    assert cells["utilization (%)"] == ["59.1", "103.4", "0.0"]
+    assert cells["makespan (s)"] == ["110.0", "110.0", "55.000"]
+    assert cells["load balance"][2] == "-"
+
+
+def test_all_vos_are_shown_in_the_order_of_the_scenario_where_they_fit() -> None:
+    text = printed(5, 80, name="vo")
+    assert text.splitlines()[0].split() == ["grid", "vo0", "vo1", "vo2", "vo3", "vo4"]
+    assert "metrics.json" not in text
+
+
+def test_a_long_name_is_shortened() -> None:
+    text = printed(1, 80, name="the-long-named-organization-of-physicists")
+    assert text.splitlines()[0].split() == ["grid", "the-long-named-…"]
+
+
+def test_of_many_vos_the_busiest_are_shown_and_the_rest_is_named() -> None:
+    text = printed(13, 200)
+    names = [f"organization{vo}" for vo in (12, 11, 10, 9, 8, 7)]
+    assert text.splitlines()[0].split() == ["grid", *names]
+    assert text.endswith("7 more VOs are in metrics.json; shown are the 6 busiest.\n")
+
+
+def test_plain_text_when_not_a_terminal() -> None:
+    assert "\x1b" not in printed(4, 80)
+    assert printed(4, 80).isascii()
+    assert "\x1b[" in printed(4, 80, terminal=True)
+
+
+def test_the_module_loads_without_rich() -> None:
+    code = "import sys, grid.results.summary; print('rich' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
