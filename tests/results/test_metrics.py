@@ -12,6 +12,7 @@ from results_tables import TWO_VOS, job, table, tables
 
 from grid.model.job import JobState
 from grid.model.time import NEVER
+from grid.results.manifest import job_counts
 from grid.results.metrics import metrics
 from grid.results.table import ClusterEntry, Directory, JobResults, JobRow
 
@@ -154,6 +155,20 @@ def test_counts() -> None:
     assert [figures[f"jobs_{name}"] for name in names] == [4, 2, 1, 1, 2]
     assert (figures["preemptions"], figures["restarts"]) == (2, 3)
     assert figures["hops_mean"] == 1.5
+
+
+def test_the_manifest_counts_every_job_once() -> None:
+    rows = [
+        *(job(number, 0, 1, 2) for number in range(3)),
+        *(job(number, 0, state=FAILED) for number in (3, 4)),
+        job(5, 0, state=REJECTED),
+    ]
+    assert job_counts(table(rows), {"no run time": 4}) == {
+        "completed": 3,
+        "failed": 2,
+        "rejected": 1,
+        "skipped": {"no run time": 4},
+    }
 
 
 @pytest.mark.parametrize("rows", [[], [job(1, 0, state=REJECTED)]])

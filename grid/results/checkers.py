@@ -1,0 +1,140 @@
+"""What must be true of every table of jobs, whatever ran it. Asked after every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from grid.model.job import FINAL_STATES, JobState
+from grid.model.time import SECOND_US
+from grid.results.occupancy import (
+    BoolColumn,
+    first_machines,
+    machine_cpus,
+    machine_numbers,
+    ran,
+    ran_once,
+)
+from grid.results.table import NO_TIME, NOWHERE, Directory, JobResults
+
+Broken = tuple[str, BoolColumn]
+"""A rule, as what its breakers do, and which jobs break it."""
+
+_MACHINES_NAMED = 3
+
+
+def check(results: JobResults, directory: Directory, submitted: int | None = None) -> list[str]:
+    """One line for each rule that the table breaks; none for a table that can be true.
+
+    Of `submitted` jobs (where given) each ends in one final state and stands here once. Positions
+    and counts are in range. A job that ran was submitted, assigned, started and ended in that
+    order, and at home if it was never forwarded; one that did not run has no times and no place.
+    No machine has more CPUs busy than it has. (Jobs that were preempted or restarted do not count
+    in that: the table does not say when they held CPUs.)
+    """
+    mistakes = []
+    if submitted is not None and submitted != len(results):
+        mistakes.append(f"{submitted} jobs were submitted, and {len(results)} have ended")
+    places = list(_places(results, directory))
+    for text, breakers in [*_identities(results), *_times(results), *places]:
+        if breakers.any():
+            mistakes.append(_sentence(results, directory, text, breakers))
+    if not any(breakers.any() for _, breakers in places):
+        mistakes += _overbooked(results, directory)
+    return mistakes
+
+
+def _identities(results: JobResults) -> Iterator[Broken]:
+    """Who the jobs are, how they ended, and what was counted."""
+    order = np.lexsort((results.number, results.vo))
+    vo, number = results.vo[order], results.number[order]
+    again = np.zeros(len(results), np.bool_)
+    again[order[1:]] = (vo[1:] == vo[:-1]) & (number[1:] == number[:-1])
+    yield "stand in the table more than once", again
+    submit = results.submit_us
+    late = np.zeros(len(results), np.bool_)
+    same_vo = results.vo[:-1] == results.vo[1:]
+    lower = np.where(
+        same_vo, results.number[:-1] > results.number[1:], results.vo[:-1] > results.vo[1:]
+    )
+    late[1:] = (submit[:-1] > submit[1:]) | ((submit[:-1] == submit[1:]) & lower)
+    yield "are not in the order (submission, VO, number)", late
+    yield "have no final state", ~np.isin(results.state, [int(state) for state in FINAL_STATES])
+    yield "ask for no processor", results.processors < 1
+    yield "have a utility outside [0, 1]", ~((results.utility >= 0) & (results.utility <= 1))
+    counts = (results.hops, results.preemptions, results.restarts, results.lost_us)
+    yield "have a negative count", np.logical_or.reduce([count < 0 for count in counts])
+
+
+def _times(results: JobResults) -> Iterator[Broken]:
+    submit, assigned = results.submit_us, results.assigned_us
+    start, end = results.start_us, results.end_us
+    times = (assigned, start, end)
+    negative = np.logical_or.reduce([(time < 0) & (time != NO_TIME) for time in times])
+    yield "have a negative time", negative | (submit < 0)
+    started, ended = start >= 0, end >= 0
+    yield "have a start without an end, or an end without a start", started != ended
+    yield "are completed and never ran", (results.state == JobState.COMPLETED) & ~started
+    yield "are rejected and have run", (results.state == JobState.REJECTED) & started
+    yield "ran and were never assigned", started & (assigned < 0)
+    yield "did not run and were assigned", ~started & (assigned >= 0)
+    yield "were assigned before they were submitted", (assigned >= 0) & (assigned < submit)
+    yield "started before they were assigned", started & (start < assigned)
+    yield "ended before they started", started & ended & (end < start)
+
+
+def _places(results: JobResults, directory: Directory) -> Iterator[Broken]:
+    once = ran(results)
+    yield "belong to no VO", (results.vo < 0) | (results.vo >= len(directory.vos))
+    clusters = len(directory.clusters)
+    outside = (results.cluster < 0) | (results.cluster >= clusters)
+    yield "ran in no cluster", once & outside
+    known = np.where(outside, -1, results.cluster)
+    # The last entry of each stands for no cluster.
+    vo_of_cluster = np.array([*(cluster.vo for cluster in directory.clusters), NOWHERE])
+    machines = np.append(np.diff(first_machines(directory)), 0)
+    elsewhere = (results.machine < 0) | (results.machine >= machines[known])
+    yield "ran on no machine of their cluster", once & ~outside & elsewhere
+    other = results.executed_vo != vo_of_cluster[known]
+    yield "ran in a cluster of another VO than they say", once & ~outside & other
+    away = once & (results.hops == 0) & (results.executed_vo != results.vo)
+    yield "ran in another VO and were never forwarded", away
+    places = (results.executed_vo, results.cluster, results.machine)
+    somewhere = np.logical_or.reduce([place != NOWHERE for place in places])
+    yield "did not run and have a place", ~once & somewhere
+
+
+def _overbooked(results: JobResults, directory: Directory) -> list[str]:
+    """A sweep over the starts and ends of each machine, an end before a start at one instant."""
+    rows = np.flatnonzero(ran_once(results))
+    machine = np.tile(machine_numbers(results, directory)[rows], 2)
+    times = np.concatenate([results.end_us[rows], results.start_us[rows]])
+    processors = results.processors[rows]
+    order = np.lexsort((times, machine))
+    machine, times = machine[order], times[order]
+    # All that was taken of a machine is given back, so each machine begins at zero.
+    busy = np.cumsum(np.concatenate([-processors, processors])[order])
+    cpus = machine_cpus(directory)
+    over = np.flatnonzero(busy > cpus[machine])
+    numbers, first = np.unique(machine[over], return_index=True)
+    lines = []
+    for number, event in zip(numbers[:_MACHINES_NAMED], over[first], strict=False):
+        cluster = int(np.searchsorted(first_machines(directory), number, side="right")) - 1
+        entry = directory.clusters[cluster]
+        name = f"machine {number - first_machines(directory)[cluster]} of {entry.name}"
+        lines.append(
+            f"{name} of {directory.vos[entry.vo]} has {cpus[number]} CPUs, and {busy[event]} were "
+            f"busy at {times[event] / SECOND_US:.6f} s"
+        )
+    if len(numbers) > _MACHINES_NAMED:
+        lines.append(f"{len(numbers) - _MACHINES_NAMED} more machines had too many CPUs busy")
+    return lines
+
+
+def _sentence(results: JobResults, directory: Directory, text: str, breakers: BoolColumn) -> str:
+    first = int(np.flatnonzero(breakers)[0])
+    vo, number = int(results.vo[first]), results.number[first]
+    name = directory.vos[vo] if 0 <= vo < len(directory.vos) else f"VO {vo}"
+    count = np.count_nonzero(breakers)
+    return f"jobs that {text}: {count}, the first is job {number} of {name}"

@@ -1,0 +1,143 @@
+"""Every kind of planted mistake is found, and nothing else is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from results_tables import TWO_VOS, job, table, tables, us
+
+from grid.model.job import JobState
+from grid.results.checkers import check
+from grid.results.table import JobResults
+
+ROWS = [
+    job(1, 0, 1, 5, processors=2),
+    job(2, 0, 1, 5, processors=2),
+    job(3, 2, 5, 9, processors=4),  # takes over all CPUs at the instant they are given back
+    job(1, 3, 4, 6, vo=1),
+    job(2, 3, 4, 6, vo=1, at=(0, 0, 0), state=JobState.FAILED, hops=1, preemptions=1),
+    job(3, 4, vo=1, state=JobState.REJECTED),
+    job(4, 4, vo=1, state=JobState.FAILED),
+]
+FIRST, REFUSED = 0, 5
+
+
+def planted(row: int, **values: Any) -> JobResults:
+    """The table of ROWS with these values at one of its rows."""
+    results = table(ROWS)
+    changed = {name: getattr(results, name).copy() for name in values}
+    for name, value in values.items():
+        changed[name][row] = value
+    return replace(results, **changed)
+
+
+def test_a_true_table_breaks_no_rule() -> None:
+    assert check(table(ROWS), TWO_VOS, submitted=7) == []
+    assert check(table([]), TWO_VOS, submitted=0) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "values", "expected"),
+    [
+        (1, {"number": 1}, "stand in the table more than once"),
+        (FIRST, {"state": int(JobState.RUNNING)}, "have no final state"),
+        (FIRST, {"state": 6}, "have no final state"),
+        (FIRST, {"processors": 0}, "ask for no processor"),
+        (FIRST, {"utility": 1.5}, "have a utility outside [0, 1]"),
+        (FIRST, {"utility": float("nan")}, "have a utility outside [0, 1]"),
+        (FIRST, {"hops": -1}, "have a negative count"),
+        (FIRST, {"lost_us": -1}, "have a negative count"),
+        (FIRST, {"submit_us": -5}, "have a negative time"),
+        (FIRST, {"end_us": -1}, "have a start without an end"),
+        (REFUSED, {"end_us": us(9)}, "have a start without an end"),
+        (REFUSED, {"state": int(JobState.COMPLETED)}, "are completed and never ran"),
+        (FIRST, {"state": int(JobState.REJECTED)}, "are rejected and have run"),
+        (FIRST, {"assigned_us": -1}, "ran and were never assigned"),
+        (REFUSED, {"assigned_us": us(5)}, "did not run and were assigned"),
+        (2, {"assigned_us": us(1)}, "were assigned before they were submitted"),
+        (2, {"assigned_us": us(5) + 1}, "started before they were assigned"),
+        (2, {"end_us": us(5) - 1}, "ended before they started"),
+        (REFUSED, {"vo": 2}, "belong to no VO"),
+        (FIRST, {"cluster": 2}, "ran in no cluster"),
+        (FIRST, {"cluster": -1}, "ran in no cluster"),
+        (FIRST, {"machine": 1}, "ran on no machine of their cluster"),
+        (FIRST, {"machine": -1}, "ran on no machine of their cluster"),
+        (FIRST, {"hops": 1, "executed_vo": 1}, "ran in a cluster of another VO than they say"),
+        (4, {"hops": 0}, "ran in another VO and were never forwarded"),
+        (REFUSED, {"machine": 0}, "did not run and have a place"),
+    ],
+)
+def test_a_planted_mistake_is_found(row: int, values: dict[str, Any], expected: str) -> None:
+    mistakes = check(planted(row, **values), TWO_VOS)
+    assert any(line.startswith(f"jobs that {expected}") for line in mistakes), mistakes
+
+
+def test_a_mistake_names_its_first_job_and_counts_the_others() -> None:
+    results = table(ROWS)
+    results = replace(results, utility=np.where(results.vo == 1, 2.0, results.utility))
+    assert check(results, TWO_VOS) == [
+        "jobs that have a utility outside [0, 1]: 4, the first is job 1 of south"
+    ]
+
+
+def test_a_lost_job_is_missed() -> None:
+    assert check(table(ROWS[:-1]), TWO_VOS, submitted=7) == [
+        "7 jobs were submitted, and 6 have ended"
+    ]
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2], [0, 2, 1], [2, 1, 0]])
+def test_a_table_out_of_order_is_found(order: list[int]) -> None:
+    results = table([job(1, 0, 1, 2), job(2, 0, 1, 2), job(0, 1, 2, 3)])
+    columns = {name: getattr(results, name)[order] for name in results.__slots__}
+    (line,) = check(JobResults(**columns), TWO_VOS)
+    assert "are not in the order" in line
+
+
+@pytest.mark.parametrize("values", [{"processors": 3}, {"start_us": us(1)}, {"end_us": us(5) + 1}])
+def test_one_cpu_too_many_for_one_microsecond_is_found(values: dict[str, int]) -> None:
+    row = 2 if "start_us" in values else 0
+    values = {"assigned_us": 0, "submit_us": 0, **values} if row else values
+    (line,) = check(planted(row, **values), TWO_VOS)
+    assert line.startswith("machine 0 of pool of north has 4 CPUs, and ")
+
+
+def test_the_machine_and_the_instant_of_an_overbooking_are_named() -> None:
+    rows = [job(1, 0, 2, 5, vo=1, at=(1, 1, 1)), job(2, 0, 3.5, 7, vo=1, at=(1, 1, 1))]
+    assert check(table(rows), TWO_VOS) == [
+        "machine 1 of farm of south has 1 CPUs, and 2 were busy at 3.500000 s"
+    ]
+
+
+def slow_overbooked(results: JobResults) -> set[tuple[int, int]]:
+    """Machines on which the jobs that hold a start's instant ask for more CPUs than there are."""
+    found = set()
+    for row in range(len(results)):
+        here = (int(results.cluster[row]), int(results.machine[row]))
+        now = results.start_us[row]
+        if now < 0 or now == results.end_us[row]:
+            continue
+        busy = sum(
+            int(results.processors[other])
+            for other in range(len(results))
+            if (results.cluster[other], results.machine[other]) == here
+            and results.start_us[other] <= now < results.end_us[other]
+        )
+        if busy > TWO_VOS.clusters[here[0]].cpus[here[1]]:
+            found.add(here)
+    return found
+
+
+@given(tables())
+def test_overbooked_machines_are_found_as_by_looking_at_every_start(results: JobResults) -> None:
+    results = replace(results, hops=np.ones(len(results), np.int64))
+    lines = check(results, TWO_VOS)
+    expected = {
+        f"machine {machine} of {TWO_VOS.clusters[cluster].name}"
+        for cluster, machine in slow_overbooked(results)
+    }
+    assert {line.split(" of ")[0] + " of " + line.split(" of ")[1] for line in lines} == expected

@@ -1,0 +1,80 @@
+"""The series of a run against the area under the jobs themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from results_tables import TWO_VOS, job, table, tables, us
+
+from grid.model.job import JobState
+from grid.results.occupancy import ran
+from grid.results.series import series
+from grid.results.table import JobResults
+
+
+def test_a_step_within_an_interval_is_weighted_by_its_time() -> None:
+    rows = [
+        job(1, 0, 2, 9, processors=3, assigned=1),
+        job(2, 0, 4, 10, assigned=0),
+        job(3, 5, state=JobState.REJECTED),
+    ]
+    found = series(table(rows), TWO_VOS, points=2)
+    assert found.time_s.tolist() == [0, 5, 0, 5]
+    assert found.cluster.tolist() == [0, 0, 1, 1]
+    assert found.busy_cpus.tolist() == [(3 * 3 + 1) / 5, (4 * 3 + 5) / 5, 0, 0]
+    assert found.utilization.tolist() == [2 / 4, 3.4 / 4, 0, 0]
+    assert found.queued.tolist() == [(1 + 4) / 5, 0, 0, 0]
+
+
+def test_the_last_interval_may_be_shorter() -> None:
+    found = series(table([job(1, 0, 0, 1.000001)]), TWO_VOS, points=3)
+    edges = found.time_s[: len(found.time_s) // 2]
+    assert edges.tolist() == [0, 0.333334, 0.666668]
+    assert found.busy_cpus[:3].tolist() == [1, 1, 1]
+
+
+def test_a_run_without_jobs_has_no_rows() -> None:
+    assert len(series(table([]), TWO_VOS).time_s) == 0
+    assert len(series(table([job(1, 0, state=JobState.REJECTED)]), TWO_VOS).time_s) == 0
+    assert len(series(table([job(1, 5, 5, 5)]), TWO_VOS).time_s) == 0
+
+
+@pytest.mark.parametrize("span_s", [0.000003, 1.999999, 100_000_000])
+def test_no_cluster_has_more_points_than_asked_for(span_s: float) -> None:
+    found = series(table([job(1, 0, 0, span_s)]), TWO_VOS)
+    assert len(found.time_s) <= 2 * 2000
+    assert (found.busy_cpus[: len(found.time_s) // 2] == 1).all()
+
+
+@given(tables(), st.integers(1, 50))
+def test_the_means_hold_the_same_area_as_the_jobs(results: JobResults, points: int) -> None:
+    found = series(results, TWO_VOS, points)
+    rows = ran(results)
+    if not rows.any() or results.end_us[rows].max() == results.submit_us.min():
+        return
+    bins = len(found.time_s) // 2
+    assert bins <= points
+    edges = np.append(found.time_s[:bins] * 1e6, results.end_us[rows].max())
+    for cluster in (0, 1):
+        mine = np.flatnonzero(rows & (results.cluster == cluster))
+        for index in range(bins):
+            low, high = edges[index], edges[index + 1]
+            spans = [(results.start_us, results.end_us), (results.assigned_us, results.start_us)]
+            held, waited = (
+                [max(0, min(end[row], high) - max(begin[row], low)) for row in mine]
+                for begin, end in spans
+            )
+            busy = sum(results.processors[row] * t for row, t in zip(mine, held, strict=True))
+            at = cluster * bins + index
+            assert found.busy_cpus[at] * (high - low) == pytest.approx(busy, rel=1e-9, abs=1)
+            assert found.queued[at] * (high - low) == pytest.approx(sum(waited), rel=1e-9, abs=1)
+
+
+def test_times_of_years_lose_nothing() -> None:
+    rows = [job(1, 0, 10**9, 10**9 + 1e-6), job(2, 0, 0, 10**9)]
+    found = series(table(rows), TWO_VOS, points=1000)
+    bins = len(found.time_s) // 2
+    widths = np.diff(np.append(found.time_s[:bins], (us(10**9) + 1) / 1e6))
+    assert (found.busy_cpus[:bins] * widths).sum() == pytest.approx(10**9 + 1e-6, rel=1e-15)
