@@ -57,7 +57,8 @@ class LogicalProcess:
         publishers = list((first_rows or {}).items())
         self._publisher = {self._position[name]: i for i, (name, _) in enumerate(publishers)}
         self._publisher_sites = [network.sites[self._position[name]] for name, _ in publishers]
-        longest = max((max(network.latency_row(s)) for s in set(self._publisher_sites)), default=0)
+        rows = [network.latency_row(site) for site in sorted(set(self._publisher_sites))]
+        longest = max((max(row) for row in rows), default=0)
         self._board = Board([rows for _, rows in publishers], longest)
         self._reader_latency: dict[int, npt.NDArray[np.int64]] = {}
         for name, entity in entities.items():

@@ -12,6 +12,7 @@ from grid.model.job_row import NO_TIME as NO_TIME
 from grid.model.job_row import NOWHERE as NOWHERE
 from grid.model.job_row import JobRow as JobRow
 
+
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
     """What results need to know of a cluster: its VO, its name and its machines' CPUs."""

@@ -10,7 +10,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,9 @@ import numpy.typing as npt
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
 from grid.runtime.outcome import RecordStore, RunOutcome
-from grid.scenario.build import Grid
+
+if TYPE_CHECKING:
+    from grid.scenario.build import Grid
 
 Order = tuple[Time, list[bytes]]
 """(grant, batches of other processes): take in the batches, then advance strictly below it."""

@@ -1,0 +1,195 @@
+"""The event loop in virtual time: order, timers, and that no partition can be felt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grid.kernel.entity import Context, random_stream
+from grid.kernel.network import Network
+from grid.kernel.process import LogicalProcess
+from grid.model.time import NEVER
+
+LATENCY, LOCAL = 50, 7
+
+
+class Scripted:
+    """Does at start what it is told, and notes all that happens to it."""
+
+    def __init__(self, *actions: tuple[Any, ...]) -> None:
+        self.actions = actions
+        self.heard: list[tuple[int, str, Any]] = []
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        for verb, *arguments in self.actions:
+            getattr(ctx, verb)(*arguments)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self.heard.append((ctx.now, sender, message))
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        self.heard.append((ctx.now, "timer", timer))
+
+
+def network(names: list[str], sites: list[int]) -> Network:
+    return Network(names, sites, LATENCY, LOCAL)
+
+
+def run(entities: dict[str, Any], sites: list[int]) -> None:
+    process = LogicalProcess(entities, network(sorted(entities), sites), seed=1)
+    process.start()
+    process.advance(NEVER)
+
+
+def test_a_message_takes_the_latency_of_its_link() -> None:
+    near, far = Scripted(), Scripted()
+    sender = Scripted(("send", "b", "x"), ("send", "c", "y"))
+    run({"a": sender, "b": near, "c": far}, [0, 0, 1])
+    assert near.heard == [(LOCAL, "a", "x")]
+    assert far.heard == [(LATENCY, "a", "y")]
+
+
+def test_messages_of_one_instant_come_by_sender_and_then_as_they_were_sent() -> None:
+    target = Scripted()
+    first = Scripted(("send", "z", 1), ("send", "z", 2))
+    second = Scripted(("send", "z", 3))
+    run({"b": second, "a": first, "z": target}, [0, 0, 0])
+    assert [message for _, _, message in target.heard] == [1, 2, 3]
+
+
+def test_a_timer_without_delay_comes_after_all_messages_of_its_instant() -> None:
+    class Waits(Scripted):
+        def handle(self, ctx: Context, sender: str, message: Any) -> None:
+            super().handle(ctx, sender, message)
+            ctx.set_timer(0, "plan")
+
+    waits = Waits()
+    run({"a": waits, "b": Scripted(("send", "a", 1)), "c": Scripted(("send", "a", 2))}, [0] * 3)
+    assert [what for _, _, what in waits.heard] == [1, 2, "plan"]
+
+
+def test_a_timer_that_is_set_again_moves_and_a_cancelled_one_is_silent() -> None:
+    entity = Scripted(
+        ("set_timer", 10, "moved"),
+        ("set_timer", 30, "moved"),
+        ("set_timer", 20, "once"),
+    )
+    run({"a": entity}, [0])
+    assert entity.heard == [(20, "timer", "once"), (30, "timer", "moved")]
+
+
+def test_a_background_timer_does_not_keep_a_run_alive() -> None:
+    entity = Scripted(("set_timer", 10, "work"), ("set_background_timer", 20, "report"))
+    run({"a": entity}, [0])
+    assert entity.heard == [(10, "timer", "work")]
+
+
+def test_a_process_refuses_what_should_have_come_before() -> None:
+    process = LogicalProcess({"a": Scripted(("set_timer", 100, "t"))}, network(["a"], [0]), 1)
+    process.start()
+    process.advance(NEVER)
+    with pytest.raises(ValueError, match="came at 100"):
+        process.accept([(99, 0, 0, 1, "late")])
+
+
+def test_what_takes_megabytes_takes_longer_between_sites() -> None:
+    link = Network(["a", "b"], [0, 1], LATENCY, LOCAL, bandwidth_mbps=8.0)
+    assert link.transfer_us(2.5) == 2_500_000
+
+
+def test_lookahead_takes_the_shortest_way_and_comes_back() -> None:
+    names = ["a", "b", "c"]
+    link = Network(names, [0, 1, 2], 100, 1, {(0, 1): 10, (1, 2): 20})
+    expected = [[20, 10, 30], [10, 20, 20], [30, 20, 40]]
+    assert link.lookahead([[0], [1], [2]]).tolist() == expected
+
+
+def test_every_name_has_a_random_stream_of_its_own() -> None:
+    draws = {(seed, name): random_stream(seed, name).random() for seed in (1, 2) for name in "ab"}
+    assert len(set(draws.values())) == 4
+    assert random_stream(1, "a").random() == draws[1, "a"]
+
+
+class Gossip:
+    """Sends each message on, to one of its peers at random, until its time to live is spent."""
+
+    def __init__(self, peers: list[str]) -> None:
+        self.peers = peers
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        ctx.send(self.peers[0], 12)
+        ctx.set_timer(int(ctx.rng.integers(1, 200)), "again")
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        rows, posted = ctx.read_board()
+        ctx.record((ctx.now, ctx.name, sender, message, rows.tolist(), posted))
+        ctx.publish(np.array([[float(ctx.now)]]))
+        if message:
+            ctx.send(self.peers[int(ctx.rng.integers(len(self.peers)))], message - 1)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        ctx.send(self.peers[-1], 5)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    sites=st.lists(st.integers(0, 3), min_size=2, max_size=7),
+    partition=st.lists(st.integers(0, 2), min_size=7, max_size=7),
+)
+def test_no_partition_changes_what_happens(
+    seed: int, sites: list[int], partition: list[int]
+) -> None:
+    """Several processes under conservative grants record just what one process records."""
+    from grid.runtime.window import Coordinator, Reply
+
+    names = [f"e{i}" for i in range(len(sites))]
+    link = network(names, sites)
+    first_rows = {name: np.zeros((1, 1)) for name in names}
+
+    def entities(members: list[str]) -> dict[str, Any]:
+        return {name: Gossip([other for other in names if other != name]) for name in members}
+
+    whole = LogicalProcess(entities(names), link, seed, first_rows)
+    whole.start()
+    whole.advance(NEVER)
+
+    used = sorted(set(partition[: len(names)]))
+    process_of = [used.index(p) for p in partition[: len(names)]]
+    members = [[e for e, p in enumerate(process_of) if p == n] for n in range(len(used))]
+    parts = [
+        LogicalProcess(entities([names[e] for e in group]), link, seed, first_rows)
+        for group in members
+    ]
+
+    def reply(number: int) -> Reply:
+        import pickle
+
+        box = parts[number].take_outbox()
+        answer = Reply(parts[number].next_time(), parts[number].idle, parts[number].now, 0)
+        for target in range(len(parts)):
+            mine = [e for e in box.envelopes if process_of[e[1]] == target]
+            if target != number and (mine or box.posts):
+                earliest = min((e[0] for e in mine), default=NEVER)
+                answer.batches.append((target, earliest, pickle.dumps((mine, box.posts))))
+        return answer
+
+    for part in parts:
+        part.start()
+    coordinator = Coordinator(link.lookahead(members), [reply(n) for n in range(len(parts))])
+    while not coordinator.done:
+        import pickle
+
+        orders = coordinator.orders()
+        assert orders
+        for number, (grant, batches) in orders:
+            for batch in batches:
+                parts[number].accept(*pickle.loads(batch))
+            parts[number].advance(grant)
+        for number, _ in orders:
+            coordinator.take(number, reply(number))
+    together = sorted((r for part in parts for r in part.records), key=lambda r: r[:4])
+    assert together == sorted(whole.records, key=lambda r: r[:4])

@@ -1,0 +1,115 @@
+"""The direction of imports, and what pure parts may not touch."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "grid"
+
+MAY_IMPORT = {
+    "model": set(),
+    "kernel": {"model"},
+    "policies": {"model"},
+    "selection": {"model"},
+    "cluster": {"model", "policies"},
+    "entities": {"model", "kernel", "policies", "selection", "cluster"},
+    "workload": {"model"},
+    "scenario": {
+        "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
+    },
+    "results": {"model", "kernel"},
+    "runtime": {"model", "kernel", "scenario", "results"},
+    "experiment": {"model", "runtime", "scenario", "results", "report"},
+    "report": {"model", "results", "scenario"},
+}  # fmt: skip
+
+PURE = ("model", "kernel", "policies", "selection", "cluster", "entities")
+FORBIDDEN_MODULES = {
+    "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",
+    "asyncio", "multiprocessing", "datetime", "logging", "ray",
+}  # fmt: skip
+FORBIDDEN_CALLS = {"open", "print", "hash", "id", "input", "exec", "eval"}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imports(path: Path) -> list[str]:
+    """Every module that the file imports, those inside functions too, but not for types only."""
+    found: list[str] = []
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.append(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path: Path) -> None:
+    here = layer(path)
+    if here == "":
+        return
+    for module in imports(path):
+        parts = module.split(".")
+        if parts[0] == "grid" and len(parts) > 1 and parts[1] != here:
+            assert parts[1] in MAY_IMPORT[here], f"{here} imports {module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_runtime_and_experiment_import_ray(path: Path) -> None:
+    if layer(path) not in ("runtime", "experiment"):
+        assert not [module for module in imports(path) if module.split(".")[0] == "ray"]
+
+
+@pytest.mark.parametrize(
+    "path", [m for m in MODULES if layer(m) in PURE], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_pure_parts_touch_no_clock_no_file_no_chance(path: Path) -> None:
+    for module in imports(path):
+        assert module.split(".")[0] not in FORBIDDEN_MODULES, module
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in FORBIDDEN_CALLS, f"{path}:{node.lineno}"
+        if isinstance(node, ast.Attribute):
+            assert node.attr != "environ", f"{path}:{node.lineno}"
+        if isinstance(node, (ast.For, ast.comprehension)):
+            assert not _is_set(node.iter), f"{path}: iterates over a set"
+        if path.parts[-2] != "kernel" and isinstance(node, ast.Attribute):
+            assert node.attr != "default_rng", f"{path}:{node.lineno}"
+
+
+def _is_set(node: ast.expr) -> bool:
+    if isinstance(node, (ast.Set, ast.SetComp)):
+        return True
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("set", "frozenset")
+    )
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`grid --help` and `grid check` answer at once: what they load, loads no heavy library."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, grid.cli, grid.scenario.load, grid.scenario.schema;"
+        "heavy = {'ray', 'numba', 'scipy', 'pyarrow', 'matplotlib'} & set(sys.modules);"
+        "print(sorted(heavy))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
