@@ -1,0 +1,69 @@
+"""Log files as blocks of whole lines, so that no log has to fit into memory as text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from grid.model.errors import InputError, Mistake
+
+BLOCK_BYTES = 1 << 20
+"""How much text is looked at at once; also the longest line that is taken for one."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def mistake(
+    path: Path, found: str, expected: str, line: int | None = None, field: str = ""
+) -> InputError:
+    """The error of a log with one mistake."""
+    return InputError([Mistake(str(path), line, field, found, expected)])
+
+
+def line_blocks(path: Path) -> Iterator[bytes]:
+    """The lines of `path`, plain or gzip (its first bytes say which), many at a time.
+
+    Every block ends with a line end, save perhaps the last one of the file. Raises InputError for
+    what cannot be read: missing, a directory or device, not permitted, truncated or corrupt gzip,
+    NUL bytes, a line longer than a block.
+    """
+    try:
+        # A pipe or a device may never end, so it is refused before it is opened.
+        if not stat.S_ISREG(path.stat().st_mode):
+            found = "a directory" if path.is_dir() else "a device or pipe"
+            raise mistake(path, found, "a log file")
+        with path.open("rb") as file:
+            yield from _split_at_line_ends(path, file)
+    except FileNotFoundError:
+        raise mistake(path, "no such file", "a log file") from None
+    except PermissionError:
+        raise mistake(path, "no permission to read it", "a readable log file") from None
+    except EOFError:
+        raise mistake(path, "gzip data that breaks off", "a complete gzip file") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise mistake(path, f"corrupt gzip data ({error})", "a sound gzip file") from None
+    except (OSError, ValueError) as error:
+        raise mistake(path, f"unreadable ({error})", "a readable log file") from None
+
+
+def _split_at_line_ends(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
+    compressed = file.peek(2)[:2] == GZIP_MAGIC
+    stream = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
+    rest = b""
+    while block := stream.read(BLOCK_BYTES):
+        if 0 in block:
+            raise mistake(path, "binary data (a NUL byte)", "text")
+        block = rest + block
+        end = block.rfind(b"\n") + 1
+        rest = block[end:]
+        if len(rest) > BLOCK_BYTES:
+            found = f"a line of more than {BLOCK_BYTES} bytes"
+            raise mistake(path, found, "a job a line")
+        if end:
+            yield block[:end]
+    if rest:
+        yield rest

@@ -1,0 +1,257 @@
+"""Logs of batch systems in the Standard Workload Format of the Parallel Workloads Archive.
+
+A job a line, 18 numbers a job, -1 for what is not known, `;` before comments. The format's version
+2.2 is meant (Feitelson, Tsafrir and Krakov, "Experience with using the Parallel Workloads
+Archive", JPDC 74(10), 2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.errors import InputError, Mistake, shorten
+from grid.model.job_table import JobTable
+from grid.workload import swf_parse
+from grid.workload.log_file import line_blocks
+
+Route = Literal["partition", "group", "user", "queue"]
+
+UNKNOWN = -1
+MOST_MISTAKES = 20
+"""So many mistakes of one log are reported at once."""
+
+TIME_LIMIT_S = 10**11
+"""A time must stay below this (3,000 years): a Unix time in milliseconds is a mistake."""
+
+
+class SwfField(IntEnum):
+    """The 18 fields: positions of their columns."""
+
+    JOB_NUMBER = 0
+    SUBMIT_TIME = 1
+    WAIT_TIME = 2
+    RUN_TIME = 3
+    ALLOCATED_PROCESSORS = 4
+    AVERAGE_CPU_TIME = 5
+    USED_MEMORY = 6
+    REQUESTED_PROCESSORS = 7
+    REQUESTED_TIME = 8
+    REQUESTED_MEMORY = 9
+    STATUS = 10
+    USER = 11
+    GROUP = 12
+    EXECUTABLE = 13
+    QUEUE = 14
+    PARTITION = 15
+    PRECEDING_JOB = 16
+    THINK_TIME = 17
+
+
+TIME_FIELDS = (
+    SwfField.SUBMIT_TIME,
+    SwfField.WAIT_TIME,
+    SwfField.RUN_TIME,
+    SwfField.AVERAGE_CPU_TIME,
+    SwfField.REQUESTED_TIME,
+    SwfField.THINK_TIME,
+)
+_SIZE_FIELDS = (SwfField.USED_MEMORY, SwfField.REQUESTED_MEMORY)
+_PROCESSOR_FIELDS = (SwfField.ALLOCATED_PROCESSORS, SwfField.REQUESTED_PROCESSORS)
+_ROUTES = {
+    "partition": SwfField.PARTITION,
+    "group": SwfField.GROUP,
+    "user": SwfField.USER,
+    "queue": SwfField.QUEUE,
+}
+_PARTIAL_EXECUTIONS = (2, 3, 4)
+"""Statuses of the lines that tell of one part of a job which was swapped out or checkpointed; the
+job has a line of its own besides."""
+
+_KINDS = np.full(len(SwfField), swf_parse.WHOLE)
+_KINDS[list(TIME_FIELDS)] = swf_parse.TIME
+_KINDS[list(_SIZE_FIELDS)] = swf_parse.SIZE
+_LIMITS = np.full(len(SwfField), 2**53)
+_LIMITS[list(TIME_FIELDS)] = TIME_LIMIT_S
+_LIMITS[list(_PROCESSOR_FIELDS)] = 10**8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SwfLog:
+    """The jobs of a log as they stand there, in its order.
+
+    `columns` has shape (n, 18); times (TIME_FIELDS) are microseconds, memory is kilobytes, and
+    `UNKNOWN` is -1 in every column. `lines` (n,) are the lines the jobs stand on. `header` holds
+    the comments of the form `; Key: value`; several values of one key, and comments indented below
+    it, stand on lines of their own.
+    """
+
+    path: Path
+    columns: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+    header: dict[str, str] = field(default_factory=dict)
+    blank_lines: int = 0
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, column: SwfField) -> npt.NDArray[np.int64]:
+        return self.columns[:, column]
+
+
+def read_swf(path: Path) -> SwfLog:
+    """The whole log, plain or gzip. Raises InputError with up to 20 mistakes; see `iterate_swf`."""
+    parts = list(iterate_swf(path))
+    return SwfLog(
+        path,
+        np.concatenate([part.columns for part in parts]),
+        np.concatenate([part.lines for part in parts]),
+        parts[-1].header,
+        sum(part.blank_lines for part in parts),
+    )
+
+
+def iterate_swf(path: Path) -> Iterator[SwfLog]:
+    """The log in parts of about a megabyte of text; all share one header, which grows.
+
+    Raises InputError for a file that cannot be read, a line that has not 18 fields, a field that
+    is not a number or absurdly large, and a log without a job. After a mistake it yields nothing
+    more, but goes on to look for further mistakes.
+    """
+    path = Path(path)
+    header: dict[str, str] = {}
+    mistakes: list[Mistake] = []
+    last_key = ""
+    next_line, jobs = 1, 0
+    for block in line_blocks(path):
+        room = np.empty((MOST_MISTAKES - len(mistakes), swf_parse.MISTAKE_COLUMNS), np.int64)
+        rows, lines, comments = swf_parse.empty_rows(block, len(SwfField))
+        found, remarks, wrong, blank, next_line = swf_parse.parse_lines(
+            np.frombuffer(block, np.uint8), next_line, _KINDS, _LIMITS, rows, lines, comments, room
+        )
+        for start, end in comments[:remarks].tolist():
+            last_key = _add_to_header(header, last_key, block[start:end])
+        mistakes += [_mistake(path, block, row) for row in room[:wrong].tolist()]
+        if wrong and room[wrong - 1, 1] == swf_parse.NOT_TEXT:
+            # All other mistakes come of reading as a log what is none.
+            raise InputError(mistakes[-1:])
+        if len(mistakes) == MOST_MISTAKES:
+            break
+        jobs += found
+        if not mistakes:
+            yield SwfLog(path, rows[:found].copy(), lines[:found].copy(), header, blank)
+    if mistakes:
+        raise InputError(mistakes)
+    if jobs == 0:
+        raise InputError([Mistake(str(path), None, "", "no job", "at least one job")])
+
+
+def _add_to_header(header: dict[str, str], last_key: str, comment: bytes) -> str:
+    """Take a comment in; returns the key to which an indented comment would be added next."""
+    text = comment.decode("utf-8", "replace").lstrip(";")
+    key, colon, value = text.partition(":")
+    if text[:2].isspace():
+        key, value = last_key, text
+    elif not colon or not key.replace(" ", "").isalnum():
+        return ""
+    key, value = key.strip(), value.strip()
+    if key and value:
+        header[key] = f"{header[key]}\n{value}" if key in header else value
+    return key
+
+
+def _mistake(path: Path, block: bytes, row: list[int]) -> Mistake:
+    line, kind, number, start, end = row
+    found = shorten(block[start:end].decode("utf-8", "replace"))
+    name = ""
+    if kind == swf_parse.NOT_TEXT:
+        found, expected = "binary data", "text"
+    elif kind == swf_parse.WRONG_COUNT:
+        found, expected = f"{number} fields", f"{len(SwfField)}"
+    else:
+        name = f"field {number + 1} ({SwfField(number).name.lower().replace('_', ' ')})"
+        expected = {
+            swf_parse.NOT_A_NUMBER: "a number",
+            swf_parse.NOT_WHOLE: "a whole number",
+            swf_parse.TOO_LARGE: f"a number below {_LIMITS[number]}",
+        }[kind]
+    return Mistake(str(path), line, name, found, expected)
+
+
+def jobs_from_swf(
+    log: SwfLog, *, route: Route | None = None, max_processors: int | None = None
+) -> tuple[JobTable, dict[str, int]]:
+    """The jobs of `log` that can run, by submission, and how many records were left out and why.
+
+    Numbers and times are the log's own. Processors are the requested ones, else the allocated; the
+    estimate is the requested time, else the run time; a job runs at most its estimate, which is
+    what the log's batch system would have enforced. `site` is the field that `route` names.
+
+    Records left out are counted under the first reason that applies: `partial_execution` (a part
+    of a job that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`,
+    `too_large` (more than `max_processors`). Beside them `out_of_order` counts jobs that stand
+    behind a later submission; they are sorted in, not left out. Reasons without a case are absent.
+    Raises InputError where two jobs that are left have one number, or a number is negative: a
+    job's number is its name in every table.
+    """
+    run_us = log[SwfField.RUN_TIME]
+    requested = log[SwfField.REQUESTED_PROCESSORS]
+    processors = np.where(requested > 0, requested, log[SwfField.ALLOCATED_PROCESSORS])
+    submit_us = log[SwfField.SUBMIT_TIME]
+    reasons = {
+        "partial_execution": np.isin(log[SwfField.STATUS], _PARTIAL_EXECUTIONS),
+        "no_run_time": run_us <= 0,
+        "no_processors": processors <= 0,
+        "negative_submit_time": submit_us < 0,
+    }
+    if max_processors is not None:
+        reasons["too_large"] = processors > max_processors
+    kept = np.ones(len(log), np.bool_)
+    skipped: dict[str, int] = {}
+    for reason, applies in reasons.items():
+        skipped[reason] = int((kept & applies).sum())
+        kept &= ~applies
+    rows = np.flatnonzero(kept)
+    late = submit_us[rows] < np.maximum.accumulate(submit_us[rows])
+    skipped["out_of_order"] = int(late.sum())
+    rows = rows[np.argsort(submit_us[rows], kind="stable")]
+    _check_numbers(log, rows)
+    requested_us = log[SwfField.REQUESTED_TIME][rows]
+    estimate_us = np.where(requested_us > 0, requested_us, run_us[rows])
+    jobs = JobTable.of(
+        number=log[SwfField.JOB_NUMBER][rows],
+        user=log[SwfField.USER][rows],
+        site=np.full(len(rows), -1) if route is None else log[_ROUTES[route]][rows],
+        submit_us=submit_us[rows],
+        processors=processors[rows],
+        estimate_us=estimate_us,
+        run_us=np.minimum(run_us[rows], estimate_us),
+    )
+    return jobs, {reason: count for reason, count in skipped.items() if count}
+
+
+def _check_numbers(log: SwfLog, rows: npt.NDArray[np.intp]) -> None:
+    numbers = log[SwfField.JOB_NUMBER][rows]
+    order = np.lexsort((log.lines[rows], numbers))
+    repeated = np.zeros(len(rows), np.bool_)
+    repeated[order[1:]] = numbers[order[1:]] == numbers[order[:-1]]
+    wrong = np.flatnonzero(repeated | (numbers < 0))
+    wrong = wrong[np.argsort(log.lines[rows[wrong]], kind="stable")][:MOST_MISTAKES]
+    mistakes = [
+        Mistake(
+            str(log.path),
+            int(log.lines[rows[index]]),
+            "field 1 (job number)",
+            f"{numbers[index]} again" if numbers[index] >= 0 else f"{numbers[index]}",
+            "a number of its own, 0 or more",
+        )
+        for index in wrong
+    ]
+    if mistakes:
+        raise InputError(mistakes)
