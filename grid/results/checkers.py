@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from grid.model.job import FINAL_STATES, JobState
+from grid.model.job_row import NO_TIME, NOWHERE
 from grid.model.time import SECOND_US
 from grid.results.occupancy import (
     BoolColumn,
@@ -16,7 +17,7 @@ from grid.results.occupancy import (
     ran,
     ran_once,
 )
-from grid.results.table import NO_TIME, NOWHERE, Directory, JobResults
+from grid.results.table import Directory, JobResults
 
 Broken = tuple[str, BoolColumn]
 """A rule, as what its breakers do, and which jobs break it."""

@@ -18,7 +18,6 @@ as an interval set ("0-3 5"), and nothing where a job did not run. What we read 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 
 import numpy as np
 import numpy.typing as npt
@@ -64,8 +63,7 @@ def job_columns(
     seconds: Seconds,
 ) -> pa.RecordBatch:
     """The given rows of the table, as the columns of `jobs.csv` and `jobs.parquet`."""
-    whole = {column.name: getattr(results, column.name)[rows] for column in fields(results)}
-    jobs = JobResults(**whole)
+    jobs = results.take(rows)
     every = np.ones(len(jobs), np.bool_)
     once = ran(jobs)
     run_us = jobs.end_us - jobs.start_us

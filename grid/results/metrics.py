@@ -6,7 +6,6 @@ over the table in its own order, so that equal tables give equal figures to the 
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TypedDict
 
 import numpy as np
@@ -53,7 +52,7 @@ def metrics(results: JobResults, directory: Directory) -> Metrics:
     bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
     vos = {}
     for position, name in enumerate(directory.vos):
-        jobs = _take(results, by_vo[bounds[position] : bounds[position + 1]])
+        jobs = results.take(by_vo[bounds[position] : bounds[position + 1]])
         own = vo_of_machine == position
         vos[name] = _of_jobs(jobs) | _of_machines(busy[own], cpus[own], span)
     return {"grid": _of_jobs(results) | _of_machines(busy, cpus, span), "vos": vos}
@@ -177,8 +176,3 @@ def _seconds(duration_us: IntColumn) -> FloatColumn:
 
 def _mean(values: FloatColumn) -> float | None:
     return float(values.mean()) if len(values) else None
-
-
-def _take(results: JobResults, rows: npt.NDArray[np.intp]) -> JobResults:
-    columns = {column.name: getattr(results, column.name)[rows] for column in fields(results)}
-    return JobResults(**columns)

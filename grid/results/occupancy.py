@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from grid.model.job_row import NOWHERE
 from grid.model.time import SECOND_US
-from grid.results.table import NOWHERE, Directory, JobResults
+from grid.results.table import Directory, JobResults
 
 IntColumn = npt.NDArray[np.int64]
 FloatColumn = npt.NDArray[np.float64]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import NO_TIME as NO_TIME
-from grid.model.job_row import NOWHERE as NOWHERE
-from grid.model.job_row import JobRow as JobRow
+from grid.model.job_row import JobRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,10 @@ class JobResults:
     def __len__(self) -> int:
         return len(self.number)
 
+    def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> JobResults:
+        """The given rows, in the given order."""
+        return JobResults(**{name: getattr(self, name)[rows] for name in JobRow._fields})
+
 
 assert tuple(column.name for column in fields(JobResults)) == JobRow._fields
 
@@ -72,7 +75,7 @@ def columns_of(rows: Sequence[JobRow]) -> dict[str, npt.NDArray[np.int64 | np.fl
 
 def in_order(chunks: Sequence[dict[str, npt.NDArray[np.int64 | np.float64]]]) -> JobResults:
     """One table of all chunks of columns, in the order that no partition of a run can change."""
-    merged = {
+    merged: dict[str, npt.NDArray[Any]] = {
         name: np.concatenate([chunk[name] for chunk in chunks])
         if chunks
         else np.empty(0, np.float64 if name == "utility" else np.int64)

@@ -7,17 +7,9 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from grid.model.job import JobState
+from grid.model.job_row import NO_TIME, NOWHERE, JobRow
 from grid.model.time import NEVER
-from grid.results.table import (
-    NO_TIME,
-    NOWHERE,
-    ClusterEntry,
-    Directory,
-    JobResults,
-    JobRow,
-    columns_of,
-    in_order,
-)
+from grid.results.table import ClusterEntry, Directory, JobResults, columns_of, in_order
 
 TWO_VOS = Directory(
     vos=("north", "south"),

@@ -11,10 +11,11 @@ from hypothesis import given
 from results_tables import TWO_VOS, job, table, tables
 
 from grid.model.job import JobState
+from grid.model.job_row import JobRow
 from grid.model.time import NEVER
 from grid.results.manifest import job_counts
 from grid.results.metrics import metrics
-from grid.results.table import ClusterEntry, Directory, JobResults, JobRow
+from grid.results.table import ClusterEntry, Directory, JobResults
 
 FAILED, REJECTED = JobState.FAILED, JobState.REJECTED
 

@@ -19,11 +19,12 @@ from results_tables import TWO_VOS, job, table, tables
 
 from grid.model.errors import InputError
 from grid.model.job import JobState
+from grid.model.job_row import JobRow
 from grid.results import files
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.files import check_folder, write_run
 from grid.results.metrics import metrics
-from grid.results.table import ClusterEntry, Directory, JobResults, JobRow
+from grid.results.table import ClusterEntry, Directory, JobResults
 
 BATSIM_COLUMNS = [
     *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"),
