@@ -1,0 +1,167 @@
+"""The jobs and resources of PU's simulation study (section 4.2): users, requirements, utilities.
+
+What the paper gives: 70 users spread at random over four VOs of 20 resources; 20 jobs a user,
+"generated using a Poisson distribution with mean 2"; four kinds of requirement, each with at most
+four options (architecture: two), every option as probable as another; utilities drawn from one of
+four intervals; resources drawn by the same method. What it leaves open, and how it is read here:
+
+- The Poisson variable is the time between two jobs of a user, a whole number of seconds.
+- A requirement has 1 to all options, every number as probable as another, no value twice.
+- Jobs are sequential (one processor): no job of the paper asks for a number of cores.
+- Length of a job: uniform between two bounds, by default 2.5 to 12.5 s at 1000 MIPS. 35 jobs a
+  second of 7,500 MI on average load the 80 default resources (4 x 20 with 3.75 cores of 1250 MIPS
+  on average, 375,000 MIPS) to 0.7: preferred resources are often busy, the grid is not saturated.
+- Execution times asked for are fixed limits, not multiples of a job's own run time. A multiple
+  would only ask for a speed once more; against a fixed limit a short job may run anywhere, a long
+  one on fast resources only, and some on none, which is why matchmaking rejects jobs.
+- Values of the options: powers of two of cores, evenly spaced speeds and limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job_table import JobTable
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine
+from grid.model.time import SECOND_US, from_seconds
+
+_UTILITY_INTERVALS = 4
+
+_Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+_Seconds = Annotated[float, Field(ge=1e-6, le=1e9)]
+_Mips = Annotated[float, Field(gt=0, le=1e12)]
+_Value = TypeVar("_Value")
+
+
+def _distinct(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("no value twice")
+    return values
+
+
+_Options = Annotated[
+    tuple[_Value, ...], Field(min_length=1, max_length=4), AfterValidator(_distinct)
+]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class PartialUtilityJobs(_Settings):
+    """Settings of the jobs; the defaults are the paper's where it names a figure."""
+
+    users: _Count = 70
+    jobs_per_user: _Count = 20
+    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 2.0
+    shortest_run_s: _Seconds = 2.5
+    longest_run_s: _Seconds = 12.5
+    execution_times_s: _Options[_Seconds] = (5.0, 10.0, 15.0, 20.0)
+    speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> PartialUtilityJobs:
+        if self.shortest_run_s > self.longest_run_s:
+            raise ValueError("`shortest_run_s` at most `longest_run_s`")
+        return self
+
+
+class PartialUtilityMachines(_Settings):
+    """Settings of the resources: the values to draw from."""
+
+    cores: _Options[_Count] = (1, 2, 4, 8)
+    speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
+
+
+def partial_utility_jobs(
+    vos: Sequence[str], settings: PartialUtilityJobs, rng: np.random.Generator
+) -> dict[str, JobTable]:
+    """The jobs of each VO in order of submission; a VO that no user fell to has none.
+
+    A job's number is its own in the whole grid, and its user's jobs are numbered one after the
+    other. Run times are known exactly: the estimate is the run time.
+    """
+    users, each = settings.users, settings.jobs_per_user
+    count = users * each
+    vo_of_user = rng.integers(len(vos), size=users)
+    gaps_s = rng.poisson(settings.mean_interarrival_s, size=(users, each))
+    submit_us = (np.cumsum(gaps_s, axis=1) * SECOND_US).ravel()
+    run_us = rng.integers(
+        from_seconds(settings.shortest_run_s),
+        from_seconds(settings.longest_run_s),
+        size=count,
+        endpoint=True,
+    )
+    kinds = (
+        (RequirementKind.OPERATING_SYSTEM, range(len(OPERATING_SYSTEMS))),
+        (RequirementKind.ARCHITECTURE, range(len(ARCHITECTURES))),
+        (RequirementKind.EXECUTION_TIME, settings.execution_times_s),
+        (RequirementKind.SPEED, settings.speeds_mips),
+    )
+    requirements = [_requirements(kind, values, count, rng) for kind, values in kinds]
+    user = np.repeat(np.arange(users), each)
+    jobs = JobTable.of(
+        number=np.arange(count),
+        user=user,
+        submit_us=submit_us,
+        processors=np.ones(count),
+        estimate_us=run_us,
+        run_us=run_us,
+        requirements=list(zip(*requirements, strict=True)),
+    ).take(np.argsort(submit_us, kind="stable"))
+    vo = vo_of_user[jobs.user]
+    return {name: jobs.take(vo == position) for position, name in enumerate(vos)}
+
+
+def _requirements(
+    kind: RequirementKind, values: Sequence[float], jobs: int, rng: np.random.Generator
+) -> list[Requirement]:
+    """A requirement of that kind for each job, its options in order of falling utility."""
+    counts = rng.integers(1, len(values), size=jobs, endpoint=True)
+    every = np.tile(np.array(values, np.float64), (jobs, 1))
+    chosen = rng.permuted(every, axis=1)
+    utilities = _utilities((jobs, len(values)), rng)
+    return [
+        Requirement(
+            kind,
+            tuple(
+                Option(value, utility)
+                for utility, value in sorted(zip(of[:count], among[:count], strict=True))[::-1]
+            ),
+        )
+        for count, among, of in zip(
+            counts.tolist(), chosen.tolist(), utilities.tolist(), strict=True
+        )
+    ]
+
+
+def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """First one of the four intervals of [0, 1], then a number in it."""
+    interval = rng.integers(_UTILITY_INTERVALS, size=shape)
+    return np.asarray((interval + rng.random(shape)) / _UTILITY_INTERVALS)
+
+
+def partial_utility_machines(
+    count: int, settings: PartialUtilityMachines, rng: np.random.Generator
+) -> tuple[Machine, ...]:
+    """`count` resources, every characteristic drawn from its options with equal probability."""
+    operating_systems = rng.integers(len(OPERATING_SYSTEMS), size=count)
+    architectures = rng.integers(len(ARCHITECTURES), size=count)
+    cores = rng.integers(len(settings.cores), size=count)
+    speeds = rng.integers(len(settings.speeds_mips), size=count)
+    return tuple(
+        Machine(
+            name=f"m{number}",
+            cpus=settings.cores[cores[number]],
+            mips=settings.speeds_mips[speeds[number]],
+            operating_system=OPERATING_SYSTEMS[operating_systems[number]],
+            architecture=ARCHITECTURES[architectures[number]],
+        )
+        for number in range(count)
+    )
