@@ -16,8 +16,10 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]
-Amount = Annotated[float, Field(ge=0, le=1e12, strict=True)]
-PositiveAmount = Annotated[float, Field(gt=0, le=1e12, strict=True)]
+Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
+# So slow and no slower that a job of the longest run time or input still ends before `NEVER`.
+Mips = Annotated[float, Field(ge=1, le=1e9, strict=True)]
+Bandwidth = Annotated[float, Field(ge=0.01, le=1e9, strict=True)]
 Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
@@ -42,10 +44,14 @@ class LinkSection(Section):
 class NetworkSection(Section):
     """How long messages take."""
 
-    latency_s: PositiveSeconds = Field(0.05, description="between entities of different VOs")
-    local_latency_s: PositiveSeconds = Field(0.001, description="between entities of one VO")
-    bandwidth_mbps: PositiveAmount | None = Field(
-        None, description="megabits a second between VOs, for a job's input; none: no limit"
+    latency_s: PositiveSeconds = Field(
+        default=0.05, description="between entities of different VOs"
+    )
+    local_latency_s: PositiveSeconds = Field(
+        default=0.001, description="between entities of one VO"
+    )
+    bandwidth_mbps: Bandwidth | None = Field(
+        default=None, description="megabits a second between VOs, for a job's input; none: no limit"
     )
     links: tuple[LinkSection, ...] = ()
 
@@ -54,20 +60,20 @@ class ProtocolSection(Section):
     """How VOs inform each other and pass jobs on (PU 3.2)."""
 
     ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
-        3, description="how many times a job may be forwarded"
+        default=3, description="how many times a job may be forwarded"
     )
     when_busy: Literal["queue", "forward", "reject"] = Field(
-        "queue",
+        default="queue",
         description="where no suitable resource is free anywhere: queue at the best one, "
         "forward to the best VO of others until the TTL is spent, or reject",
     )
     snapshot_detail: Literal["full", "summary"] = "full"
     snapshot_period_s: PositiveSeconds | None = 60.0
     snapshot_load_limit: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
-        0.9, description="publish when a VO's load passes this (load: assigned CPUs / CPUs)"
+        default=0.9, description="publish when a VO's load passes this (load: assigned CPUs / CPUs)"
     )
     snapshot_jobs_limit: Count | None = Field(
-        10, description="publish when this many jobs were submitted since the last snapshot"
+        default=10, description="publish when this many jobs were submitted since the last snapshot"
     )
 
 
@@ -76,11 +82,11 @@ class MachineSection(Section):
 
     count: Count = 1
     cpus: Count = 1
-    mips: PositiveAmount = 1000.0
+    mips: Mips = 1000.0
     operating_system: OperatingSystem = "linux"
     architecture: Architecture = "x86_64"
-    ram_mb: Amount = 0.0
-    disk_mb: Amount = 0.0
+    ram_mb: Megabytes = 0.0
+    disk_mb: Megabytes = 0.0
     cpu_type: str = ""
     licenses: tuple[Name, ...] = ()
 
@@ -115,17 +121,17 @@ class ClusterSection(Section):
 
     name: Name = "cluster"
     policy: PolicySection | Name = "fcfs"
-    processors: Count | None = Field(None, description="one pool of so many processors")
-    mips: PositiveAmount = Field(1000.0, description="speed of each processor of a pool")
+    processors: Count | None = Field(default=None, description="one pool of so many processors")
+    mips: Mips = Field(default=1000.0, description="speed of each processor of a pool")
     machines: Machines | GeneratedMachinesSection | None = None
     licenses: tuple[LicenseSection, ...] = ()
     bind: Literal["machine", "cluster"] = Field(
-        "machine",
+        default="machine",
         description="a selected job is bound to the machine that the selection chose, "
         "or the local policy may take any machine of the cluster",
     )
     overrun: Literal["kill", "extend"] = Field(
-        "kill", description="what happens to a job that passes its estimate"
+        default="kill", description="what happens to a job that passes its estimate"
     )
 
     @model_validator(mode="after")
@@ -160,10 +166,10 @@ class JobSection(Section):
     submit_s: Seconds = 0.0
     processors: Count = 1
     run_s: PositiveSeconds
-    estimate_s: PositiveSeconds | None = Field(None, description="default: the run time")
-    deadline_s: PositiveSeconds | None = Field(None, description="after submission")
-    input_mb: Amount = 0.0
-    ram_mb: Amount = 0.0
+    estimate_s: PositiveSeconds | None = Field(default=None, description="default: the run time")
+    deadline_s: PositiveSeconds | None = Field(default=None, description="after submission")
+    input_mb: Megabytes = 0.0
+    ram_mb: Megabytes = 0.0
     checkpointable: Annotated[bool, Field(strict=True)] = False
     requirements: tuple[RequirementSection, ...] = ()
 
@@ -171,15 +177,16 @@ class JobSection(Section):
 class WorkloadSection(Section):
     """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
 
-    trace: str | None = Field(None, description="path of an SWF log, plain or gzip")
+    trace: str | None = Field(default=None, description="path of an SWF log, plain or gzip")
     route: Literal["partition", "group", "user", "queue"] | None = Field(
-        None, description="the field of the trace that names the VO, for a grid's own workload"
+        default=None,
+        description="the field of the trace that names the VO, for a grid's own workload",
     )
     generator: Name | None = None
     settings: dict[str, Any] = Field(default_factory=dict, description="of the generator")
     jobs: tuple[JobSection, ...] | None = None
     enters: Literal["scheduler", "cluster"] = Field(
-        "scheduler",
+        default="scheduler",
         description="jobs come to the VO's Local Scheduler, or straight to its only cluster",
     )
 
@@ -203,13 +210,20 @@ class VoSection(Section):
     clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1)]
     workload: WorkloadSection | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """The name of the VO, or the names of all that its `count` makes of it."""
+        if self.count is None:
+            return [self.name]
+        return [f"{self.name}{number}" for number in range(1, self.count + 1)]
+
 
 class VosFromTraceSection(Section):
     """A VO of one pool for each value that the workload's `route` field takes in its trace."""
 
     total_processors: Count
     sizing: Literal["equal", "work", "peak"] = Field(
-        "equal",
+        default="equal",
         description="how the processors are shared out: alike, in proportion to the sites' work, "
         "or in proportion to the most jobs that they ran at once",
     )
@@ -226,7 +240,9 @@ class ScenarioSection(Section):
     protocol: ProtocolSection = ProtocolSection()
     vos: Annotated[tuple[VoSection, ...], Field(min_length=1)] | None = None
     vos_from_trace: VosFromTraceSection | None = None
-    workload: WorkloadSection | None = Field(None, description="of the whole grid, routed to VOs")
+    workload: WorkloadSection | None = Field(
+        default=None, description="of the whole grid, routed to VOs"
+    )
 
     @model_validator(mode="after")
     def _vos_and_jobs(self) -> ScenarioSection:

@@ -1,0 +1,252 @@
+"""What a scenario must keep to beyond its schema: names that agree, sizes that make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from math import prod
+
+from grid.model.errors import shorten
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+from grid.scenario.schema import (
+    ClusterSection,
+    GeneratedMachinesSection,
+    JobSection,
+    PolicySection,
+    RequirementSection,
+    ScenarioSection,
+    WorkloadSection,
+)
+from grid.scenario.yaml_tree import Path, dotted
+
+MAX_VOS = 20_000
+MAX_MACHINES = 100_000
+MAX_CPUS = 10_000_000
+MAX_LICENSES = 63
+"""A machine's licenses are a bit mask of a signed 64-bit integer."""
+
+Wrong = tuple[Path, str, str]
+"""Where something is wrong, what was found there and what was expected."""
+
+
+def wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
+    """All that is wrong with a scenario that keeps to its schema."""
+    too_large = list(_sizes(scenario))
+    if too_large:
+        # The other checks go through every VO.
+        yield from too_large
+        return
+    yield from _vo_names(scenario)
+    yield from _links(scenario)
+    yield from _policies(scenario)
+    yield from _generators(scenario)
+    for v, vo in enumerate(scenario.vos or ()):
+        names = [cluster.name for cluster in vo.clusters]
+        yield from _twice(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
+        for c, cluster in enumerate(vo.clusters):
+            yield from _licenses(cluster, ("vos", v, "clusters", c))
+    yield from _grid_workload(scenario)
+    yield from _vo_workloads(scenario)
+
+
+def _sizes(scenario: ScenarioSection) -> Iterator[Wrong]:
+    vos = machines = cpus = 0
+    for vo in scenario.vos or ():
+        count = vo.count or 1
+        vos += count
+        for cluster in vo.clusters:
+            sizes = list(_machine_sizes(cluster))
+            machines += count * sum(number for number, _ in sizes)
+            cpus += count * sum(map(prod, sizes))
+    totals = [(vos, MAX_VOS, "VOs"), (machines, MAX_MACHINES, "machines"), (cpus, MAX_CPUS, "CPUs")]
+    for total, limit, what in totals:
+        if total > limit:
+            yield ("vos",), f"{total} {what} in all", f"at most {limit}"
+
+
+def _machine_sizes(cluster: ClusterSection) -> Iterator[tuple[int, int]]:
+    """Pairs of (number of machines, CPUs of each); of generated machines, one CPU each."""
+    if cluster.processors is not None:
+        yield 1, cluster.processors
+    elif isinstance(cluster.machines, GeneratedMachinesSection):
+        yield cluster.machines.count, 1
+    else:
+        for machine in cluster.machines or ():
+            yield machine.count, machine.cpus
+
+
+def _vo_names(scenario: ScenarioSection) -> Iterator[Wrong]:
+    owners: dict[str, int] = {}
+    for v, vo in enumerate(scenario.vos or ()):
+        for name in vo.names:
+            owner = owners.setdefault(name, v)
+            if owner != v:
+                yield (
+                    ("vos", v, "name"),
+                    f"{name!r} again",
+                    f"another name than that of vos.{owner}",
+                )
+                break
+
+
+def _twice(names: Sequence[str], path: Path, key: Path, what: str) -> Iterator[Wrong]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index:
+            yield (*path, index, *key), f"{name!r} again", f"a name of its own for each {what}"
+
+
+def _links(scenario: ScenarioSection) -> Iterator[Wrong]:
+    if scenario.vos is None:
+        return
+    known = dict.fromkeys(name for vo in scenario.vos for name in vo.names)
+    pairs: dict[tuple[str, ...], int] = {}
+    for number, link in enumerate(scenario.network.links):
+        path: Path = ("network", "links", number, "between")
+        unknown = [end for end, name in enumerate(link.between) if name not in known]
+        for end in unknown:
+            name = link.between[end]
+            yield (*path, end), repr(name), _meant(name, known, "the name of a VO")
+        if link.between[0] == link.between[1]:
+            yield path, f"{link.between[0]!r} twice", "two VOs"
+        elif pairs.setdefault(tuple(sorted(link.between)), number) != number:
+            yield path, "these two VOs again", "one link between two VOs"
+
+
+def _policies(scenario: ScenarioSection) -> Iterator[Wrong]:
+    sections: list[tuple[Path, PolicySection | str]] = [
+        (("vos", v, "clusters", c, "policy"), cluster.policy)
+        for v, vo in enumerate(scenario.vos or ())
+        for c, cluster in enumerate(vo.clusters)
+    ]
+    if scenario.vos_from_trace is not None:
+        sections.append((("vos_from_trace", "policy"), scenario.vos_from_trace.policy))
+    from grid.policies.registry import policy_names
+
+    known = policy_names()
+    for path, policy in sections:
+        if isinstance(policy, PolicySection):
+            path, policy = (*path, "name"), policy.name
+        if policy not in known:
+            yield path, shorten(policy), _meant(policy, known, "a policy")
+
+
+def _generators(scenario: ScenarioSection) -> Iterator[Wrong]:
+    machines: list[tuple[Path, str]] = [
+        (("vos", v, "clusters", c, "machines", "generator"), cluster.machines.generator)
+        for v, vo in enumerate(scenario.vos or ())
+        for c, cluster in enumerate(vo.clusters)
+        if isinstance(cluster.machines, GeneratedMachinesSection)
+    ]
+    owners: list[tuple[Path, WorkloadSection | None]] = [
+        (("vos", v), vo.workload) for v, vo in enumerate(scenario.vos or ())
+    ]
+    jobs = [
+        ((*path, "workload", "generator"), workload.generator)
+        for path, workload in [((), scenario.workload), *owners]
+        if workload is not None and workload.generator is not None
+    ]
+    if not machines and not jobs:
+        return
+    from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
+
+    for used, known, what in (
+        (machines, list(MACHINE_GENERATORS), "a generator of machines"),
+        (jobs, list(JOB_GENERATORS), "a generator of jobs"),
+    ):
+        for path, name in used:
+            if name not in known:
+                yield path, repr(name), _meant(name, known, what)
+
+
+def _meant(name: str, known: Iterable[str], what: str) -> str:
+    """What was likely meant by a name that is not among those `known`."""
+    names = list(known)
+    likely = get_close_matches(name, names, 1)
+    if likely:
+        return f"{what}, such as {likely[0]}"
+    shown = ", ".join(names[:20])
+    return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
+
+
+def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
+    declared = [license.name for license in cluster.licenses]
+    yield from _twice(declared, (*path, "licenses"), ("name",), "license of this cluster")
+    if len(declared) > MAX_LICENSES:
+        yield (*path, "licenses"), f"{len(declared)} licenses", f"at most {MAX_LICENSES}"
+    if cluster.machines is None or isinstance(cluster.machines, GeneratedMachinesSection):
+        return
+    for m, machine in enumerate(cluster.machines):
+        for number, name in enumerate(machine.licenses):
+            if name not in declared:
+                expected = _meant(name, declared, f"a license from {dotted((*path, 'licenses'))}")
+                yield (*path, "machines", m, "licenses", number), repr(name), expected
+
+
+def _grid_workload(scenario: ScenarioSection) -> Iterator[Wrong]:
+    workload = scenario.workload
+    if workload is None:
+        return
+    if workload.jobs is not None:
+        expected = "a trace or a generator, for the jobs of a whole grid name no VO"
+        yield ("workload", "jobs"), "a list of jobs", expected
+    if workload.enters == "cluster":
+        expected = "scheduler, for the jobs of a whole grid come to Local Schedulers"
+        yield ("workload", "enters"), "'cluster'", expected
+
+
+def _vo_workloads(scenario: ScenarioSection) -> Iterator[Wrong]:
+    vos = scenario.vos or ()
+    widest = _widest(cluster for vo in vos for cluster in vo.clusters)
+    for v, vo in enumerate(vos):
+        if vo.workload is None:
+            continue
+        limit = widest
+        if vo.workload.enters == "cluster":
+            limit = _widest(vo.clusters)
+            if len(vo.clusters) != 1:
+                found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
+                yield ("vos", v, "workload", "enters"), found, "a VO with one cluster"
+        yield from _jobs(vo.workload, limit, ("vos", v, "workload", "jobs"))
+
+
+def _widest(clusters: Iterable[ClusterSection]) -> int | None:
+    """The CPUs of the largest machine; none where machines are generated, and so unknown."""
+    widest = 0
+    for cluster in clusters:
+        if isinstance(cluster.machines, GeneratedMachinesSection):
+            return None
+        widest = max(widest, *(cpus for _, cpus in _machine_sizes(cluster)))
+    return widest
+
+
+def _jobs(workload: WorkloadSection, widest: int | None, path: Path) -> Iterator[Wrong]:
+    numbers: dict[int, int] = {}
+    for index, job in enumerate(workload.jobs or ()):
+        number = index + 1 if job.number is None else job.number
+        if numbers.setdefault(number, index) != index:
+            expected = "a number of its own for each job (default: its place, from 1)"
+            yield (*path, index, "number"), f"{number} again", expected
+        if widest is not None and job.processors > widest:
+            expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
+            yield (*path, index, "processors"), str(job.processors), expected
+        yield from _requirements(job, (*path, index, "requirements"))
+
+
+def _requirements(job: JobSection, path: Path) -> Iterator[Wrong]:
+    for r, requirement in enumerate(job.requirements):
+        for o, option in enumerate(requirement.options):
+            expected = _option(requirement, option.value)
+            if expected is not None:
+                yield (*path, r, "options", o, "value"), shorten(option.value), expected
+
+
+def _option(requirement: RequirementSection, value: float | str) -> str | None:
+    """What should stand for the option `value`, if it is wrong for its kind of requirement."""
+    named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
+    names = named.get(requirement.kind)
+    if names is not None:
+        return None if value in names else f"one of {', '.join(names)}"
+    if isinstance(value, str):
+        return "a number"
+    return None if value >= 0 else "at least 0"

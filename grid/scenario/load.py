@@ -1,0 +1,189 @@
+"""From a file to a scenario that is right, or to all that is wrong with it; and back to text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from grid.model.errors import InputError, Mistake, shorten
+from grid.scenario.checks import wrongs
+from grid.scenario.parameters import fill_in
+from grid.scenario.schema import ScenarioSection, Section
+from grid.scenario.validate import KEYS, validate
+from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_MISTAKES = 20
+
+
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> ScenarioSection:
+    """The scenario in the file `path`, changed by `overrides` as `--set` gives them.
+
+    Raises InputError with up to `MAX_MISTAKES` mistakes, in the order of their lines. Those of
+    the text come first; what concerns the scenario as a whole (`grid.scenario.checks`) is looked
+    at when all else is right. Traces are looked for in the current folder, then in that of the
+    scenario, and are absolute paths in what is returned.
+    """
+    path = Path(path)
+    try:
+        return _loaded(path, _shown(path), overrides)
+    except InputError as error:
+        once = dict.fromkeys(error.mistakes)
+        mistakes = sorted(once, key=lambda mistake: (mistake.line is None, mistake.line or 0))
+        raise InputError(mistakes[:MAX_MISTAKES]) from None
+
+
+def _shown(path: Path) -> str:
+    text = str(path)
+    return text if text.isprintable() else shorten(text)
+
+
+def _loaded(path: Path, source: str, overrides: Sequence[str]) -> ScenarioSection:
+    root, mistakes = read_tree(_text(path, source), source)
+    if not isinstance(root.value, dict):
+        expected = f"a mapping with keys such as {', '.join(KEYS[:5])}"
+        raise InputError([*mistakes, root.mistake((), expected)])
+    mistakes += fill_in(root, overrides, KEYS)
+    if "name" not in root.value:
+        root.value["name"] = Node(_name(path), source, root.line)
+    mistakes += _find_traces(root, path.parent)
+    scenario = validate(root)
+    if not isinstance(scenario, ScenarioSection):
+        # What could not be read or filled in is said once, not again for being no number.
+        said = [mistake.field for mistake in mistakes]
+        mistakes += [mistake for mistake in scenario if mistake.field not in said]
+        raise InputError(mistakes)
+    if not mistakes:
+        mistakes = [
+            nearest(root, where).mistake(where, expected, found)
+            for where, found, expected in wrongs(scenario)
+        ]
+    if mistakes:
+        raise InputError(mistakes)
+    return scenario
+
+
+def _text(path: Path, source: str) -> str:
+    line = None
+    try:
+        return _bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        found, expected = f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
+    except (OSError, ValueError) as error:
+        found, expected = _reason(error), f"a scenario in a file of at most {MAX_BYTES} bytes"
+    raise InputError([Mistake(source, line, "", found, expected)])
+
+
+def _bytes(path: Path) -> bytes:
+    _refuse_no_file(path)
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError("a larger file")
+    return data
+
+
+def _refuse_no_file(path: Path) -> None:
+    """Raises OSError or ValueError unless there is a regular file: a pipe may never end."""
+    if path.is_dir():
+        raise ValueError("a folder")
+    if not path.exists():
+        raise ValueError("no such file")
+    if not path.is_file():
+        raise ValueError("a device or pipe")
+    if not os.access(path, os.R_OK):
+        raise ValueError("a file that may not be read")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _name(path: Path) -> str:
+    """A name from that of the file, without what a name may not have."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]", "-", path.stem).lstrip("_.-")
+    return stem[:64] or "scenario"
+
+
+def _find_traces(root: Node, folder: Path) -> list[Mistake]:
+    """Make the paths of traces absolute, in place. Returns those that lead to no file."""
+    vos = child(root, "vos")
+    number = len(vos.value) if vos is not None and isinstance(vos.value, list) else 0
+    mistakes = []
+    for owner in [(), *(("vos", index) for index in range(number))]:
+        where = (*owner, "workload", "trace")
+        node = at(root, where)
+        if node is None or not isinstance(node.value, str):
+            continue
+        try:
+            node.value = str(_trace(Path(node.value), folder))
+        except (OSError, ValueError) as error:
+            found = f"{node.found()}: {_reason(error)}"
+            expected = "an SWF log, looked for in the current folder and in the scenario's"
+            mistakes.append(node.mistake(where, expected, found))
+    return mistakes
+
+
+def _trace(given: Path, folder: Path) -> Path:
+    """Where a trace is. Raises OSError or ValueError where there is no file that can be read."""
+    path = given if given.exists() else folder / given
+    _refuse_no_file(path)
+    return path.resolve()
+
+
+def resolved_yaml(scenario: ScenarioSection) -> str:
+    """The scenario as YAML with its defaults filled in, which loads to an equal scenario.
+
+    Paths of traces are absolute, so that a run's copy runs again from any folder.
+    """
+    return str(
+        yaml.dump(
+            _written(scenario), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
+        )
+    )
+
+
+def _written(value: Any) -> Any:
+    """Sections as mappings, without the keys that are empty and are so by default."""
+    if isinstance(value, Section):
+        fields = type(value).model_fields
+        values = {name: getattr(value, name) for name in fields}
+        return {
+            name: _written(inner)
+            for name, inner in values.items()
+            if inner is not None or fields[name].default is not None
+        }
+    if isinstance(value, dict):
+        return {name: _written(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_written(inner) for inner in value]
+    return value
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes what `read_tree` reads back: in quotes what else would be no text in YAML 1.2."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Equal values are written out, each where it stands."""
+        del data
+        return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+
+
+def _style(text: str) -> str | None:
+    try:
+        return None if resolve(text) == text else '"'
+    except ValueError:
+        return '"'
+
+
+_Dumper.add_representer(str, _represent_text)

@@ -1,0 +1,158 @@
+"""Parameters of a scenario: their defaults, `--set`, and `${name}` wherever a value stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from grid.model.errors import InputError, Mistake, shorten
+from grid.scenario.yaml_tree import MAX_DEPTH, Node, Path, child, read_tree
+
+SECTION = "parameters"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_INDEX = re.compile(r"[0-9]{1,9}")
+_REFERENCE = re.compile(r"\$\{([^{}]*)\}")
+
+
+def fill_in(root: Node, overrides: Sequence[str], keys: Sequence[str]) -> list[Mistake]:
+    """Apply `overrides` to a scenario, in order, then put parameters where they are named.
+
+    Changes `root` in place, takes its `parameters` out, and returns what is wrong. An override
+    is `name=value` or `path.to.a.key=value`; a parameter's name wins. Mappings on the way to a key
+    are made where they are missing. `keys` are those that a scenario can have at its top.
+    """
+    parameters, mistakes = _defaults(root)
+    for override in overrides:
+        mistakes += _override(root, parameters, override, keys)
+    for path, node in _scalars(root, ()):
+        mistakes += _substitute(node, path, parameters)
+    return mistakes
+
+
+def _defaults(root: Node) -> tuple[dict[str, Node], list[Mistake]]:
+    assert isinstance(root.value, dict)
+    section = root.value.pop(SECTION, None)
+    if section is None or section.value is None:
+        return {}, []
+    if not isinstance(section.value, dict):
+        return {}, [section.mistake((SECTION,), "a mapping of names to values")]
+    mistakes = []
+    for name, node in section.value.items():
+        if not _NAME.fullmatch(name):
+            expected = "a name of letters, digits, `_` and `-`"
+            mistakes.append(node.mistake((SECTION, name), expected, f"the name {shorten(name)}"))
+        mistakes += _unfit(node, (SECTION, name))
+    return dict(section.value), mistakes
+
+
+def _unfit(node: Node, path: Path) -> list[Mistake]:
+    """What keeps a value from being a parameter's."""
+    if isinstance(node.value, list | dict) or "${" in node.text:
+        return [node.mistake(path, "one value, without `${`")]
+    return []
+
+
+def _override(
+    root: Node, parameters: dict[str, Node], override: str, keys: Sequence[str]
+) -> list[Mistake]:
+    source = f"--set {override if override.isprintable() else shorten(override)}"[:100]
+    name, equals, text = override.partition("=")
+    if not equals or not name:
+        return [Mistake(source, None, "", shorten(override), "name=value")]
+    try:
+        node, mistakes = read_tree(text, source, lines=False) if text else (_nothing(source), [])
+    except InputError as error:
+        return error.mistakes
+    if mistakes:
+        return mistakes
+    if name in parameters:
+        parameters[name] = node
+        return _unfit(node, (name,))
+    return _override_key(root, name, node, [*parameters, *keys])
+
+
+def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> list[Mistake]:
+    path = _path(name)
+    if len(path) > MAX_DEPTH:
+        return [node.mistake(path, f"at most {MAX_DEPTH} steps", "a longer path")]
+    if path[0] not in known:
+        likely = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
+        return [node.mistake(path, likely[0], "no such parameter or key")]
+    return _put(root, path, node)
+
+
+def _path(name: str) -> Path:
+    return tuple(int(step) if _INDEX.fullmatch(step) else step for step in name.split("."))
+
+
+def _nothing(source: str) -> Node:
+    return Node(None, source, None)
+
+
+def _put(root: Node, path: Path, new: Node) -> list[Mistake]:
+    """Put `new` at `path`, in a new mapping where the one that it belongs to is missing."""
+    parent = root
+    for depth, step in enumerate(path[:-1], start=1):
+        inner = child(parent, step)
+        if inner is None or inner.value is None:
+            inner = Node({}, new.source, None)
+            if not _set_child(parent, step, inner):
+                return [_no_place(parent, path[:depth], new)]
+        parent = inner
+    if _set_child(parent, path[-1], new):
+        return []
+    return [_no_place(parent, path, new)]
+
+
+def _set_child(parent: Node, step: str | int, new: Node) -> bool:
+    if isinstance(parent.value, dict):
+        parent.value[str(step)] = new
+        return True
+    if isinstance(parent.value, list) and isinstance(step, int) and step < len(parent.value):
+        parent.value[step] = new
+        return True
+    return False
+
+
+def _no_place(parent: Node, path: Path, new: Node) -> Mistake:
+    expected = "a list or mapping to set this in"
+    if isinstance(parent.value, list):
+        expected = f"an index below {len(parent.value)}"
+        return new.mistake(path, expected, f"index {path[-1]}")
+    return new.mistake(path, expected, parent.found())
+
+
+def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+    if isinstance(node.value, dict):
+        for key, inner in node.value.items():
+            yield from _scalars(inner, (*path, key))
+    elif isinstance(node.value, list):
+        for index, inner in enumerate(node.value):
+            yield from _scalars(inner, (*path, index))
+    else:
+        yield path, node
+
+
+def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Mistake]:
+    """Put parameters into a scalar: alone their value as it is, within text their text."""
+    text = node.value
+    if not isinstance(text, str) or "${" not in text:
+        return []
+    names = _REFERENCE.findall(text)
+    unknown = [name for name in names if name not in parameters]
+    if unknown or not names:
+        expected = f"the name of a parameter: {', '.join(parameters) or 'there is none'}"
+        return [node.mistake(path, expected)]
+    used = [parameters[name] for name in names]
+    if _REFERENCE.fullmatch(text):
+        node.value = used[0].value
+    else:
+        node.value = _REFERENCE.sub(lambda match: parameters[match.group(1)].text, text)
+        if "${" in node.value:
+            return [node.mistake(path, "text without `${` beside the names of parameters")]
+    # A value that is wrong is to be mended where it was given.
+    given = next((one for one in used if one.line is None), None)
+    if given is not None:
+        node.source, node.line = given.source, None
+    return []

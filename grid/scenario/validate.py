@@ -1,0 +1,135 @@
+"""A scenario's tree against its schema, with what is wrong said in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from grid.model.errors import Mistake
+from grid.scenario.parameters import SECTION
+from grid.scenario.schema import ScenarioSection, Section
+from grid.scenario.yaml_tree import Node, Path, child, nearest
+
+KEYS = tuple(ScenarioSection.model_fields)
+"""What may stand at the top of a scenario, beside its parameters."""
+
+Error = dict[str, Any]
+
+_EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
+    "bool_type": lambda _: "true or false",
+    "int_type": lambda _: "a whole number",
+    "int_from_float": lambda _: "a whole number",
+    "float_type": lambda _: "a number",
+    "string_type": lambda _: "text",
+    "model_type": lambda _: "a mapping",
+    "dict_type": lambda _: "a mapping",
+    "tuple_type": lambda _: "a list",
+    "missing": lambda _: "a value, for it is required",
+    "literal_error": lambda limits: str(limits["expected"]),
+    "string_pattern_mismatch": lambda _: (
+        "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
+    ),
+    "too_short": lambda limits: f"at least {limits['min_length']} in it",
+    "too_long": lambda limits: f"at most {limits['max_length']} in it",
+    "greater_than": lambda limits: f"a number above {_number(limits['gt'])}",
+    "greater_than_equal": lambda limits: f"at least {_number(limits['ge'])}",
+    "less_than_equal": lambda limits: f"at most {_number(limits['le'])}",
+    "value_error": lambda limits: str(limits["error"]),
+}
+# Errors that only say that a value is of another kind, of which a union has one an alternative.
+_OTHER_KIND = (
+    *("bool_type", "int_type", "float_type", "string_type", "model_type", "dict_type"),
+    *("tuple_type", "literal_error"),
+)
+
+
+def validate(root: Node) -> ScenarioSection | list[Mistake]:
+    """The scenario that the tree holds, or all that is wrong with it."""
+    try:
+        return ScenarioSection.model_validate(root.plain())
+    except ValidationError as invalid:
+        errors: list[Any] = invalid.errors(include_url=False, include_input=False)
+        return _mistakes(root, errors)
+
+
+def _mistakes(root: Node, errors: list[Error]) -> list[Mistake]:
+    """One mistake for each place, however many of a union's alternatives complain about it."""
+    by_path: dict[Path, list[Error]] = {}
+    with_inner: dict[Path, None] = {}
+    for error in errors:
+        path = _path(root, error)
+        by_path.setdefault(path, []).append(error)
+        with_inner.update(dict.fromkeys(path[:end] for end in range(len(path))))
+    mistakes = []
+    for path, here in by_path.items():
+        telling = [error for error in here if error["type"] not in _OTHER_KIND]
+        # A list with wrong entries is also called too short, for lack of right ones.
+        if path in with_inner and all(error["type"] == "too_short" for error in telling):
+            continue
+        mistakes.append(_mistake(root, path, telling or here))
+    return mistakes
+
+
+def _path(root: Node, error: Error) -> Path:
+    """Where in the tree an error is: its location without the names of a union's alternatives."""
+    path: list[str | int] = []
+    node = root
+    location = error["loc"]
+    for position, step in enumerate(location):
+        inner = child(node, step)
+        if inner is not None:
+            path.append(step)
+            node = inner
+        elif error["type"] == "missing" and position == len(location) - 1:
+            path.append(step)
+    return tuple(path)
+
+
+def _mistake(root: Node, path: Path, errors: list[Error]) -> Mistake:
+    node = nearest(root, path)
+    kind = errors[0]["type"]
+    if kind == "extra_forbidden":
+        return node.mistake(path, _known_key(path), "an unknown key")
+    if kind == "missing":
+        return node.mistake(path, _expected(errors[0]), "nothing")
+    found = None
+    if kind == "value_error" and isinstance(node.value, dict):
+        found = f"the keys {', '.join(node.value)}" if node.value else None
+    expected = dict.fromkeys(_expected(error) for error in errors)
+    return node.mistake(path, " or ".join(expected), found)
+
+
+def _expected(error: Error) -> str:
+    say = _EXPECTED.get(error["type"])
+    if say is not None:
+        return say(error.get("ctx", {}))
+    message = str(error["msg"])
+    return message.removeprefix("Input should be ")
+
+
+def _number(limit: float) -> str:
+    return str(int(limit)) if float(limit).is_integer() else f"{limit:f}".rstrip("0")
+
+
+def _known_key(path: Path) -> str:
+    """The key that the last step of `path` was likely meant to be, or all that it could be."""
+    sections: list[type[Section]] = [ScenarioSection]
+    for step in path[:-1]:
+        if isinstance(step, str):
+            fields = [s.model_fields[step] for s in sections if step in s.model_fields]
+            sections = [inner for field in fields for inner in _sections(field.annotation)]
+    known = list(dict.fromkeys(key for section in sections for key in section.model_fields))
+    if len(path) == 1:
+        known.append(SECTION)
+    likely = get_close_matches(str(path[-1]), known, 1)
+    return likely[0] if likely else f"one of {', '.join(known)}"
+
+
+def _sections(annotation: Any) -> list[type[Section]]:
+    """The mappings that a type can stand for, or that a list of it holds."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    return [section for inner in get_args(annotation) for section in _sections(inner)]
