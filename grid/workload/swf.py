@@ -16,19 +16,20 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable
-from grid.workload import swf_parse
-from grid.workload.log_file import line_blocks
+from grid.workload import parse
+from grid.workload.records import (
+    MOST_MISTAKES,
+    NUMBER_LIMIT,
+    PROCESSOR_LIMIT,
+    TIME_LIMIT_S,
+    LogFormat,
+    field_name,
+    iterate_records,
+)
 
 Route = Literal["partition", "group", "user", "queue"]
-
-UNKNOWN = -1
-MOST_MISTAKES = 20
-"""So many mistakes of one log are reported at once."""
-
-TIME_LIMIT_S = 10**11
-"""A time must stay below this (3,000 years): a Unix time in milliseconds is a mistake."""
 
 
 class SwfField(IntEnum):
@@ -74,12 +75,19 @@ _PARTIAL_EXECUTIONS = (2, 3, 4)
 """Statuses of the lines that tell of one part of a job which was swapped out or checkpointed; the
 job has a line of its own besides."""
 
-_KINDS = np.full(len(SwfField), swf_parse.WHOLE)
-_KINDS[list(TIME_FIELDS)] = swf_parse.TIME
-_KINDS[list(_SIZE_FIELDS)] = swf_parse.SIZE
-_LIMITS = np.full(len(SwfField), 2**53)
-_LIMITS[list(TIME_FIELDS)] = TIME_LIMIT_S
-_LIMITS[list(_PROCESSOR_FIELDS)] = 10**8
+
+def _layout() -> LogFormat:
+    kinds = np.full(len(SwfField), parse.WHOLE)
+    kinds[list(TIME_FIELDS)] = parse.TIME
+    kinds[list(_SIZE_FIELDS)] = parse.SIZE
+    limits = np.full(len(SwfField), NUMBER_LIMIT)
+    limits[list(TIME_FIELDS)] = TIME_LIMIT_S
+    limits[list(_PROCESSOR_FIELDS)] = PROCESSOR_LIMIT
+    names = tuple(field.name.lower().replace("_", " ") for field in SwfField)
+    return LogFormat(names, kinds, limits, b";")
+
+
+SWF = _layout()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +95,7 @@ class SwfLog:
     """The jobs of a log as they stand there, in its order.
 
     `columns` has shape (n, 18); times (TIME_FIELDS) are microseconds, memory is kilobytes, and
-    `UNKNOWN` is -1 in every column. `lines` (n,) are the lines the jobs stand on. `header` holds
+    what is not known is -1 everywhere. `lines` (n,) are the lines the jobs stand on. `header` holds
     the comments of the form `; Key: value`; several values of one key, and comments indented below
     it, stand on lines of their own.
     """
@@ -120,68 +128,12 @@ def read_swf(path: Path) -> SwfLog:
 def iterate_swf(path: Path) -> Iterator[SwfLog]:
     """The log in parts of about a megabyte of text; all share one header, which grows.
 
-    Raises InputError for a file that cannot be read, a line that has not 18 fields, a field that
-    is not a number or absurdly large, and a log without a job. After a mistake it yields nothing
-    more, but goes on to look for further mistakes.
+    Raises InputError as `iterate_records` says.
     """
     path = Path(path)
     header: dict[str, str] = {}
-    mistakes: list[Mistake] = []
-    last_key = ""
-    next_line, jobs = 1, 0
-    for block in line_blocks(path):
-        room = np.empty((MOST_MISTAKES - len(mistakes), swf_parse.MISTAKE_COLUMNS), np.int64)
-        rows, lines, comments = swf_parse.empty_rows(block, len(SwfField))
-        found, remarks, wrong, blank, next_line = swf_parse.parse_lines(
-            np.frombuffer(block, np.uint8), next_line, _KINDS, _LIMITS, rows, lines, comments, room
-        )
-        for start, end in comments[:remarks].tolist():
-            last_key = _add_to_header(header, last_key, block[start:end])
-        mistakes += [_mistake(path, block, row) for row in room[:wrong].tolist()]
-        if wrong and room[wrong - 1, 1] == swf_parse.NOT_TEXT:
-            # All other mistakes come of reading as a log what is none.
-            raise InputError(mistakes[-1:])
-        if len(mistakes) == MOST_MISTAKES:
-            break
-        jobs += found
-        if not mistakes:
-            yield SwfLog(path, rows[:found].copy(), lines[:found].copy(), header, blank)
-    if mistakes:
-        raise InputError(mistakes)
-    if jobs == 0:
-        raise InputError([Mistake(str(path), None, "", "no job", "at least one job")])
-
-
-def _add_to_header(header: dict[str, str], last_key: str, comment: bytes) -> str:
-    """Take a comment in; returns the key to which an indented comment would be added next."""
-    text = comment.decode("utf-8", "replace").lstrip(";")
-    key, colon, value = text.partition(":")
-    if text[:2].isspace():
-        key, value = last_key, text
-    elif not colon or not key.replace(" ", "").isalnum():
-        return ""
-    key, value = key.strip(), value.strip()
-    if key and value:
-        header[key] = f"{header[key]}\n{value}" if key in header else value
-    return key
-
-
-def _mistake(path: Path, block: bytes, row: list[int]) -> Mistake:
-    line, kind, number, start, end = row
-    found = shorten(block[start:end].decode("utf-8", "replace"))
-    name = ""
-    if kind == swf_parse.NOT_TEXT:
-        found, expected = "binary data", "text"
-    elif kind == swf_parse.WRONG_COUNT:
-        found, expected = f"{number} fields", f"{len(SwfField)}"
-    else:
-        name = f"field {number + 1} ({SwfField(number).name.lower().replace('_', ' ')})"
-        expected = {
-            swf_parse.NOT_A_NUMBER: "a number",
-            swf_parse.NOT_WHOLE: "a whole number",
-            swf_parse.TOO_LARGE: f"a number below {_LIMITS[number]}",
-        }[kind]
-    return Mistake(str(path), line, name, found, expected)
+    for part in iterate_records(path, SWF, header):
+        yield SwfLog(path, part.values, part.lines, header, part.blank_lines)
 
 
 def jobs_from_swf(
@@ -247,7 +199,7 @@ def _check_numbers(log: SwfLog, rows: npt.NDArray[np.intp]) -> None:
         Mistake(
             str(log.path),
             int(log.lines[rows[index]]),
-            "field 1 (job number)",
+            field_name(SWF, SwfField.JOB_NUMBER),
             f"{numbers[index]} again" if numbers[index] >= 0 else f"{numbers[index]}",
             "a number of its own, 0 or more",
         )

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.workload import log_file
+from grid.workload.records import TIME_LIMIT_S
 from grid.workload.swf import (
     TIME_FIELDS,
-    TIME_LIMIT_S,
     SwfField,
     SwfLog,
     iterate_swf,
@@ -81,6 +81,7 @@ def texts(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(["\n", "\r\n"])).join(lines)
 
 
+@settings(deadline=None)  # The first example compiles the parser.
 @given(texts(), st.booleans(), st.integers(1, 300))
 def test_reads_what_a_plain_parser_reads(
     tmp_path_factory: pytest.TempPathFactory, text: str, compressed: bool, block_bytes: int

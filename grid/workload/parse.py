@@ -1,8 +1,6 @@
-"""From the bytes of a log in Standard Workload Format to integers, in one compiled pass."""
+"""From the bytes of a log, a job a line, to integers, in one compiled pass."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +9,9 @@ from numba import njit
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
-TIME, SIZE, WHOLE = 0, 1, 2
+TIME, SIZE, WHOLE, TEXT = 0, 1, 2, 3
 """Kinds of field: seconds, kept as microseconds; a size, rounded to a whole number; a whole number
-(12.0 is one, 12.5 is a mistake)."""
+(12.0 is one, 12.5 is a mistake); text, as its place in the block (see `place_of`)."""
 
 NOT_A_NUMBER, TOO_LARGE, NOT_WHOLE, WRONG_COUNT, NOT_TEXT = 1, 2, 3, 4, 5
 """Kinds of mistake."""
@@ -22,10 +20,9 @@ MISTAKE_COLUMNS = 5
 """Of a row of mistakes: line, kind, field (or the number of fields found), first byte, end."""
 
 _UNKNOWN = -1
-_TAB, _RETURN, _NEWLINE, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _SEMICOLON = (
-    9, 13, 10, 32, 43, 45, 46, 48, 59,
-)  # fmt: skip
-_DELETE = 127
+_TAB, _RETURN, _NEWLINE, _SPACE, _DELETE = 9, 13, 10, 32, 127
+_PLUS, _MINUS, _POINT, _ZERO = 43, 45, 46, 48
+_PLACE_BITS = 31
 _MILLION = 1_000_000
 _CLEARLY_TOO_LARGE = 10**17
 
@@ -34,6 +31,7 @@ _CLEARLY_TOO_LARGE = 10**17
 def parse_lines(
     block: Bytes,
     first_line: int,
+    comment_mark: int,
     kinds: Ints,
     limits: Ints,
     rows: Ints,
@@ -43,10 +41,11 @@ def parse_lines(
 ) -> tuple[int, int, int, int, int]:
     """Parse whole lines; returns (rows, comments, mistakes, blank lines, next line's number).
 
-    `block` holds the text, `kinds` and `limits` (fields,) say what each field is and the number
-    that its absolute value must stay below. Filled in: `rows` (n, fields) and `row_lines` (n,)
-    with the jobs and their line numbers, `comments` (n, 2) with where each comment begins and
-    ends, `mistakes` (m, 5). It stops when `mistakes` is full; a line with a mistake has no row.
+    `block` holds the text; comments begin with the byte `comment_mark`; `kinds` and `limits`
+    (fields,) say what each field is and the number that its absolute value must stay below.
+    Filled in: `rows` (n, fields) and `row_lines` (n,) with the jobs and their line numbers,
+    `comments` (n, 2) with where each comment begins and ends, `mistakes` (m, 5). It stops when
+    `mistakes` is full; a line with a mistake has no row.
     """
     fields = len(kinds)
     token_starts = np.empty(fields, np.int64)
@@ -60,7 +59,7 @@ def parse_lines(
         start = _skip_blanks(block, position, end)
         if start == end:
             blank += 1
-        elif block[start] == _SEMICOLON:
+        elif block[start] == comment_mark:
             comments[comment, 0] = start
             comments[comment, 1] = end
             comment += 1
@@ -71,15 +70,11 @@ def parse_lines(
                 wrong = _add_mistake(mistakes, wrong, line, WRONG_COUNT, count, start, end)
             else:
                 for field in range(fields):
-                    value, kind = _number(
-                        block, token_starts[field], token_ends[field], kinds[field], limits[field]
-                    )
+                    first, last = token_starts[field], token_ends[field]
+                    value, kind = _value(block, first, last, kinds[field], limits[field])
                     rows[row, field] = value
                     if kind != 0 and wrong < len(mistakes):
-                        wrong = _add_mistake(
-                            mistakes, wrong, line, kind, field, token_starts[field],
-                            token_ends[field],
-                        )  # fmt: skip
+                        wrong = _add_mistake(mistakes, wrong, line, kind, field, first, last)
             if wrong == before:
                 row_lines[row] = line
                 row += 1
@@ -142,6 +137,20 @@ def _add_mistake(
 
 
 @njit(cache=True)
+def _value(block: Bytes, start: int, end: int, kind: int, limit: int) -> tuple[int, int]:
+    if kind != TEXT:
+        return _number(block, start, end, kind, limit)
+    if end - start == 2 and block[start] == _MINUS and block[start + 1] == _ZERO + 1:
+        return _UNKNOWN, 0
+    return (start << _PLACE_BITS) | end, 0
+
+
+def place_of(value: int) -> slice:
+    """Where in its block the text stands that a field of kind TEXT was read from."""
+    return slice(value >> _PLACE_BITS, value & ((1 << _PLACE_BITS) - 1))
+
+
+@njit(cache=True)
 def _number(block: Bytes, position: int, end: int, kind: int, limit: int) -> tuple[int, int]:
     """The value of a token, and what is wrong with it (0: nothing).
 
@@ -201,12 +210,12 @@ def _millionths(block: Bytes, start: int, end: int) -> tuple[int, int]:
     return value, position - start
 
 
-def empty_rows(block: bytes, fields: int) -> tuple[Any, Any, Any]:
+def empty_rows(block: bytes, fields: int, comment_mark: bytes) -> tuple[Ints, Ints, Ints]:
     """Room for all rows, line numbers and comments that `parse_lines` can find in `block`."""
     # A field needs a byte and a separator, so short lines cannot make the room large.
     most = min(block.count(b"\n") + 1, len(block) // (2 * fields) + 1)
     return (
         np.empty((most, fields), np.int64),
         np.empty(most, np.int64),
-        np.empty((block.count(b";"), 2), np.int64),
+        np.empty((block.count(comment_mark), 2), np.int64),
     )

@@ -1,0 +1,124 @@
+"""What logs of all formats have in common: records of a fixed number of fields, and comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.errors import InputError, Mistake, shorten
+from grid.workload import parse
+from grid.workload.log_file import line_blocks
+
+UNKNOWN = -1
+"""In every field of every format."""
+
+MOST_MISTAKES = 20
+"""So many mistakes of one log are reported at once."""
+
+TIME_LIMIT_S = 10**11
+"""A time must stay below this (3,000 years): a Unix time in milliseconds is a mistake."""
+
+PROCESSOR_LIMIT = 10**8
+NUMBER_LIMIT = 2**53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogFormat:
+    """The fields of a format in their order, each with its kind (see `parse`) and its limit."""
+
+    fields: tuple[str, ...]
+    kinds: npt.NDArray[np.int64]
+    limits: npt.NDArray[np.int64]
+    comment_mark: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """Some records of a log: values (n, fields), the lines (n,) they stand on, and their text."""
+
+    values: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+    block: bytes
+    blank_lines: int
+
+
+def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> Iterator[Records]:
+    """The records of a log in parts of about a megabyte of text; comments go into `header`.
+
+    Raises InputError for a file that cannot be read, a line with a wrong number of fields, a field
+    that is not a number or absurdly large, and a log without a job. After a mistake it yields
+    nothing more, but goes on to look for further mistakes.
+    """
+    mistakes: list[Mistake] = []
+    last_key = ""
+    next_line, jobs = 1, 0
+    for block in line_blocks(path):
+        room = np.empty((MOST_MISTAKES - len(mistakes), parse.MISTAKE_COLUMNS), np.int64)
+        rows, lines, comments = parse.empty_rows(block, len(layout.fields), layout.comment_mark)
+        found, remarks, wrong, blank, next_line = parse.parse_lines(
+            np.frombuffer(block, np.uint8),
+            next_line,
+            layout.comment_mark[0],
+            layout.kinds,
+            layout.limits,
+            rows,
+            lines,
+            comments,
+            room,
+        )
+        for start, end in comments[:remarks].tolist():
+            comment = block[start:end].lstrip(layout.comment_mark).decode("utf-8", "replace")
+            last_key = _add_to_header(header, last_key, comment)
+        mistakes += [_mistake(path, layout, block, row) for row in room[:wrong].tolist()]
+        if wrong and room[wrong - 1, 1] == parse.NOT_TEXT:
+            # All other mistakes come of reading as a log what is none.
+            raise InputError(mistakes[-1:])
+        if len(mistakes) == MOST_MISTAKES:
+            break
+        jobs += found
+        if not mistakes:
+            yield Records(rows[:found].copy(), lines[:found].copy(), block, blank)
+    if mistakes:
+        raise InputError(mistakes)
+    if jobs == 0:
+        raise InputError([Mistake(str(path), None, "", "no job", "at least one job")])
+
+
+def field_name(layout: LogFormat, position: int) -> str:
+    """A field as a mistake speaks of it."""
+    return f"field {position + 1} ({layout.fields[position]})"
+
+
+def _add_to_header(header: dict[str, str], last_key: str, comment: str) -> str:
+    """Take a comment in; returns the key to which an indented comment would be added next."""
+    key, colon, value = comment.partition(":")
+    if comment[:2].isspace():
+        key, value = last_key, comment
+    elif not colon or not key.replace(" ", "").isalnum():
+        return ""
+    key, value = key.strip(), value.strip()
+    if key and value:
+        header[key] = f"{header[key]}\n{value}" if key in header else value
+    return key
+
+
+def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> Mistake:
+    line, kind, number, start, end = row
+    found = shorten(block[start:end].decode("utf-8", "replace"))
+    name = ""
+    if kind == parse.NOT_TEXT:
+        found, expected = "binary data", "text"
+    elif kind == parse.WRONG_COUNT:
+        found, expected = f"{number} fields", f"{len(layout.fields)}"
+    else:
+        name = field_name(layout, number)
+        expected = {
+            parse.NOT_A_NUMBER: "a number",
+            parse.NOT_WHOLE: "a whole number",
+            parse.TOO_LARGE: f"a number below {layout.limits[number]}",
+        }[kind]
+    return Mistake(str(path), line, name, found, expected)
