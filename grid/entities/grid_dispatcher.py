@@ -57,7 +57,7 @@ class GridDispatcher:
         job = question.job
         able = [answer for answer in question.answers if answer.runs_it]
         if not able:
-            rejected = JobEnded(job.key, 0, -1, JobState.REJECTED, -1, ctx.now, 0, 0, 0)
+            rejected = JobEnded(job.key, 0, -1, JobState.REJECTED, -1, ctx.now, 0, 0, 0, 0)
             ctx.send(self._resource_manager, rejected)
             return
         least = min(answer.load for answer in able)

@@ -84,6 +84,7 @@ class LocalDispatcher:
                     ended.preemptions,
                     ended.restarts,
                     ended.lost_us,
+                    ended.held_us,
                 ),
             )
         if self._fed is not None:

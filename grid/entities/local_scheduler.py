@@ -200,6 +200,7 @@ class LocalScheduler:
                 ended.preemptions,
                 ended.restarts,
                 ended.lost_us,
+                ended.held_us,
             )
         )
 
@@ -207,6 +208,7 @@ class LocalScheduler:
         """A job that ran nowhere."""
         no_time = (NO_TIME, NO_TIME, NO_TIME)
         nowhere = (NOWHERE, NOWHERE, NOWHERE)
+        nothing = (0, 0, 0, 0)
         ctx.record(
             JobRow(
                 self._vo,
@@ -221,8 +223,6 @@ class LocalScheduler:
                 *nowhere,
                 hops,
                 0.0,
-                0,
-                0,
-                0,
+                *nothing,
             )
         )

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.time import SECOND_US, Time
+from grid.model.time import NEVER, SECOND_US, Time
+
+UNREACHABLE: Time = NEVER // 4
 
 
 class Network:
@@ -66,11 +68,12 @@ class Network:
         """How soon anything that happens in process i can be felt in process j, at the earliest.
 
         `processes` lists the entities of each process. The result has shape (processes, processes):
-        shortest paths over any number of links, and on the diagonal the shortest way out and back.
+        shortest paths over any number of links, and on the diagonal the shortest way out and back;
+        `UNREACHABLE` where there is no way.
         """
         count = len(processes)
         site_sets = [sorted({self.sites[entity] for entity in members}) for members in processes]
-        direct = np.full((count, count), np.iinfo(np.int64).max // 4, np.int64)
+        direct = np.full((count, count), UNREACHABLE, np.int64)
         for i in range(count):
             for j in range(count):
                 if i != j and site_sets[i] and site_sets[j]:
@@ -81,4 +84,4 @@ class Network:
         shortest = direct.copy()
         for middle in range(count):
             np.minimum(shortest, shortest[:, [middle]] + shortest[[middle], :], out=shortest)
-        return shortest
+        return np.minimum(shortest, UNREACHABLE)

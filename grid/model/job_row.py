@@ -17,6 +17,8 @@ class JobRow(NamedTuple):
 
     `vo`, `executed_vo` and `cluster` are positions in the grid's `Directory`, `machine` a position
     in its cluster. `utility` is that of the resource it ran on (PU Eq. 1), 0 if it did not run.
+    `held_us` is how long it held its CPUs, over all its runs, and `lost_us` the part of it whose work
+    was lost to restarts: without preemption, end - start and 0.
     """
 
     vo: int
@@ -38,3 +40,16 @@ class JobRow(NamedTuple):
     preemptions: int
     restarts: int
     lost_us: Time
+    held_us: Time
+
+
+class ClusterFigure(NamedTuple):
+    """One figure of one cluster that the table of jobs cannot tell, recorded when a run is over.
+
+    `cluster` is a position in the grid's directory. What a figure means, and how those of several
+    clusters go together, is for `grid.results.metrics` to say.
+    """
+
+    cluster: int
+    figure: str
+    value: float

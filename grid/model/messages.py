@@ -122,7 +122,8 @@ class Placed:
 class JobEnded:
     """Local Dispatcher to Resource Manager, and from there to Local Scheduler.
 
-    `state` is a final `JobState`; `start_us` is -1 for a job that never started.
+    `state` is a final `JobState`; `start_us` is -1 for a job that never started. The last five are
+    those of `JobRow`.
     """
 
     key: JobKey
@@ -134,6 +135,7 @@ class JobEnded:
     preemptions: int
     restarts: int
     lost_us: Time
+    held_us: Time
 
 
 @dataclass(frozen=True, slots=True)

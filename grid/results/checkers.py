@@ -64,7 +64,7 @@ def _identities(results: JobResults) -> Iterator[Broken]:
     yield "have no final state", ~np.isin(results.state, [int(state) for state in FINAL_STATES])
     yield "ask for no processor", results.processors < 1
     yield "have a utility outside [0, 1]", ~((results.utility >= 0) & (results.utility <= 1))
-    counts = (results.hops, results.preemptions, results.restarts, results.lost_us)
+    counts = (results.hops, results.preemptions, results.restarts, results.lost_us, results.held_us)
     yield "have a negative count", np.logical_or.reduce([count < 0 for count in counts])
 
 
@@ -83,6 +83,9 @@ def _times(results: JobResults) -> Iterator[Broken]:
     yield "were assigned before they were submitted", (assigned >= 0) & (assigned < submit)
     yield "started before they were assigned", started & (start < assigned)
     yield "ended before they started", started & ended & (end < start)
+    held = results.held_us
+    yield "held CPUs for longer than they were there", started & (held > end - start)
+    yield "lost more time than they held CPUs", results.lost_us > held
 
 
 def _places(results: JobResults, directory: Directory) -> Iterator[Broken]:

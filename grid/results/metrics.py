@@ -65,15 +65,15 @@ def _of_jobs(jobs: JobResults) -> Figures:
     - `wait_mean`: first start - submission, over jobs that ran, failed ones included.
     - `response_time_mean`: end - submission; `slowdown_mean`: response time / run time (jobs of
       run time zero left out); `bounded_slowdown_mean`: max(1, response time / max(run time,
-      10 s)). These three over completed jobs only. Run time is end - first start: of a preempted
-      job it includes the time it was suspended, so its slowdown is a lower bound.
+      10 s)). These three over completed jobs only. Run time is the time that a job held its CPUs,
+      less what was lost to restarts: suspension and lost work count as waiting.
     - `late_percent`: of the jobs with a deadline, those that did not complete by it; failed and
       rejected ones are late. A job that ends at its deadline is not.
     - `makespan`: from the first submission of these jobs to the last end of one that ran.
     """
     completed = jobs.state == JobState.COMPLETED
     wait = _seconds(jobs.start_us - jobs.submit_us)
-    run = _seconds(jobs.end_us - jobs.start_us)[completed]
+    run = _seconds(jobs.held_us - jobs.lost_us)[completed]
     response = _seconds(jobs.end_us - jobs.submit_us)[completed]
     due = jobs.deadline_us < NEVER
     in_time = completed & (jobs.end_us <= jobs.deadline_us)

@@ -1,8 +1,8 @@
 """Which machine each job ran on, and for how long.
 
-The table has one start and one end a job: the first start and the last end. Of a job that was
-preempted or restarted, the time between counts here as if it had run all along, on the machine
-where it ended; what depends on it (utilisation, load balance) is then an upper bound.
+The table has one start and one end a job: the first start and the last end, and how long it held
+its CPUs between them. A job that was preempted counts with all of that time on the machine where
+it ended; of one that moved, a machine's share is therefore a guess, a cluster's is right.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def machine_numbers(results: JobResults, directory: Directory) -> IntColumn:
 def busy_seconds(results: JobResults, directory: Directory) -> FloatColumn:
     """CPU seconds that jobs held on each machine, failed jobs included. Shape (machines,)."""
     rows = ran(results)
-    held = (results.end_us - results.start_us)[rows] / SECOND_US * results.processors[rows]
+    held = results.held_us[rows] / SECOND_US * results.processors[rows]
     numbers = machine_numbers(results, directory)[rows]
     busy = np.bincount(numbers, weights=held, minlength=len(machine_cpus(directory)))
     return busy.astype(np.float64)

@@ -52,6 +52,7 @@ class JobResults:
     preemptions: npt.NDArray[np.int64]
     restarts: npt.NDArray[np.int64]
     lost_us: npt.NDArray[np.int64]
+    held_us: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.number)

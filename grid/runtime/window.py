@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from grid.kernel.network import UNREACHABLE
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
 from grid.runtime.outcome import RecordStore, RunOutcome
@@ -133,7 +134,9 @@ class Coordinator:
         grants = (earliest[:, None] + self._lookahead).min(axis=0)
         orders: list[tuple[int, Order]] = []
         for number in np.nonzero(earliest < grants)[0].tolist():
-            orders.append((number, (int(min(grants[number], NEVER)), self._inbox[number])))
+            # What nothing can reach runs to its own end, and stops there by itself.
+            grant = NEVER if grants[number] >= UNREACHABLE else int(grants[number])
+            orders.append((number, (grant, self._inbox[number])))
             self._inbox[number] = []
             self._inbox_time[number] = NEVER
         return orders

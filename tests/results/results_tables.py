@@ -67,6 +67,7 @@ def job(
         preemptions=0,
         restarts=0,
         lost_us=0,
+        held_us=us(end) - us(start) if ran and start is not None and end is not None else 0,
     )
     return row._replace(**others)
 

@@ -1,0 +1,135 @@
+"""Small grids for tests, and transcripts of what their entities say to each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grid.kernel.entity import Context
+from grid.kernel.process import LogicalProcess
+from grid.model.messages import (
+    AssignJob,
+    Assigned,
+    ForwardJob,
+    JobDone,
+    JobEnded,
+    JoinVo,
+    LeaveVo,
+    Load,
+    LocalStatus,
+    Placed,
+    QueryLoad,
+    QueryResources,
+    Refused,
+    Resources,
+    RunJob,
+    SubmissionFail,
+    SubmitJob,
+)
+from grid.model.time import NEVER
+from grid.results.table import JobResults, columns_of, in_order
+from grid.scenario.build import Grid
+from grid.scenario.schema import ScenarioSection
+from grid.scenario.workload import realize
+
+
+def grid_of(**scenario: Any) -> Grid:
+    """The grid of a scenario given as it would stand in YAML."""
+    scenario.setdefault("name", "test")
+    return realize(ScenarioSection.model_validate(scenario), "test.yaml")[0]
+
+
+def vo(name: str, cpus: int, jobs: list[dict[str, Any]] | None = None, **more: Any) -> Any:
+    """A VO of one machine with so many CPUs, and the jobs of its users."""
+    section: dict[str, Any] = {
+        "name": name,
+        "clusters": [{"name": "c", "machines": [{"cpus": cpus}]}],
+        **more,
+    }
+    if jobs is not None:
+        section["workload"] = {"jobs": jobs}
+    return section
+
+
+def run(grid: Grid) -> JobResults:
+    """The job table of a run in one process."""
+    process = LogicalProcess(grid.entities(grid.names), grid.network, grid.seed, grid.first_rows())
+    process.start()
+    process.advance(NEVER)
+    return in_order([columns_of(process.records)])
+
+
+class _Overheard:
+    """An entity, with all that it hears written down."""
+
+    def __init__(self, name: str, entity: Any, lines: list[str], directory: bool) -> None:
+        self.name, self.entity, self.lines, self.directory = name, entity, lines, directory
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        self.entity.start(ctx, saved)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        if self.directory or not isinstance(message, (JoinVo, LeaveVo, LocalStatus)):
+            self.lines.append(f"{ctx.now:>9} {sender} -> {self.name}: {_words(message)}")
+        self.entity.handle(ctx, sender, message)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        self.entity.timeout(ctx, timer)
+
+
+def transcript(grid: Grid, directory: bool = False) -> list[str]:
+    """A line for each message: microseconds, who to whom, what.
+
+    What concerns membership and a VO's own status only with `directory`.
+    """
+    lines: list[str] = []
+    entities = {
+        name: _Overheard(name, entity, lines, directory)
+        for name, entity in grid.entities(grid.names).items()
+    }
+    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+    process.start()
+    process.advance(NEVER)
+    return lines
+
+
+def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
+    match message:
+        case SubmitJob(job):
+            return f"submit {job.number}"
+        case QueryResources(key):
+            return f"what is free for {key[1]}?"
+        case Resources(key, table):
+            heard = ", ".join(
+                f"{a:g}/{c:g}"
+                for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
+            )
+            return f"for {key[1]}: assigned {heard}"
+        case AssignJob(job, resource, wait):
+            return f"assign {job.number} to {resource}" + (", queue it" if wait else "")
+        case Assigned(key, _):
+            return f"assigned {key[1]}"
+        case Refused(key):
+            return f"refused {key[1]}"
+        case RunJob(job, cluster, machine):
+            return f"run {job.number} on cluster {cluster} machine {machine}"
+        case QueryLoad(key):
+            return f"load, for {key[1]}?"
+        case Load(key, _, load, able):
+            return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
+        case Placed(key, cluster):
+            return f"{key[1]} went to cluster {cluster}"
+        case JobEnded(key):
+            return f"{key[1]} ended, state {message.state}"
+        case ForwardJob(job):
+            return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
+        case JobDone(ended):
+            return f"{ended.key[1]} done here, hops {message.hops}"
+        case SubmissionFail(key, state, hops):
+            return f"{key[1]} failed, state {state}, hops {hops}"
+        case JoinVo(vo, resources):
+            return f"VO {vo} joins with {len(resources)} resources"
+        case LeaveVo(vo):
+            return f"VO {vo} leaves"
+        case LocalStatus(assigned):
+            return f"assigned {assigned.tolist()}"
+    raise AssertionError(message)
