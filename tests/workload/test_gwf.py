@@ -1,0 +1,192 @@
+"""Logs in Grid Workload Format: what is read, what is refused, and which jobs come of it."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.model.errors import InputError
+from grid.workload.gwf import (
+    COMMON_FIELDS,
+    TEXT_FIELDS,
+    GwfField,
+    GwfLog,
+    gwf_from_swf,
+    jobs_from_gwf,
+    read_gwf,
+    swf_from_gwf,
+)
+from grid.workload.swf import TIME_FIELDS, SwfField
+
+
+def record(**fields: object) -> str:
+    """A line of a log: a job of one processor and ten seconds, with the given fields changed."""
+    values = dict.fromkeys(GwfField, "-1")
+    values[GwfField.JOB_NUMBER] = "1"
+    values[GwfField.SUBMIT_TIME] = "0"
+    values[GwfField.RUN_TIME] = "10"
+    values[GwfField.ALLOCATED_PROCESSORS] = "1"
+    for name, value in fields.items():
+        values[GwfField[name.upper()]] = str(value)
+    return "\t".join(values.values())
+
+
+def log_of(folder: Path, *lines: str) -> GwfLog:
+    path = folder / "log.gwf"
+    path.write_text("\n".join(lines) + "\n")
+    return read_gwf(path)
+
+
+def texts(log: GwfLog, field: GwfField) -> list[str]:
+    return [log.names[field].get(number, "-1") for number in log[field].tolist()]
+
+
+name = st.text("abcUG0123456789/.:,_-", min_size=1, max_size=8)
+
+
+@settings(deadline=None)  # The first example compiles the parser.
+@given(
+    st.lists(
+        st.tuples(
+            *[
+                name if field in TEXT_FIELDS else st.integers(-1, 10**7).map(str)
+                for field in GwfField
+            ]
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    st.booleans(),
+)
+def test_reads_what_stands_there(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], compressed: bool
+) -> None:
+    path = tmp_path_factory.mktemp("gwf") / "log"
+    text = "# JobID SubmitTime\n" + "\n\n".join("\t".join(row) for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
+    log = read_gwf(path)
+    assert log.blank_lines == len(rows) - 1
+    for field in GwfField:
+        written = [row[field] for row in rows]
+        if field in TEXT_FIELDS:
+            assert texts(log, field) == written
+        else:
+            scale = 1_000_000 if field in TIME_FIELDS and field < COMMON_FIELDS else 1
+            values = [int(text) * (scale if text != "-1" else 1) for text in written]
+            assert log[field].tolist() == values
+
+
+def test_whole_numbers_stand_for_themselves_and_names_are_numbered(tmp_path: Path) -> None:
+    log = log_of(
+        tmp_path,
+        record(user="17", group="G7", queue="3"),
+        record(job_number=2, user="4", group="G2", queue="long"),
+        record(job_number=3, user="-1", group="G7", queue="3"),
+    )
+    assert log[GwfField.USER].tolist() == [17, 4, -1]
+    assert log[GwfField.GROUP].tolist() == [1, 2, 1]
+    assert log[GwfField.QUEUE].tolist() == [1, 2, 1]
+    assert log.names[GwfField.USER] == {17: "17", 4: "4"}
+    assert log.names[GwfField.QUEUE] == {1: "3", 2: "long"}
+
+
+def test_numbers_that_are_not_written_as_such_are_names(tmp_path: Path) -> None:
+    log = log_of(tmp_path, record(user="007"), record(job_number=2, user="7"))
+    assert log.names[GwfField.USER] == {1: "007", 2: "7"}
+
+
+BAD_RECORDS = {
+    "an SWF record": ("1 0 -1 10 1 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 -1 -1", "", "18 fields", "29"),
+    "a column too few": ("\t".join(["1"] * 28), "", "28 fields", "29"),
+    "a column too many": ("\t".join(["1"] * 30), "", "30 fields", "29"),
+    "a word for a time": (record(run_time="long"), "field 4 (run time)", "'long'", "a number"),
+    "a word for a size": (record(used_disk="much"), "field 22 (used disk)", "'much'", "a number"),
+    "half a processor": (
+        record(requested_processors="0.5"),
+        "field 8 (requested processors)",
+        "'0.5'",
+        "a whole number",
+    ),
+    "control bytes": (record(user="\x02"), "", "binary data", "text"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_RECORDS)
+def test_a_bad_record_is_named(tmp_path: Path, case: str) -> None:
+    line, field, found, expected = BAD_RECORDS[case]
+    with pytest.raises(InputError) as error:
+        log_of(tmp_path, "# comment", record(), line if case != "control bytes" else "\x02" + line)
+    (mistake,) = error.value.mistakes
+    assert (mistake.line, mistake.field) == (3, field)
+    assert (mistake.found, mistake.expected) == (found, expected)
+
+
+def test_a_log_without_a_job_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found no job"):
+        log_of(tmp_path, "# only", "# comments")
+
+
+@pytest.mark.parametrize(
+    ("route", "site"),
+    [("site", 1), ("vo", 1), ("user", 5), ("group", 6), ("queue", 7), ("partition", 8), (None, -1)],
+)
+def test_the_route_is_the_field_of_that_name(tmp_path: Path, route: str, site: int) -> None:
+    log = log_of(
+        tmp_path,
+        record(
+            user=5,
+            group=6,
+            queue=7,
+            partition=8,
+            original_site="G1/site1",
+            virtual_organization="atlas",
+        ),
+    )
+    jobs, skipped = jobs_from_gwf(log, route=route)  # type: ignore[arg-type]
+    assert skipped == {}
+    assert jobs.site.tolist() == [site]
+    assert jobs.user.tolist() == [5]
+
+
+def test_jobs_follow_the_rules_of_swf(tmp_path: Path) -> None:
+    log = log_of(
+        tmp_path,
+        record(job_number=1, submit_time=1083658816, requested_processors=2, requested_time=5),
+        record(job_number=2, submit_time=1083658810, run_time=-1),
+        record(job_number=3, submit_time=1083658812, requested_processors=99),
+        record(job_number=4, submit_time=1083658814),
+    )
+    jobs, skipped = jobs_from_gwf(log, max_processors=4)
+    assert skipped == {"no_run_time": 1, "too_large": 1, "out_of_order": 1}
+    assert jobs.number.tolist() == [4, 1]
+    assert jobs.submit_us.tolist() == [1083658814_000_000, 1083658816_000_000]
+    assert jobs.processors.tolist() == [1, 2]
+    assert jobs.run_us.tolist() == [10_000_000, 5_000_000]
+
+
+def test_conversion_keeps_common_fields_and_says_what_numbers_stand_for(tmp_path: Path) -> None:
+    log = log_of(
+        tmp_path,
+        "# Note: from two sites",
+        record(queue="short", original_site="paris"),
+        record(job_number=2, queue="long", original_site="lyon", user="3"),
+    )
+    swf = swf_from_gwf(log, partition=GwfField.ORIGINAL_SITE)
+    assert swf[SwfField.PARTITION].tolist() == [1, 2]
+    assert swf.header == {
+        "Note": "from two sites",
+        "Partition": "1 paris\n2 lyon",
+        "Queue": "1 short\n2 long",
+    }
+    back = gwf_from_swf(swf)
+    assert (back.columns[:, :15] == log.columns[:, :15]).all()
+    assert back.names[GwfField.USER] == {3: "3"}
+    assert (back.columns[:, COMMON_FIELDS:] == -1).all()
+
+
+def test_common_fields_are_the_same_in_both_formats() -> None:
+    assert [field.name for field in GwfField][:COMMON_FIELDS] == [field.name for field in SwfField][
+        :COMMON_FIELDS
+    ]
