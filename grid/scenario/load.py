@@ -181,7 +181,7 @@ def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
 
 def _style(text: str) -> str | None:
     try:
-        return None if resolve(text) == text else '"'
+        return None if resolve(text) == text and text.isprintable() else '"'
     except ValueError:
         return '"'
 

@@ -67,8 +67,10 @@ def _override(
     if mistakes:
         return mistakes
     if name in parameters:
-        parameters[name] = node
-        return _unfit(node, (name,))
+        unfit = _unfit(node, (name,))
+        if not unfit:
+            parameters[name] = node
+        return unfit
     return _override_key(root, name, node, [*parameters, *keys])
 
 

@@ -1,0 +1,104 @@
+"""Whatever is wrong with a scenario is said in one line that names file, line and field."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong, edited
+
+from grid.model.errors import InputError
+from grid.scenario.load import MAX_MISTAKES, load_scenario
+
+KEYS = "name, seed, network, protocol, vos"
+
+
+def mistakes(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load_scenario(path, overrides)
+    assert caught.value.mistakes
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "scenario.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_right_scenario_is_right(tmp_path: Path) -> None:
+    scenario = load_scenario(written(tmp_path, RIGHT))
+    assert scenario.network.latency_s == 0.1
+    assert [vo.name for vo in scenario.vos or ()] == ["north", "south"]
+
+
+@pytest.mark.parametrize("wrong", WRONG_SCENARIOS, ids=lambda wrong: wrong.name)
+def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
+    path = wrong.write(tmp_path)
+    lines = mistakes(path, *wrong.overrides)
+    assert all("\n" not in line and line.isprintable() for line in lines)
+    told = [line for line in lines if wrong.says in line]
+    assert told, lines
+    if wrong.line is not None or wrong.field:
+        assert told[0].startswith(wrong.shown(path)), lines
+
+
+def test_one_mistake_is_reported_once(tmp_path: Path) -> None:
+    """A wrong value makes no further mistakes of what it stands in."""
+    follow_ups = {
+        "control character in a key",  # nothing else is in the file
+        "list of parameters",  # each reference is then to none
+        "list for a parameter",
+        "parameter of a parameter",
+    }
+    for wrong in WRONG_SCENARIOS:
+        if wrong.name not in follow_ups:
+            assert len(mistakes(wrong.write(tmp_path), *wrong.overrides)) == 1, wrong.name
+
+
+def test_each_has_a_name_of_its_own() -> None:
+    names = [wrong.name for wrong in WRONG_SCENARIOS]
+    assert len(names) == len(set(names)) >= 40
+
+
+def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
+    text = edited("cpus: 4", "cpus: four").replace("ttl: 3", "tll: 3").replace("seed: 7", "seed: x")
+    path = written(tmp_path, text)
+    lines = mistakes(path, "network.local_latency_s=0")
+    assert [line.partition(" found")[0] for line in lines] == [
+        f"{path}:2: seed:",
+        f"{path}:8: protocol.tll:",
+        f"{path}:17: vos.0.clusters.0.machines.0.cpus:",
+        "--set network.local_latency_s=0: network.local_latency_s:",
+    ]
+
+
+def test_no_more_mistakes_than_anybody_reads(tmp_path: Path) -> None:
+    jobs = "".join(f"        - {{run_s: {index}.5.5}}\n" for index in range(50))
+    path = written(tmp_path, edited("        - number: 1", f"{jobs}        - number: 1"))
+    assert len(mistakes(path)) == MAX_MISTAKES
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    assert "no such file" in mistakes(tmp_path / "nosuch.yaml")[0]
+    assert "a folder" in mistakes(tmp_path)[0]
+    assert len(mistakes(Path("a\0b"))) == 1
+    assert "name too long" in mistakes(tmp_path / ("a" * 5000))[0].lower()
+    os.mkfifo(tmp_path / "pipe")
+    assert "a device or pipe" in mistakes(tmp_path / "pipe")[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    path = written(tmp_path, RIGHT)
+    path.chmod(0)
+    assert "may not be read" in mistakes(path)[0]
+
+
+def test_a_strange_file_name_stays_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.yaml"
+    path.write_text("[]")
+    (line,) = mistakes(path)
+    assert line.isprintable()
+    assert line.endswith("…:1: found an empty list, expected a mapping with keys such as " + KEYS)
