@@ -1,12 +1,21 @@
 """The Local Scheduler of a VO: finds a resource for every job, here or with another VO.
 
-PU Algorithm 2, with two differences. The paper sets the TTL anew on every receipt, with which
-forwarding need never end: here it travels with the job and only falls. And the paper does not say
-what happens where no resource that would do is free anywhere: the scenario says (`when_busy`):
+PU Algorithm 2, with three differences.
+
+The paper sets the TTL anew on every receipt, with which forwarding need never end: here it travels
+with the job and only falls.
+
+The paper fails a job whose TTL is spent if its best resource is in another VO, be there a lesser
+one free at hand. Here a spent TTL means that other VOs are out of reach: the best of the VO's own
+resources is taken, and `SubmissionFail` says that it has none.
+
+And the paper does not say what happens where no resource in reach that would do is free: the
+scenario says (`when_busy`):
 - `queue`: the job queues at the best resource, free or not; one that came from another VO queues
   at the best resource of the VO that it is in;
-- `forward`: it goes to the best resource of another VO, and on from there, until its TTL is spent;
-- `reject`: it is rejected.
+- `forward`: it goes to the best resource of another VO, and on from there; it fails when its TTL
+  is spent, and queues here only if no other VO has a resource that would do;
+- `reject`: it is rejected, or fails if its TTL is spent.
 """
 
 from __future__ import annotations
@@ -118,18 +127,17 @@ class LocalScheduler:
         )
 
     def _select(self, ctx: Context, case: _Case, table: ResourceTable) -> None:
-        choice = self._selection.choose(case.job, table, self._vo)
+        spent = case.ttl == 0
+        choice = self._selection.choose(case.job, table, self._vo, own_only=spent)
         row, wait = self._decide(case, choice)
         if row < 0:
-            self._fail(ctx, case, JobState.REJECTED)
+            self._fail(ctx, case, JobState.FAILED if spent and case.hops else JobState.REJECTED)
             return
         columns = table.columns
         case.utility = self._selection.utility(case.job, table, row)
         vo, resource = int(columns.vo[row]), int(columns.number[row])
         if vo == self._vo:
             ctx.send(self._neighbours.resource_manager, AssignJob(case.job, resource, wait))
-        elif case.ttl == 0:
-            self._fail(ctx, case, JobState.FAILED)
         else:
             self._forward(ctx, case, vo, resource, wait)
 
@@ -140,8 +148,10 @@ class LocalScheduler:
         if self._when_busy == "queue":
             from_afar = case.origin != self._vo
             return (choice.own if from_afar and choice.own >= 0 else choice.anywhere), True
-        if self._when_busy == "forward":
-            return (choice.others, False) if choice.others >= 0 else (choice.own, True)
+        if self._when_busy == "forward" and choice.others >= 0:
+            return choice.others, False
+        if self._when_busy == "forward" and case.ttl > 0:
+            return choice.own, True
         return -1, False
 
     def _forward(self, ctx: Context, case: _Case, vo: int, resource: int, wait: bool) -> None:

@@ -22,7 +22,7 @@ class ByUtility:
         self._columns: ResourceColumns | None = None
         self._attributes: npt.NDArray[np.float64] = np.empty((7, 0))
 
-    def choose(self, job: Job, table: ResourceTable, own_vo: int) -> Choice:
+    def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
         columns = table.columns
         return Choice(
             *kernels.best_resources(
@@ -32,6 +32,7 @@ class ByUtility:
                 columns.widest,
                 table.assigned_cpus,
                 own_vo,
+                own_only,
                 job.processors,
             )
         )

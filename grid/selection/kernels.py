@@ -66,17 +66,21 @@ def best_resources(
     widest: Floats,
     assigned: Floats,
     own: int,
+    own_only: bool,
     processors: int,
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
     -1 where there is none. A resource counts if its utility is above zero and it is wide enough;
+    with `own_only` those of other VOs do not count;
     it is free if it has `processors` CPUs that are not assigned. The better of two is the one of
     higher utility; among equals one of the own VO, then the less loaded, then the earlier row.
     """
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
         if utility[r] <= 0.0 or widest[r] < processors or assigned[r] == np.inf:
+            continue
+        if own_only and vo[r] != own:
             continue
         if cpus[r] - assigned[r] >= processors and _better(
             r, free, utility, vo, cpus, assigned, own
