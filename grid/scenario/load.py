@@ -52,7 +52,7 @@ def _loaded(path: Path, source: str, overrides: Sequence[str]) -> ScenarioSectio
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), source, root.line)
     mistakes += _find_traces(root, path.parent)
-    scenario = validate(root)
+    scenario = validate(root, ScenarioSection)
     if not isinstance(scenario, ScenarioSection):
         # What could not be read or filled in is said once, not again for being no number.
         said = [mistake.field for mistake in mistakes]

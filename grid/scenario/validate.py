@@ -1,10 +1,10 @@
-"""A scenario's tree against its schema, with what is wrong said in plain words."""
+"""A file's tree against its schema, with what is wrong said in plain words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ KEYS = tuple(ScenarioSection.model_fields)
 """What may stand at the top of a scenario, beside its parameters."""
 
 Error = dict[str, Any]
+Model = TypeVar("Model", bound=Section)
 
 _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "bool_type": lambda _: "true or false",
@@ -46,16 +47,16 @@ _OTHER_KIND = (
 )
 
 
-def validate(root: Node) -> ScenarioSection | list[Mistake]:
-    """The scenario that the tree holds, or all that is wrong with it."""
+def validate(root: Node, model: type[Model]) -> Model | list[Mistake]:
+    """The scenario or other `model` that the tree holds, or all that is wrong with it."""
     try:
-        return ScenarioSection.model_validate(root.plain())
+        return model.model_validate(root.plain())
     except ValidationError as invalid:
         errors: list[Any] = invalid.errors(include_url=False, include_input=False)
-        return _mistakes(root, errors)
+        return _mistakes(root, errors, model)
 
 
-def _mistakes(root: Node, errors: list[Error]) -> list[Mistake]:
+def _mistakes(root: Node, errors: list[Error], model: type[Section]) -> list[Mistake]:
     """One mistake for each place, however many of a union's alternatives complain about it."""
     by_path: dict[Path, list[Error]] = {}
     with_inner: dict[Path, None] = {}
@@ -69,7 +70,7 @@ def _mistakes(root: Node, errors: list[Error]) -> list[Mistake]:
         # A list with wrong entries is also called too short, for lack of right ones.
         if path in with_inner and all(error["type"] == "too_short" for error in telling):
             continue
-        mistakes.append(_mistake(root, path, telling or here))
+        mistakes.append(_mistake(root, path, telling or here, model))
     return mistakes
 
 
@@ -88,11 +89,11 @@ def _path(root: Node, error: Error) -> Path:
     return tuple(path)
 
 
-def _mistake(root: Node, path: Path, errors: list[Error]) -> Mistake:
+def _mistake(root: Node, path: Path, errors: list[Error], model: type[Section]) -> Mistake:
     node = nearest(root, path)
     kind = errors[0]["type"]
     if kind == "extra_forbidden":
-        return node.mistake(path, _known_key(path), "an unknown key")
+        return node.mistake(path, _known_key(path, model), "an unknown key")
     if kind == "missing":
         return node.mistake(path, _expected(errors[0]), "nothing")
     found = None
@@ -114,15 +115,15 @@ def _number(limit: float) -> str:
     return str(int(limit)) if float(limit).is_integer() else f"{limit:f}".rstrip("0")
 
 
-def _known_key(path: Path) -> str:
+def _known_key(path: Path, model: type[Section]) -> str:
     """The key that the last step of `path` was likely meant to be, or all that it could be."""
-    sections: list[type[Section]] = [ScenarioSection]
+    sections: list[type[Section]] = [model]
     for step in path[:-1]:
         if isinstance(step, str):
             fields = [s.model_fields[step] for s in sections if step in s.model_fields]
             sections = [inner for field in fields for inner in _sections(field.annotation)]
     known = list(dict.fromkeys(key for section in sections for key in section.model_fields))
-    if len(path) == 1:
+    if len(path) == 1 and model is ScenarioSection:
         known.append(SECTION)
     likely = get_close_matches(str(path[-1]), known, 1)
     return likely[0] if likely else f"one of {', '.join(known)}"
