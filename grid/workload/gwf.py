@@ -137,7 +137,10 @@ def read_gwf(path: Path) -> GwfLog:
             _number_names(part, named, numbers)
         parts.append((part.values, part.lines, part.blank_lines))
     columns = np.concatenate([values for values, _, _ in parts])
-    names = {field: _names(columns, field, list(seen[field])) for field in TEXT_FIELDS}
+    names = {
+        named: names_of(columns, named, [name.decode("utf-8", "replace") for name in numbers])
+        for named, numbers in seen.items()
+    }
     lines = np.concatenate([lines for _, lines, _ in parts])
     return GwfLog(path, columns, lines, names, header, sum(blank for _, _, blank in parts))
 
@@ -152,14 +155,15 @@ def _number_names(part: Records, field: GwfField, numbers: dict[bytes, int]) -> 
     ]
 
 
-def _names(columns: npt.NDArray[np.int64], field: GwfField, seen: list[bytes]) -> dict[int, str]:
-    """What each number of the field stands for; whole numbers come to stand for themselves."""
-    texts = [name.decode("utf-8", "replace") for name in seen]
+def names_of(columns: npt.NDArray[np.int64], field: GwfField, texts: list[str]) -> dict[int, str]:
+    """What each number of `field` stands for, where number k stands for the k-th of `texts` so far.
+
+    If all of them are whole numbers, they come to stand for themselves, in `columns` too.
+    """
     if not all(_WHOLE_NUMBER.fullmatch(text) for text in texts):
         return dict(enumerate(texts, start=1))
     values = np.array([UNKNOWN, *map(int, texts)])
-    column = columns[:, field]
-    columns[:, field] = values[np.maximum(column, 0)]
+    columns[:, field] = values[np.maximum(columns[:, field], 0)]
     return {int(text): text for text in texts}
 
 

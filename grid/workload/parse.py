@@ -69,12 +69,9 @@ def parse_lines(
             if count != fields:
                 wrong = _add_mistake(mistakes, wrong, line, WRONG_COUNT, count, start, end)
             else:
-                for field in range(fields):
-                    first, last = token_starts[field], token_ends[field]
-                    value, kind = _value(block, first, last, kinds[field], limits[field])
-                    rows[row, field] = value
-                    if kind != 0 and wrong < len(mistakes):
-                        wrong = _add_mistake(mistakes, wrong, line, kind, field, first, last)
+                wrong = _fill(
+                    block, token_starts, token_ends, kinds, limits, rows[row], mistakes, wrong, line
+                )
             if wrong == before:
                 row_lines[row] = line
                 row += 1
@@ -125,6 +122,27 @@ def _split(block: Bytes, position: int, end: int, starts: Ints, ends: Ints) -> i
 
 
 @njit(cache=True)
+def _fill(
+    block: Bytes,
+    starts: Ints,
+    ends: Ints,
+    kinds: Ints,
+    limits: Ints,
+    row: Ints,
+    mistakes: Ints,
+    wrong: int,
+    line: int,
+) -> int:
+    """Fill `row` with the values of the tokens; returns how many mistakes there are then."""
+    for field in range(len(kinds)):
+        start, end = starts[field], ends[field]
+        row[field], kind = _value(block, start, end, kinds[field], limits[field])
+        if kind != 0 and wrong < len(mistakes):
+            wrong = _add_mistake(mistakes, wrong, line, kind, field, start, end)
+    return wrong
+
+
+@njit(cache=True)
 def _add_mistake(
     mistakes: Ints, wrong: int, line: int, kind: int, field: int, start: int, end: int
 ) -> int:
@@ -142,6 +160,8 @@ def _value(block: Bytes, start: int, end: int, kind: int, limit: int) -> tuple[i
         return _number(block, start, end, kind, limit)
     if end - start == 2 and block[start] == _MINUS and block[start + 1] == _ZERO + 1:
         return _UNKNOWN, 0
+    if _is_not_text(block, start, end):
+        return 0, NOT_TEXT
     return (start << _PLACE_BITS) | end, 0
 
 

@@ -24,6 +24,7 @@ from grid.workload.records import (
     NUMBER_LIMIT,
     PROCESSOR_LIMIT,
     TIME_LIMIT_S,
+    UNKNOWN,
     LogFormat,
     field_name,
     iterate_records,
@@ -143,28 +144,48 @@ def jobs_from_swf(
 
     Numbers and times are the log's own. Processors are the requested ones, else the allocated; the
     estimate is the requested time, else the run time; a job runs at most its estimate, which is
-    what the log's batch system would have enforced. `site` is the field that `route` names.
+    what the log's batch system would have enforced. `site` is the field that `route` names. What is
+    left out, `runnable_rows` says. Raises InputError where two jobs that are left have one number,
+    or a number is negative: a job's number is its name in every table.
+    """
+    rows, skipped = runnable_rows(log.columns, max_processors)
+    _check_numbers(log, rows)
+    run_us = log[SwfField.RUN_TIME][rows]
+    requested_us = log[SwfField.REQUESTED_TIME][rows]
+    estimate_us = np.where(requested_us > 0, requested_us, run_us)
+    jobs = JobTable.of(
+        number=log[SwfField.JOB_NUMBER][rows],
+        user=log[SwfField.USER][rows],
+        site=np.full(len(rows), UNKNOWN) if route is None else log[_ROUTES[route]][rows],
+        submit_us=log[SwfField.SUBMIT_TIME][rows],
+        processors=processors_of(log.columns)[rows],
+        estimate_us=estimate_us,
+        run_us=np.minimum(run_us, estimate_us),
+    )
+    return jobs, skipped
 
-    Records left out are counted under the first reason that applies: `partial_execution` (a part
-    of a job that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`,
+
+def runnable_rows(
+    columns: npt.NDArray[np.int64], max_processors: int | None = None
+) -> tuple[npt.NDArray[np.intp], dict[str, int]]:
+    """The rows of records (n, 16 or more) that can run, by submission, and a count by reason.
+
+    A record left out is counted under the first reason that applies: `partial_execution` (a part of
+    a job that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`,
     `too_large` (more than `max_processors`). Beside them `out_of_order` counts jobs that stand
     behind a later submission; they are sorted in, not left out. Reasons without a case are absent.
-    Raises InputError where two jobs that are left have one number, or a number is negative: a
-    job's number is its name in every table.
     """
-    run_us = log[SwfField.RUN_TIME]
-    requested = log[SwfField.REQUESTED_PROCESSORS]
-    processors = np.where(requested > 0, requested, log[SwfField.ALLOCATED_PROCESSORS])
-    submit_us = log[SwfField.SUBMIT_TIME]
+    submit_us = columns[:, SwfField.SUBMIT_TIME]
+    processors = processors_of(columns)
     reasons = {
-        "partial_execution": np.isin(log[SwfField.STATUS], _PARTIAL_EXECUTIONS),
-        "no_run_time": run_us <= 0,
+        "partial_execution": np.isin(columns[:, SwfField.STATUS], _PARTIAL_EXECUTIONS),
+        "no_run_time": columns[:, SwfField.RUN_TIME] <= 0,
         "no_processors": processors <= 0,
         "negative_submit_time": submit_us < 0,
     }
     if max_processors is not None:
         reasons["too_large"] = processors > max_processors
-    kept = np.ones(len(log), np.bool_)
+    kept = np.ones(len(columns), np.bool_)
     skipped: dict[str, int] = {}
     for reason, applies in reasons.items():
         skipped[reason] = int((kept & applies).sum())
@@ -173,19 +194,14 @@ def jobs_from_swf(
     late = submit_us[rows] < np.maximum.accumulate(submit_us[rows])
     skipped["out_of_order"] = int(late.sum())
     rows = rows[np.argsort(submit_us[rows], kind="stable")]
-    _check_numbers(log, rows)
-    requested_us = log[SwfField.REQUESTED_TIME][rows]
-    estimate_us = np.where(requested_us > 0, requested_us, run_us[rows])
-    jobs = JobTable.of(
-        number=log[SwfField.JOB_NUMBER][rows],
-        user=log[SwfField.USER][rows],
-        site=np.full(len(rows), -1) if route is None else log[_ROUTES[route]][rows],
-        submit_us=submit_us[rows],
-        processors=processors[rows],
-        estimate_us=estimate_us,
-        run_us=np.minimum(run_us[rows], estimate_us),
-    )
-    return jobs, {reason: count for reason, count in skipped.items() if count}
+    return rows, {reason: count for reason, count in skipped.items() if count}
+
+
+def processors_of(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many processors each record (n, 16 or more) wants: those requested, else allocated."""
+    requested = columns[:, SwfField.REQUESTED_PROCESSORS]
+    allocated = columns[:, SwfField.ALLOCATED_PROCESSORS]
+    return np.where(requested > 0, requested, allocated)
 
 
 def _check_numbers(log: SwfLog, rows: npt.NDArray[np.intp]) -> None:

@@ -210,6 +210,24 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
         read_swf(path)
 
 
+@settings(deadline=None)
+@given(
+    st.one_of(st.binary(max_size=300), st.text("01-. ;\t\r\n\x00é", max_size=300)), st.booleans()
+)
+def test_whatever_a_file_holds_is_a_log_or_a_mistake_of_one_line(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes | str, compressed: bool
+) -> None:
+    path = tmp_path_factory.mktemp("swf") / "log"
+    data = content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(log_file.GZIP_MAGIC + b"\x08" + data if compressed else data)
+    try:
+        assert len(read_swf(path)) > 0
+    except InputError as error:
+        assert 1 <= len(error.mistakes) <= 20
+        assert len(str(error).splitlines()) == len(error.mistakes)
+        assert all(line.isprintable() for line in str(error).splitlines())
+
+
 def test_twenty_mistakes_are_reported_together_and_then_reading_stops(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_swf(written(tmp_path, record(), *["1 2 3"] * 50))

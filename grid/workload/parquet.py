@@ -1,0 +1,154 @@
+"""Logs as Parquet, for other programs: a column a field, with its unit in the name.
+
+Null is what is not known, names are text, and the metadata says which of the two formats the log
+has (`log`) and holds its header as JSON (`header`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+from grid.model.errors import shorten
+from grid.model.time import SECOND_US
+from grid.workload import parse
+from grid.workload.gwf import GWF, GwfField, GwfLog, names_of
+from grid.workload.log_file import mistake
+from grid.workload.records import UNKNOWN, LogFormat
+from grid.workload.swf import SWF, SwfLog
+
+_UNITS = {
+    "used memory": "_kb",
+    "requested memory": "_kb",
+    "used network": "_kb_per_s",
+    "requested network": "_kb_per_s",
+    "used disk": "_mb",
+    "requested disk": "_mb",
+}
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f]+")
+_EXPECTED = "a log in Parquet"
+
+
+def write_parquet(log: SwfLog | GwfLog, path: Path) -> None:
+    """Write `log`, all of it. Raises OSError."""
+    kind, layout = ("gwf", GWF) if isinstance(log, GwfLog) else ("swf", SWF)
+    columns = {}
+    for field in range(len(layout.fields)):
+        values = log.columns[:, field]
+        unknown = values == UNKNOWN
+        if isinstance(log, GwfLog) and layout.kinds[field] == parse.TEXT:
+            column = _dictionary(values, unknown, log.names[GwfField(field)])
+        else:
+            column = pa.array(values, mask=unknown)
+        columns[_column_name(layout, field)] = column
+    about = {"log": kind, "header": json.dumps(log.header)}
+    table = pa.table(columns).replace_schema_metadata(about)
+    pyarrow.parquet.write_table(table, path, compression="zstd")
+
+
+def read_parquet(path: Path) -> SwfLog | GwfLog:
+    """A log that `write_parquet` wrote, or a file of its shape. Raises InputError.
+
+    Its lines are its rows, counted from one.
+    """
+    table, kind, header = _table(path)
+    layout = GWF if kind == "gwf" else SWF
+    columns = np.empty((len(table), len(layout.fields)), np.int64)
+    names: dict[GwfField, dict[int, str]] = {}
+    for field in range(len(layout.fields)):
+        name = _column_name(layout, field)
+        if name not in table.schema.names:
+            raise mistake(path, "no such column", "one for each field of the log", field=name)
+        column = table.column(name)
+        if layout.kinds[field] == parse.TEXT:
+            columns[:, field], texts = _numbered(path, name, column)
+            names[GwfField(field)] = names_of(columns, GwfField(field), texts)
+        else:
+            columns[:, field] = _integers(path, name, column)
+            _check_limit(path, name, columns[:, field], layout, field)
+    lines = np.arange(1, len(table) + 1)
+    if kind == "gwf":
+        return GwfLog(path, columns, lines, names, header)
+    return SwfLog(path, columns, lines, header)
+
+
+def _column_name(layout: LogFormat, field: int) -> str:
+    name = layout.fields[field]
+    unit = "_us" if layout.kinds[field] == parse.TIME else _UNITS.get(name, "")
+    return name.replace(" ", "_") + unit
+
+
+def _dictionary(
+    values: npt.NDArray[np.int64], unknown: npt.NDArray[np.bool_], names: dict[int, str]
+) -> pa.DictionaryArray:
+    numbers = np.array(sorted(names), np.int64)
+    codes = np.searchsorted(numbers, values).astype(np.int32)
+    texts = pa.array([names[number] for number in numbers.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), texts)
+
+
+def _table(path: Path) -> tuple[pa.Table, str, dict[str, str]]:
+    """The table, which format its log has, and its header."""
+    if not path.is_file():
+        raise mistake(path, "no such file", _EXPECTED)
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        found = f"no sound Parquet file ({shorten(str(error))})"
+        raise mistake(path, found, _EXPECTED) from None
+    about = table.schema.metadata or {}
+    kind = about.get(b"log", b"").decode("utf-8", "replace")
+    try:
+        header = dict(json.loads(about.get(b"header", b"{}")))
+    except (TypeError, ValueError):
+        kind = ""
+    if kind not in ("swf", "gwf"):
+        raise mistake(path, "a Parquet file of something else", _EXPECTED)
+    if len(table) == 0:
+        raise mistake(path, "no job", "at least one job")
+    return table, kind, {str(key): str(value) for key, value in header.items()}
+
+
+def _integers(path: Path, name: str, column: pa.ChunkedArray) -> Any:
+    if not pa.types.is_integer(column.type):
+        raise mistake(path, f"values of type {column.type}", "whole numbers", field=name)
+    try:
+        return column.cast(pa.int64()).fill_null(UNKNOWN).to_numpy()
+    except pa.ArrowInvalid:
+        raise mistake(path, "a number beyond 64 bits", "less", field=name) from None
+
+
+def _check_limit(
+    path: Path, name: str, values: npt.NDArray[np.int64], layout: LogFormat, field: int
+) -> None:
+    limit = int(layout.limits[field])
+    if layout.kinds[field] == parse.TIME:
+        limit *= SECOND_US
+    wrong = np.flatnonzero((values >= limit) | (values <= -limit))
+    if len(wrong):
+        row = int(wrong[0])
+        raise mistake(path, str(values[row]), f"a number below {limit}", row + 1, name)
+
+
+def _numbered(
+    path: Path, name: str, column: pa.ChunkedArray
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Names as numbers from 1, in order of first appearance, and the names."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        raise mistake(path, f"values of type {column.type}", "text", field=name)
+    encoded = pa.array(column.to_pylist(), pa.string()).dictionary_encode()
+    texts: list[str] = encoded.dictionary.to_pylist()
+    for text in texts:
+        if not _NAME.fullmatch(text):
+            raise mistake(path, shorten(text), "a name without blanks", field=name)
+    codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    return np.where(codes < 0, UNKNOWN, codes + 1), texts

@@ -1,0 +1,200 @@
+"""What is in a log, and logs made from it: some of its jobs, or all of them closer together.
+
+Everything here takes a log of either format and looks only at the fields that both have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import SECOND_US
+from grid.workload.gwf import GWF, GwfField, GwfLog
+from grid.workload.records import TIME_LIMIT_S, UNKNOWN
+from grid.workload.swf import SWF, SwfField, SwfLog, processors_of, runnable_rows
+
+Log = TypeVar("Log", SwfLog, GwfLog)
+Ints = npt.NDArray[np.int64]
+
+_COUNTED = {
+    "users": SwfField.USER,
+    "groups": SwfField.GROUP,
+    "executables": SwfField.EXECUTABLE,
+    "queues": SwfField.QUEUE,
+    "partitions": SwfField.PARTITION,
+}
+_COUNTED_OF_GRIDS = {
+    "sites": GwfField.ORIGINAL_SITE,
+    "virtual_organizations": GwfField.VIRTUAL_ORGANIZATION,
+}
+_QUANTILES = (("min", 0.0), ("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
+
+
+def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict[str, Any]:
+    """What is in `log`, as plain numbers, texts and mappings of them (JSON can write it).
+
+    `offered_load` is the processor time of all jobs over what `max_processors` (by default the
+    header's MaxProcs) offer from the first submission to the last; absent knowledge is None.
+    `missing` counts by field the records that do not know it; fields that all know are left out.
+    `left_out` is what would not run, by reason (see `runnable_rows`); `repeated_numbers` counts the
+    jobs among the others that have the number of an earlier one, which no run accepts.
+    """
+    columns = log.columns
+    submit_us = columns[:, SwfField.SUBMIT_TIME]
+    submit_us = np.sort(submit_us[submit_us >= 0])
+    run_us = columns[:, SwfField.RUN_TIME]
+    requested_us = columns[:, SwfField.REQUESTED_TIME]
+    processors = processors_of(columns)
+    if max_processors is None:
+        max_processors = _leading_number(log.header.get("MaxProcs", ""))
+    span_us = int(submit_us[-1] - submit_us[0]) if len(submit_us) else 0
+    work_us = float(np.maximum(run_us, 0).astype(np.float64) @ np.maximum(processors, 0))
+    offered = float(max_processors or 0) * span_us
+    counted = _COUNTED | (_COUNTED_OF_GRIDS if isinstance(log, GwfLog) else {})
+    layout = GWF if isinstance(log, GwfLog) else SWF
+    missing = (columns == UNKNOWN).sum(axis=0).tolist()
+    rows, left_out = runnable_rows(columns)
+    numbers = columns[rows, SwfField.JOB_NUMBER]
+    return {
+        "jobs": len(log),
+        **{name: _distinct(columns[:, field]) for name, field in counted.items()},
+        "first_submit_s": _seconds(submit_us[0]) if len(submit_us) else None,
+        "last_submit_s": _seconds(submit_us[-1]) if len(submit_us) else None,
+        "span_s": span_us / SECOND_US,
+        "max_processors": max_processors,
+        "offered_load": work_us / offered if offered else None,
+        "processors": _spread(processors[processors > 0]) | _sizes(processors[processors > 0]),
+        "run_time_s": _spread_s(run_us[run_us >= 0]),
+        "requested_time_s": _spread_s(requested_us[requested_us > 0]),
+        "interarrival_s": _spread_s(np.diff(submit_us)),
+        "longest_gaps": _longest_gaps(submit_us),
+        "statuses": _counts(columns[:, SwfField.STATUS]),
+        "missing": {
+            name: count for name, count in zip(layout.fields, missing, strict=True) if count
+        },
+        "left_out": left_out,
+        "repeated_numbers": len(numbers) - len(np.unique(numbers)),
+        "blank_lines": log.blank_lines,
+    }
+
+
+def filter_log(
+    log: Log,
+    *,
+    from_us: int | None = None,
+    before_us: int | None = None,
+    users: Collection[int] | None = None,
+    min_processors: int | None = None,
+    max_processors: int | None = None,
+    statuses: Collection[int] | None = None,
+) -> Log:
+    """The jobs submitted from `from_us` on and before `before_us`, of those users, sizes, statuses.
+
+    Each condition is optional; a job must meet all that are given. Users are given by number.
+    """
+    submit_us = log.columns[:, SwfField.SUBMIT_TIME]
+    processors = processors_of(log.columns)
+    kept = np.ones(len(log), np.bool_)
+    if from_us is not None:
+        kept &= submit_us >= from_us
+    if before_us is not None:
+        kept &= submit_us < before_us
+    if min_processors is not None:
+        kept &= processors >= min_processors
+    if max_processors is not None:
+        kept &= processors <= max_processors
+    if users is not None:
+        kept &= np.isin(log.columns[:, SwfField.USER], sorted(users))
+    if statuses is not None:
+        kept &= np.isin(log.columns[:, SwfField.STATUS], sorted(statuses))
+    return replace(log, columns=log.columns[kept], lines=log.lines[kept])
+
+
+def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
+    """The same jobs with all times between submissions multiplied by `factor`, about the first.
+
+    Below one the load grows. Times are exact to the microsecond (half to even); a float factor
+    means the decimal number that it prints as. Raises ValueError for a factor that is not above
+    zero or that takes a submission beyond what a log may hold.
+    """
+    exact = factor if isinstance(factor, Fraction) else Fraction(str(factor))
+    if exact <= 0:
+        raise ValueError(f"a factor above 0, not {factor}")
+    column = log.columns[:, SwfField.SUBMIT_TIME]
+    known = np.flatnonzero(column >= 0)
+    if len(known) == 0:
+        return log
+    # Python's integers, since a microsecond of decades times a numerator passes 64 bits.
+    first = int(column[known].min())
+    scaled = [first + round((time - first) * exact) for time in column[known].tolist()]
+    if max(scaled) >= TIME_LIMIT_S * SECOND_US:
+        raise ValueError(f"a smaller factor than {factor}: times pass {TIME_LIMIT_S} s")
+    columns = log.columns.copy()
+    columns[known, SwfField.SUBMIT_TIME] = scaled
+    return replace(log, columns=columns)
+
+
+def _leading_number(text: str) -> int | None:
+    found = re.match(r"[0-9]{1,15}", text)
+    return int(found.group()) if found and int(found.group()) > 0 else None
+
+
+def _distinct(column: Ints) -> int:
+    return len(np.unique(column[column != UNKNOWN]))
+
+
+def _counts(column: Ints) -> dict[str, int]:
+    values, counts = np.unique(column, return_counts=True)
+    return {
+        str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _seconds(time_us: np.int64) -> float:
+    return int(time_us) / SECOND_US
+
+
+def _spread(values: Ints) -> dict[str, Any]:
+    """Mean and quantiles, the latter values that occur; None for each where there are no values."""
+    if len(values) == 0:
+        return dict.fromkeys(("mean", *(name for name, _ in _QUANTILES)))
+    levels = [level for _, level in _QUANTILES]
+    found = np.quantile(values, levels, method="inverted_cdf").tolist()
+    return {"mean": float(values.mean())} | {
+        name: value for (name, _), value in zip(_QUANTILES, found, strict=True)
+    }
+
+
+def _spread_s(values_us: Ints) -> dict[str, Any]:
+    return {
+        name: None if value is None else value / SECOND_US
+        for name, value in _spread(values_us).items()
+    }
+
+
+def _sizes(processors: Ints) -> dict[str, Any]:
+    """How many jobs have one processor, two, three or four, five to eight, and so on."""
+    classes = np.ceil(np.log2(np.maximum(processors, 1))).astype(np.int64)
+    powers = int((processors & (processors - 1) == 0).sum())
+    return {
+        "powers_of_two": powers,
+        "jobs_by_most_processors": {
+            str(2 ** int(power)): count for power, count in _counts(classes).items()
+        },
+    }
+
+
+def _longest_gaps(submit_us: Ints, most: int = 5) -> list[dict[str, float]]:
+    gaps = np.diff(submit_us)
+    longest = np.argsort(-gaps, kind="stable")[:most]
+    return [
+        {"after_s": _seconds(submit_us[index]), "gap_s": _seconds(gaps[index])}
+        for index in longest
+        if gaps[index] > 0
+    ]

@@ -1,0 +1,262 @@
+"""Logs from and to files: what comes back, what stays whole when writing fails, what is refused."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.model.errors import InputError
+from grid.workload.convert import read_log, write_log
+from grid.workload.gwf import COMMON_FIELDS, TEXT_FIELDS, GwfField, GwfLog
+from grid.workload.records import PROCESSOR_LIMIT, TIME_LIMIT_S
+from grid.workload.swf import TIME_FIELDS, SwfField, SwfLog
+
+TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
+ENDINGS = (".swf", ".swf.gz", ".gwf", ".gwf.gz", ".parquet")
+
+time_us = st.one_of(st.just(-1), st.integers(-(10**9), TIME_LIMIT_S * 10**6 - 1)).filter(
+    # One second less than nothing is written as what is not known.
+    lambda value: value != -1_000_000
+)
+count = st.integers(-1, PROCESSOR_LIMIT - 1)
+name = st.text("abcU0123456789/.:,#;_-", min_size=1, max_size=6).filter(lambda text: text != "-1")
+header = st.dictionaries(
+    st.sampled_from(["MaxProcs", "Note", "Queue 1"]),
+    st.lists(st.text("abc:; 1", min_size=1).map(str.strip).filter(bool), min_size=1).map("\n".join),
+)
+
+
+@st.composite
+def swf_logs(draw: st.DrawFn) -> SwfLog:
+    jobs = draw(st.integers(1, 6))
+    columns = [
+        draw(st.lists(time_us if f in TIME_FIELDS else count, min_size=jobs, max_size=jobs))
+        for f in SwfField
+    ]
+    lines = np.arange(1, jobs + 1)
+    return SwfLog(Path("drawn"), np.array(columns, np.int64).T.copy(), lines, draw(header))
+
+
+@st.composite
+def gwf_logs(draw: st.DrawFn) -> GwfLog:
+    jobs = draw(st.integers(1, 6))
+    columns = np.empty((jobs, len(GwfField)), np.int64)
+    names: dict[GwfField, dict[int, str]] = {}
+    for field in GwfField:
+        if field in TEXT_FIELDS:
+            known = draw(st.lists(name, max_size=4, unique=True))
+            names[field] = dict(enumerate(known, start=1))
+            values = st.sampled_from([-1, *names[field]])
+        else:
+            is_time = field < COMMON_FIELDS and SwfField(field) in TIME_FIELDS
+            values = time_us if is_time else count
+        columns[:, field] = draw(st.lists(values, min_size=jobs, max_size=jobs))
+    return GwfLog(Path("drawn"), columns, np.arange(1, jobs + 1), names, draw(header))
+
+
+def texts(log: GwfLog, field: GwfField) -> list[str]:
+    return [log.names[field].get(number, "-1") for number in log[field].tolist()]
+
+
+def back(log: SwfLog | GwfLog, folder: Path, ending: str) -> SwfLog | GwfLog:
+    path = folder / f"log{ending}"
+    write_log(log, path)
+    assert list(folder.iterdir()) == [path]
+    return read_log(path)
+
+
+@settings(deadline=None)
+@given(swf_logs(), st.sampled_from([".swf", ".swf.gz", ".parquet"]))
+def test_an_swf_log_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, log: SwfLog, ending: str
+) -> None:
+    read = back(log, tmp_path_factory.mktemp("log"), ending)
+    assert isinstance(read, SwfLog)
+    assert read.columns.tolist() == log.columns.tolist()
+    assert read.header == log.header
+
+
+@settings(deadline=None)
+@given(gwf_logs(), st.sampled_from([".gwf", ".gwf.gz", ".parquet"]))
+def test_a_gwf_log_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, log: GwfLog, ending: str
+) -> None:
+    read = back(log, tmp_path_factory.mktemp("log"), ending)
+    assert isinstance(read, GwfLog)
+    assert read.header == log.header
+    for field in GwfField:
+        if field in TEXT_FIELDS:
+            assert texts(read, field) == texts(log, field)
+        else:
+            assert read[field].tolist() == log[field].tolist()
+
+
+@settings(deadline=None)
+@given(swf_logs())
+def test_the_common_fields_survive_the_other_format(
+    tmp_path_factory: pytest.TempPathFactory, log: SwfLog
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    write_log(log, folder / "log.gwf")
+    write_log(read_log(folder / "log.gwf"), folder / "log.swf")
+    read = read_log(folder / "log.swf")
+    assert read.columns[:, :COMMON_FIELDS].tolist() == log.columns[:, :COMMON_FIELDS].tolist()
+    assert (read.columns[:, COMMON_FIELDS:] == -1).all()
+
+
+def one_job(**fields: int) -> SwfLog:
+    columns = np.full((1, len(SwfField)), -1)
+    for field, value in fields.items():
+        columns[0, SwfField[field.upper()]] = value
+    return SwfLog(Path("made"), columns, np.array([1]), {"MaxProcs": "8"})
+
+
+def test_times_are_written_with_as_many_decimals_as_they_need(tmp_path: Path) -> None:
+    log = one_job(job_number=7, submit_time=0, wait_time=-500_000, run_time=12_500_000)
+    write_log(log, tmp_path / "log.swf")
+    assert (tmp_path / "log.swf").read_text() == (
+        "; MaxProcs: 8\n7 0 -0.5 12.5 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
+    )
+
+
+def test_equal_logs_are_equal_compressed_files(tmp_path: Path) -> None:
+    for file in ("one.swf.gz", "two.swf.gz"):
+        write_log(one_job(), tmp_path / file)
+        os.utime(tmp_path / file, (1, 1))
+    assert (tmp_path / "one.swf.gz").read_bytes() == (tmp_path / "two.swf.gz").read_bytes()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"log{ending}"
+    path.write_text("as it was")
+    log = replace(one_job(), header={"Note": "\udcff"})  # No text file can hold that.
+    if ending == ".parquet":
+        log = replace(log, columns=np.full((1, len(SwfField)), 2**70, object))
+    with pytest.raises((OverflowError, UnicodeEncodeError)):
+        write_log(log, path)
+    assert path.read_text() == "as it was"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(InputError, match="found no way to write it"):
+        write_log(one_job(), tmp_path / "no folder" / f"log{ending}")
+    (tmp_path / f"log{ending}").mkdir()
+    with pytest.raises(InputError, match="found no way to write it"):
+        write_log(one_job(), tmp_path / f"log{ending}")
+    assert list(tmp_path.iterdir()) == [tmp_path / f"log{ending}"]
+    empty = replace(one_job(), columns=np.empty((0, len(SwfField)), np.int64))
+    with pytest.raises(InputError, match="found no job to write"):
+        write_log(empty, tmp_path / f"empty{ending}")
+
+
+@pytest.mark.parametrize("ending", ["", ".csv", ".swf.bz2", ".parquet.gz"])
+def test_another_ending_is_named(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(InputError, match="found the ending"):
+        read_log(tmp_path / f"log{ending}")
+    with pytest.raises(InputError, match="found the ending"):
+        write_log(one_job(), tmp_path / f"log{ending}")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_missing_file_is_named(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(InputError, match="found no such file"):
+        read_log(tmp_path / f"log{ending}")
+
+
+def gwf_table(folder: Path) -> pa.Table:
+    """A sound log of one job in Parquet, to be spoiled."""
+    columns = np.full((1, len(GwfField)), -1)
+    columns[0, GwfField.USER] = 1
+    names: dict[GwfField, dict[int, str]] = {field: {} for field in TEXT_FIELDS}
+    names[GwfField.USER] = {1: "U1"}
+    write_log(GwfLog(Path("made"), columns, np.array([1]), names), folder / "sound.parquet")
+    return pq.read_table(folder / "sound.parquet")
+
+
+def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, values)
+
+
+BAD_TABLES = {
+    "no metadata": (lambda t: t.replace_schema_metadata(), "a Parquet file of something else"),
+    "header that is no JSON": (
+        lambda t: t.replace_schema_metadata({"log": "gwf", "header": "{"}),
+        "a Parquet file of something else",
+    ),
+    "header that is no mapping": (
+        lambda t: t.replace_schema_metadata({"log": "gwf", "header": json.dumps([1])}),
+        "a Parquet file of something else",
+    ),
+    "a column less": (lambda t: t.drop_columns("run_time_us"), "no such column"),
+    "a column twice": (
+        lambda t: t.append_column("run_time_us", pa.array([1])),
+        "no sound Parquet file ('Multiple matches",
+    ),
+    "no rows": (lambda t: t.slice(0, 0), "no job"),
+    "floats": (
+        lambda t: with_column(t, "run_time_us", pa.array([1.5])),
+        "values of type double",
+    ),
+    "beyond 64 bits": (
+        lambda t: with_column(t, "run_time_us", pa.array([2**63], pa.uint64())),
+        "a number beyond 64 bits",
+    ),
+    "an absurd time": (
+        lambda t: with_column(t, "run_time_us", pa.array([2**60])),
+        str(2**60),
+    ),
+    "numbers for names": (lambda t: with_column(t, "user", pa.array([1])), "values of type int64"),
+    "a name with a blank": (lambda t: with_column(t, "user", pa.array(["a b"])), "'a b'"),
+    "an empty name": (lambda t: with_column(t, "user", pa.array([""])), "''"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_bad_table_is_named(tmp_path: Path, case: str) -> None:
+    spoil, found = BAD_TABLES[case]
+    pq.write_table(spoil(gwf_table(tmp_path)), tmp_path / "bad.parquet")
+    with pytest.raises(InputError) as error:
+        read_log(tmp_path / "bad.parquet")
+    (mistake,) = error.value.mistakes
+    assert mistake.found.startswith(found)
+
+
+def test_a_table_may_hold_smaller_integers_and_plain_text(tmp_path: Path) -> None:
+    table = with_column(gwf_table(tmp_path), "run_time_us", pa.array([7], pa.int32()))
+    pq.write_table(with_column(table, "user", pa.array(["U9"])), tmp_path / "log.parquet")
+    log = read_log(tmp_path / "log.parquet")
+    assert isinstance(log, GwfLog)
+    assert log[GwfField.RUN_TIME].tolist() == [7]
+    assert texts(log, GwfField.USER) == ["U9"]
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"PAR1", b"PAR1 and no more PAR1", bytes(1000)])
+def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, spoilt: bytes) -> None:
+    (tmp_path / "log.parquet").write_bytes(spoilt)
+    with pytest.raises(InputError) as error:
+        read_log(tmp_path / "log.parquet")
+    (line,) = str(error.value).splitlines()
+    assert "found no sound Parquet file" in line
+
+
+@pytest.mark.parametrize("ending", [".swf", ".parquet"])
+def test_a_real_log_comes_back(tmp_path: Path, ending: str) -> None:
+    path = TRACES / "NASA-iPSC-1993-3.1-cln.swf.gz"
+    if not path.exists():
+        pytest.skip("the archive's logs are not here")
+    log = read_log(path)
+    read = back(log, tmp_path, ending)
+    np.testing.assert_array_equal(read.columns, log.columns)
+    assert read.header == log.header

@@ -1,0 +1,185 @@
+"""What is said of a log, and logs made from it."""
+
+import json
+import os
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grid.workload.convert import read_log
+from grid.workload.gwf import TEXT_FIELDS, GwfField, GwfLog, gwf_from_swf
+from grid.workload.swf import SwfField, SwfLog
+from grid.workload.trace import describe, filter_log, scale_interarrival
+
+TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
+S = 1_000_000
+
+
+def log_of(*jobs: dict[str, int], **header: str) -> SwfLog:
+    columns = np.full((len(jobs), len(SwfField)), -1)
+    for row, job in enumerate(jobs):
+        for name, value in ({"job_number": row + 1} | job).items():
+            columns[row, SwfField[name.upper()]] = value
+    return SwfLog(Path("made"), columns, np.arange(1, len(jobs) + 1), header)
+
+
+def job(submit_s: int, run_s: int, processors: int, **others: int) -> dict[str, int]:
+    return {
+        "submit_time": submit_s * S,
+        "run_time": run_s * S,
+        "allocated_processors": processors,
+    } | others
+
+
+def test_describe_by_hand() -> None:
+    log = log_of(
+        job(100, 10, 4, user=1, partition=7, status=1),
+        job(110, 20, 1, user=2, partition=7, status=1, requested_time=30 * S),
+        job(140, 0, 3, user=1, partition=8, status=5),
+        job(200, 30, 5, user=1, partition=8, status=1, requested_processors=6),
+        MaxProcs="8 (4 nodes of 2)",
+    )
+    found = describe(log)
+    assert found["jobs"] == 4
+    assert (found["users"], found["groups"], found["partitions"]) == (2, 0, 2)
+    assert (found["first_submit_s"], found["last_submit_s"], found["span_s"]) == (100, 200, 100)
+    assert found["max_processors"] == 8
+    # (10 * 4 + 20 * 1 + 0 * 3 + 30 * 6) / (8 * 100)
+    assert found["offered_load"] == pytest.approx(240 / 800)
+    assert found["processors"]["mean"] == 3.5
+    assert found["processors"]["median"] == 3
+    assert found["processors"]["powers_of_two"] == 2
+    assert found["processors"]["jobs_by_most_processors"] == {"1": 1, "4": 2, "8": 1}
+    assert found["run_time_s"]["max"] == 30
+    assert found["requested_time_s"]["mean"] == 30
+    assert found["interarrival_s"] == {
+        "mean": pytest.approx(100 / 3),
+        "min": 10,
+        "median": 30,
+        "p90": 60,
+        "p99": 60,
+        "max": 60,
+    }
+    assert found["longest_gaps"][0] == {"after_s": 140, "gap_s": 60}
+    assert found["statuses"] == {"1": 3, "5": 1}
+    assert found["missing"]["requested time"] == 3
+    assert "user" not in found["missing"]
+    assert found["left_out"] == {"no_run_time": 1}
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_describe_of_one_job_and_of_none_knows_no_load() -> None:
+    for log in (log_of(job(5, 10, 1), MaxProcs="8"), log_of()):
+        found = describe(log)
+        assert found["offered_load"] is None
+        assert found["interarrival_s"]["mean"] is None
+        assert found["longest_gaps"] == []
+
+
+def test_describe_says_what_no_run_would_accept() -> None:
+    found = describe(log_of(job(1, 1, 1), job(2, 1, 1, job_number=1), job(0, 1, 1, job_number=3)))
+    assert found["repeated_numbers"] == 1
+    assert found["left_out"] == {"out_of_order": 1}
+
+
+def test_describe_counts_sites_of_grids() -> None:
+    log = gwf_from_swf(log_of(job(1, 1, 1), job(2, 1, 1)))
+    log.columns[:, GwfField.ORIGINAL_SITE] = [1, 2]
+    found = describe(log)
+    assert (found["sites"], found["virtual_organizations"]) == (2, 0)
+    assert found["missing"]["virtual organization"] == 2
+
+
+small = st.integers(-1, 6)
+
+
+@given(
+    st.lists(st.tuples(small, small, small, small, small), max_size=12),
+    st.tuples(*[st.one_of(st.none(), small)] * 4),
+    st.one_of(st.none(), st.sets(small)),
+    st.one_of(st.none(), st.sets(small)),
+)
+def test_filter_keeps_what_a_plain_loop_keeps(
+    rows: list[tuple[int, ...]],
+    bounds: tuple[int | None, ...],
+    users: set[int] | None,
+    statuses: set[int] | None,
+) -> None:
+    names = ("submit_time", "requested_processors", "allocated_processors", "user", "status")
+    log = log_of(*[dict(zip(names, row, strict=True)) for row in rows])
+    start, end, fewest, most = bounds
+    kept = filter_log(
+        log,
+        from_us=start,
+        before_us=end,
+        min_processors=fewest,
+        max_processors=most,
+        users=users,
+        statuses=statuses,
+    )
+    expected = []
+    for number, (submit, requested, allocated, user, status) in enumerate(rows, start=1):
+        processors = requested if requested > 0 else allocated
+        if (
+            (start is None or submit >= start)
+            and (end is None or submit < end)
+            and (fewest is None or processors >= fewest)
+            and (most is None or processors <= most)
+            and (users is None or user in users)
+            and (statuses is None or status in statuses)
+        ):
+            expected.append(number)
+    assert kept[SwfField.JOB_NUMBER].tolist() == expected
+    assert kept.lines.tolist() == expected
+
+
+@given(
+    st.lists(st.integers(-1, 10**15), min_size=1, max_size=8),
+    st.fractions("1/1000", 50, max_denominator=1000),
+)
+def test_scaling_is_exact(times: list[int], factor: Fraction) -> None:
+    log = log_of(*[{"submit_time": time} for time in times])
+    scaled = scale_interarrival(log, factor)[SwfField.SUBMIT_TIME].tolist()
+    known = [time for time in times if time >= 0]
+    for before, after in zip(times, scaled, strict=True):
+        if before < 0:
+            assert after == before
+        else:
+            assert abs(after - min(known) - (before - min(known)) * factor) <= Fraction(1, 2)
+    assert [scaled[i] for i in np.argsort(times, kind="stable")] == sorted(scaled)
+
+
+def test_half_the_gaps_are_twice_the_load() -> None:
+    log = log_of(job(50, 10, 2), job(150, 10, 2), job(70, 10, 2), MaxProcs="4")
+    halved = scale_interarrival(log, 0.5)
+    assert halved[SwfField.SUBMIT_TIME].tolist() == [50 * S, 100 * S, 60 * S]
+    assert describe(halved)["offered_load"] == 2 * describe(log)["offered_load"]
+    assert log[SwfField.SUBMIT_TIME].tolist() == [50 * S, 150 * S, 70 * S]
+
+
+@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), 1e12])
+def test_a_wrong_factor_is_a_value_error(factor: float) -> None:
+    with pytest.raises(ValueError):
+        scale_interarrival(log_of(job(0, 1, 1), job(10**6, 1, 1)), factor)
+
+
+def test_grid_logs_are_filtered_and_scaled_too() -> None:
+    log = gwf_from_swf(log_of(job(0, 1, 1, user=1), job(10, 1, 1, user=2), job(20, 1, 1, user=1)))
+    made = scale_interarrival(filter_log(log, users={1}), 2)
+    assert isinstance(made, GwfLog)
+    assert made[GwfField.SUBMIT_TIME].tolist() == [0, 40 * S]
+    assert set(made.names) == set(TEXT_FIELDS)
+
+
+def test_the_lcg_log() -> None:
+    path = TRACES / "LCG-2005.swf.gz"
+    if not path.exists():
+        pytest.skip("the archive's logs are not here")
+    found = describe(read_log(path))
+    assert (found["jobs"], found["users"], found["partitions"]) == (188_041, 216, 170)
+    assert found["left_out"] == {"no_run_time": 521}
+    assert found["processors"]["max"] == 1
