@@ -1,1 +1,28 @@
 """The state of one cluster between two messages: machines, jobs on them, the policy's plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from grid.cluster.state import ClusterState
+from grid.model.platform import Cluster
+from grid.policies.interface import Policy
+
+
+def make_cluster(
+    platform: Cluster, policy: Policy, clock: Callable[[], float] | None = None
+) -> ClusterState:
+    """The cluster that `platform` describes, planned by `policy`.
+
+    One pool of processors without licenses, under a policy that the compiled loop knows, is played
+    by that loop; with the same result. `clock` measures the plans where a policy makes them.
+    """
+    number = getattr(policy, "pool_policy", None)
+    pool = len(platform.machines) == 1 and not platform.licenses
+    if number is not None and pool and platform.overrun == "kill":
+        from grid.cluster.pool import PoolCluster
+
+        return PoolCluster(platform.machines[0], number)
+    from grid.cluster.space_shared import SpaceSharedCluster
+
+    return SpaceSharedCluster(platform, policy, clock)

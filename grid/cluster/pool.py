@@ -1,0 +1,203 @@
+"""One pool of processors under a queue policy, played by the compiled loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grid.cluster import pool_loop
+from grid.cluster.pool_loop import (
+    COUNTERS,
+    DONE,
+    ENDED,
+    ENDED_FULL,
+    FREE,
+    FREE_SLOTS,
+    NEXT_ARRIVAL,
+    NEVER,
+    QUEUED,
+    RUNNING,
+    Arrivals,
+    Ends,
+    Pool,
+)
+from grid.cluster.state import Ended, EndedColumns, IntColumn
+from grid.model.job import Job, JobState
+from grid.model.job_table import JobTable
+from grid.model.platform import Machine
+from grid.model.time import Time
+
+FIRST_SLOTS = 256
+SUBMITTED = -1
+"""Rows below zero are submitted jobs: row -1 - n is the n-th of them."""
+
+
+class PoolCluster:
+    """A `ClusterState` of one machine. `policy` is a number of `pool_loop`."""
+
+    def __init__(self, machine: Machine, policy: int) -> None:
+        self._machine = machine
+        self._policy = policy
+        self._pool = _empty_pool(FIRST_SLOTS)
+        self._pool.counters[FREE] = machine.cpus
+        self._arrivals = Arrivals(*(np.empty(0, np.int64) for _ in Arrivals._fields))
+        self._ends = Ends(*(np.empty(FIRST_SLOTS, np.int64) for _ in Ends._fields))
+        self._fed_rows = 0
+        self._submitted: dict[int, Job] = {}
+        self._next_submitted = SUBMITTED
+        self._ended: list[Ended] = []
+        self._ended_columns: list[EndedColumns] = []
+
+    def submit(self, job: Job, machine: int, now: Time) -> None:
+        row = self._next_submitted
+        self._next_submitted -= 1
+        self._submitted[row] = job
+        values = (
+            now,
+            job.processors,
+            self._duration(job.estimate_us, job.reference_mips),
+            self._duration(job.run_us, job.reference_mips),
+            job.deadline_us,
+            row,
+        )
+        self._drop_arrived()
+        place = int(np.searchsorted(self._arrivals.time, now, side="right"))
+        self._arrivals = Arrivals(
+            *(
+                np.insert(column, place, value)
+                for column, value in zip(self._arrivals, values, strict=True)
+            )
+        )
+
+    def feed(self, jobs: JobTable) -> None:
+        self._drop_arrived()
+        scale = jobs.reference_mips / self._machine.mips
+        columns = (
+            jobs.submit_us,
+            jobs.processors,
+            np.maximum(1, np.rint(jobs.estimate_us * scale)).astype(np.int64),
+            np.maximum(1, np.rint(jobs.run_us * scale)).astype(np.int64),
+            jobs.deadline_us,
+            np.arange(self._fed_rows, self._fed_rows + len(jobs)),
+        )
+        self._fed_rows += len(jobs)
+        self._arrivals = Arrivals(
+            *(
+                np.concatenate((old, new)) if len(old) else np.ascontiguousarray(new)
+                for old, new in zip(self._arrivals, columns, strict=True)
+            )
+        )
+
+    def advance(self, until: Time) -> None:
+        while True:
+            what = pool_loop.advance(
+                self._policy, until, self._pool, self._arrivals, self._ends
+            )
+            if what == DONE:
+                break
+            if what == ENDED_FULL:
+                self._pack()
+                if self._pool.counters[RUNNING] > len(self._ends.row) // 2:
+                    size = 2 * len(self._ends.row)
+                    self._ends = Ends(*(np.empty(size, np.int64) for _ in Ends._fields))
+            else:
+                self._grow()
+        if self._pool.counters[ENDED]:
+            self._pack()
+
+    def next_instant(self) -> Time:
+        pool, arrivals = self._pool, self._arrivals
+        upcoming = pool.counters[NEXT_ARRIVAL]
+        first = int(arrivals.time[upcoming]) if upcoming < len(arrivals.time) else NEVER
+        if pool.counters[RUNNING] == 0:
+            return first
+        return min(first, int(pool.run_end[0]))
+
+    def horizon(self) -> Time:
+        pool, arrivals = self._pool, self._arrivals
+        running = pool.counters[RUNNING]
+        last = int(pool.run_end[running - 1]) if running else -1
+        if pool.counters[NEXT_ARRIVAL] < len(arrivals.time):
+            last = max(last, int(arrivals.time[-1]))
+        return NEVER if last < 0 else last
+
+    def take_ended(self) -> list[Ended]:
+        ended, self._ended = self._ended, []
+        return ended
+
+    def take_ended_columns(self) -> EndedColumns:
+        parts, self._ended_columns = self._ended_columns, []
+        names = EndedColumns.__dataclass_fields__
+        return EndedColumns(
+            **{
+                name: np.concatenate([getattr(part, name) for part in parts])
+                if parts
+                else np.empty(0, np.int64)
+                for name in names
+            }
+        )
+
+    def load(self) -> float:
+        pool = self._pool
+        waiting = pool.processors[pool.queue[: pool.counters[QUEUED]]].sum()
+        upcoming = self._arrivals.processors[pool.counters[NEXT_ARRIVAL] :][
+            self._arrivals.row[pool.counters[NEXT_ARRIVAL] :] < 0
+        ].sum()
+        busy = self._machine.cpus - pool.counters[FREE]
+        return float(busy + waiting + upcoming) / self._machine.cpus
+
+    def _duration(self, time_us: Time, reference_mips: float) -> Time:
+        return max(1, round(time_us * (reference_mips / self._machine.mips)))
+
+    def _drop_arrived(self) -> None:
+        """Forget the arrivals that have been taken in."""
+        arrived = int(self._pool.counters[NEXT_ARRIVAL])
+        if arrived:
+            self._arrivals = Arrivals(*(column[arrived:] for column in self._arrivals))
+            self._pool.counters[NEXT_ARRIVAL] = 0
+
+    def _grow(self) -> None:
+        """Twice as many slots, more if the next instant brings more jobs than that."""
+        old = self._pool
+        size = len(old.processors)
+        upcoming = int(old.counters[NEXT_ARRIVAL])
+        times = self._arrivals.time
+        coming = int(np.searchsorted(times, times[upcoming], side="right")) - upcoming
+        new = _empty_pool(size + max(size, coming))
+        for name, target, source in zip(Pool._fields, new, old, strict=True):
+            if name != "free_slots":
+                target[: len(source)] = source
+        kept = int(old.counters[FREE_SLOTS])
+        added = np.arange(len(new.processors) - 1, size - 1, -1)
+        new.free_slots[: len(added)] = added
+        new.free_slots[len(added) : len(added) + kept] = old.free_slots[:kept]
+        new.counters[FREE_SLOTS] = kept + len(added)
+        self._pool = new
+
+    def _pack(self) -> None:
+        """Hand what has ended over to those who ask for it."""
+        count = int(self._pool.counters[ENDED])
+        self._pool.counters[ENDED] = 0
+        row, start, end, killed = (column[:count].copy() for column in self._ends)
+        state = np.where(killed, int(JobState.FAILED), int(JobState.COMPLETED))
+        for i in np.flatnonzero(row < 0).tolist():
+            job = self._submitted.pop(int(row[i]))
+            s, e = int(start[i]), int(end[i])
+            self._ended.append(Ended(job.key, 0, int(state[i]), s, e, 0, 0, 0, e - s))
+        fed = row >= 0
+        if fed.any():
+            nothing = np.zeros(int(fed.sum()), np.int64)
+            s, e = start[fed], end[fed]
+            self._ended_columns.append(
+                EndedColumns(
+                    row[fed], nothing, state[fed], s, e, nothing, nothing, nothing, e - s
+                )
+            )
+
+
+def _empty_pool(slots: int) -> Pool:
+    columns: list[IntColumn] = [np.zeros(COUNTERS, np.int64)]
+    columns += [np.zeros(slots, np.int64) for _ in Pool._fields[1:]]
+    pool = Pool(*columns)
+    pool.counters[FREE_SLOTS] = slots
+    pool.free_slots[:] = np.arange(slots - 1, -1, -1)
+    return pool

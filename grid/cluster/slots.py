@@ -1,0 +1,102 @@
+"""The jobs of a cluster as columns by slot: what a policy may see of them, and what it may not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.job import JobKey
+from grid.model.time import NEVER
+from grid.policies.interface import JobColumns
+
+FIRST_SLOTS = 64
+
+
+@dataclass(slots=True, eq=False)
+class HiddenColumns:
+    """What only the cluster knows of its jobs, by slot. Times in microseconds."""
+
+    run_us: npt.NDArray[np.int64]
+    """Run time on a CPU of the job's `reference_mips`."""
+    left_us: npt.NDArray[np.int64]
+    """What is left of the run on `machine`, as of its last start or preemption."""
+    left_estimate_us: npt.NDArray[np.int64]
+    end_us: npt.NDArray[np.int64]
+    """When it really ends, if it goes on running."""
+    first_start_us: npt.NDArray[np.int64]
+    preemptions: npt.NDArray[np.int64]
+    restarts: npt.NDArray[np.int64]
+    kept_us: npt.NDArray[np.int64]
+    """Time for which it held CPUs and whose work is kept."""
+    lost_us: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    """Row of the fed tables; -1 for a submitted job."""
+    runs: npt.NDArray[np.int64]
+    """How often it was started: tells an event of an earlier run from one of this."""
+
+
+class Slots:
+    """Columns by slot, slots handed out and taken back; the columns grow by doubling.
+
+    The arrays of `jobs` and `hidden` are replaced when they grow, not the two objects.
+    """
+
+    def __init__(self) -> None:
+        self.jobs = JobColumns(**_columns(JobColumns, FIRST_SLOTS))
+        self.hidden = HiddenColumns(**_columns(HiddenColumns, FIRST_SLOTS))
+        self.keys: list[JobKey | None] = [None] * FIRST_SLOTS
+        self._free = list(range(FIRST_SLOTS - 1, -1, -1))
+
+    def take(self) -> int:
+        """A slot for a new job, its columns as those of a job that has not run."""
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        jobs, hidden = self.jobs, self.hidden
+        jobs.machine[slot] = -1
+        jobs.start_us[slot] = hidden.first_start_us[slot] = NEVER
+        jobs.expected_end_us[slot] = NEVER
+        for column in (
+            jobs.done_us,
+            hidden.preemptions,
+            hidden.restarts,
+            hidden.kept_us,
+            hidden.lost_us,
+            hidden.runs,
+        ):
+            column[slot] = 0
+        return slot
+
+    def give_back(self, slot: int) -> None:
+        """The job of `slot` is gone."""
+        self.keys[slot] = None
+        self._free.append(slot)
+
+    def _grow(self) -> None:
+        size = len(self.keys)
+        for columns in (self.jobs, self.hidden):
+            for column in fields(columns):
+                old = getattr(columns, column.name)
+                setattr(columns, column.name, np.concatenate((old, np.zeros_like(old))))
+        self.keys += [None] * size
+        self._free += range(2 * size - 1, size - 1, -1)
+
+
+_FLOATS = ("reference_mips", "input_mb")
+
+
+def _columns(kind: Any, size: int) -> dict[str, npt.NDArray[Any]]:
+    return {
+        column.name: np.zeros(
+            size,
+            np.float64
+            if column.name in _FLOATS
+            else np.bool_
+            if column.name == "checkpointable"
+            else np.int64,
+        )
+        for column in fields(kind)
+    }

@@ -1,0 +1,92 @@
+"""What a Local Dispatcher needs of its cluster, whatever the machines and the policy are.
+
+A cluster is a piece of virtual time of its own. Jobs come to it one by one (`submit`) or as a
+whole table that is due later (`feed`); `advance` plays every instant before a given time: first
+the completions of the instant, then its arrivals, then one plan of the policy, which is applied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.job import Job, JobKey
+from grid.model.job_table import JobTable
+from grid.model.time import Time
+
+IntColumn = npt.NDArray[np.int64]
+
+
+class PlanError(Exception):
+    """A policy's plan breaks a limit of its cluster: a bug in the policy, named with it."""
+
+
+class Ended(NamedTuple):
+    """How a submitted job ended here; the fields are those of `JobRow`."""
+
+    key: JobKey
+    machine: int
+    state: int
+    start_us: Time
+    end_us: Time
+    preemptions: int
+    restarts: int
+    lost_us: Time
+    held_us: Time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndedColumns:
+    """How fed jobs ended here, every column of shape (jobs,).
+
+    `row` counts the rows of all tables that were fed, from the first one's first.
+    """
+
+    row: IntColumn
+    machine: IntColumn
+    state: IntColumn
+    start_us: IntColumn
+    end_us: IntColumn
+    preemptions: IntColumn
+    restarts: IntColumn
+    lost_us: IntColumn
+    held_us: IntColumn
+
+
+class ClusterState(Protocol):
+    """One cluster between two messages."""
+
+    def submit(self, job: Job, machine: int, now: Time) -> None:
+        """`job` arrives at `now`, bound to that machine (-1: any)."""
+        ...
+
+    def feed(self, jobs: JobTable) -> None:
+        """`jobs`, in order of submission, arrive at their own times, none of them in the past."""
+        ...
+
+    def advance(self, until: Time) -> None:
+        """Play every instant strictly before `until`."""
+        ...
+
+    def next_instant(self) -> Time:
+        """When something next happens here; NEVER if nothing will."""
+        ...
+
+    def horizon(self) -> Time:
+        """The latest instant known to come: of fed arrivals and of running jobs' ends; or NEVER."""
+        ...
+
+    def take_ended(self) -> list[Ended]:
+        """The submitted jobs that ended since the last call, in order of (end, arrival)."""
+        ...
+
+    def take_ended_columns(self) -> EndedColumns:
+        """The fed jobs that ended since the last call, in order of (end, arrival)."""
+        ...
+
+    def load(self) -> float:
+        """CPUs that jobs hold or wait for, for each CPU there is (GM Eq. 2)."""
+        ...

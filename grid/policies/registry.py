@@ -1,0 +1,51 @@
+"""Local policies by name. Importing this imports no policy; making one does.
+
+Others add theirs as entry points of the group `grid.policies`: a name and a `PolicyFactory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple
+
+from grid.policies.interface import Policy, PolicyFactory
+
+
+class _Entry(NamedTuple):
+    factory: str
+    description: str
+
+
+_OWN = {
+    "fcfs": _Entry("grid.policies.queue:fcfs", "first come, first served"),
+    "easy": _Entry("grid.policies.queue:easy", "EASY backfilling: a reservation for the head"),
+}
+GROUP = "grid.policies"
+
+
+def policy_names() -> tuple[str, ...]:
+    """All local policies that a cluster can have, our own first."""
+    return tuple(policy_descriptions())
+
+
+def policy_descriptions() -> dict[str, str]:
+    """A line on each policy, by name."""
+    known = {name: entry.description for name, entry in _OWN.items()}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        known.setdefault(point.name, f"from {point.value}")
+    return known
+
+
+def make_policy(name: str, settings: Mapping[str, Any]) -> Policy:
+    """A new policy for one cluster. Raises ValueError for an unknown name or a wrong setting."""
+    if name in _OWN:
+        module, _, function = _OWN[name].factory.partition(":")
+        factory: PolicyFactory = getattr(import_module(module), function)
+        return factory(settings)
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            factory = point.load()
+            return factory(settings)
+    raise ValueError(f"no policy {name!r}; there are {', '.join(policy_names())}")
