@@ -27,11 +27,12 @@ class ActorDied(Exception):
 
 
 @contextmanager
-def ray_cluster(address: str | None) -> Iterator[str]:
+def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
 
     Gives the address of this machine in that cluster. A cluster that was running goes on; one that
-    was started here ends with the block. Dashboard and usage reports are off.
+    was started here, with `cpus` CPUs (default: the machine's), ends with the block. Dashboard and
+    usage reports are off.
     """
     if ray.is_initialized():
         yield ray.util.get_node_ip_address()
@@ -46,7 +47,7 @@ def ray_cluster(address: str | None) -> Iterator[str]:
         ray.init(
             address="local",
             include_dashboard=False,
-            num_cpus=os.cpu_count(),
+            num_cpus=cpus or os.cpu_count(),
             _node_ip_address="127.0.0.1",
             **options,
         )
