@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from grid.runtime.outcome import Progress
     from grid.scenario.schema import ScenarioSection
 
 app = typer.Typer(
@@ -126,7 +125,7 @@ def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
         save(finished, folder, path.stem)
     except InputError as error:
         _fail([str(mistake) for mistake in error.mistakes])
-    print_summary(finished.metrics, finished.directory)
+    print_summary(finished.metrics)
     _print_manifest(finished.manifest, folder)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
 from grid.model.messages import (
-    AssignJob,
     Assigned,
+    AssignJob,
     ForwardJob,
     JobDone,
     JobEnded,
@@ -100,8 +100,7 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"what is free for {key[1]}?"
         case Resources(key, table):
             heard = ", ".join(
-                f"{a:g}/{c:g}"
-                for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
+                f"{a:g}/{c:g}" for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
             )
             return f"for {key[1]}: assigned {heard}"
         case AssignJob(job, resource, wait):

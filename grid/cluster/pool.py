@@ -12,8 +12,8 @@ from grid.cluster.pool_loop import (
     ENDED_FULL,
     FREE,
     FREE_SLOTS,
-    NEXT_ARRIVAL,
     NEVER,
+    NEXT_ARRIVAL,
     QUEUED,
     RUNNING,
     Arrivals,
@@ -89,9 +89,7 @@ class PoolCluster:
 
     def advance(self, until: Time) -> None:
         while True:
-            what = pool_loop.advance(
-                self._policy, until, self._pool, self._arrivals, self._ends
-            )
+            what = pool_loop.advance(self._policy, until, self._pool, self._arrivals, self._ends)
             if what == DONE:
                 break
             if what == ENDED_FULL:
@@ -186,12 +184,9 @@ class PoolCluster:
         fed = row >= 0
         if fed.any():
             nothing = np.zeros(int(fed.sum()), np.int64)
-            s, e = start[fed], end[fed]
-            self._ended_columns.append(
-                EndedColumns(
-                    row[fed], nothing, state[fed], s, e, nothing, nothing, nothing, e - s
-                )
-            )
+            held = end[fed] - start[fed]
+            columns = (row[fed], nothing, state[fed], start[fed], end[fed])
+            self._ended_columns.append(EndedColumns(*columns, nothing, nothing, nothing, held))
 
 
 def _empty_pool(slots: int) -> Pool:

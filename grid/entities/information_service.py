@@ -31,9 +31,7 @@ class InformationService:
     the board's order, and how many rows they are.
     """
 
-    def __init__(
-        self, vo: int, own: ResourceColumns, board_vos: Sequence[tuple[int, int]]
-    ) -> None:
+    def __init__(self, vo: int, own: ResourceColumns, board_vos: Sequence[tuple[int, int]]) -> None:
         self._vo = vo
         self._members: dict[int, ResourceColumns] = {vo: own}
         self._own_assigned = np.zeros(len(own))

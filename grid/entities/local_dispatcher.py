@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context
+from grid.model.job_row import NO_TIME, NOWHERE
 from grid.model.job_table import JobTable
 from grid.model.messages import JobEnded, Load, QueryLoad, RunJob
 from grid.model.time import NEVER
@@ -70,7 +73,18 @@ class LocalDispatcher:
         if self._fed is not None:
             self._feed(self._fed, ctx.now)
         cluster.advance(ctx.now + 1)
-        for ended in cluster.take_ended():
+        self._report(ctx)
+        if self._fed is not None:
+            self._record_fed(ctx, self._fed)
+        wake = cluster.next_instant() if self._reported else cluster.horizon()
+        if self._fed is not None and self._fed_rows < len(self._fed):
+            wake = min(wake, int(self._fed.submit_us[self._fed_rows]))
+        if wake != NEVER:
+            ctx.set_timer(max(0, wake - ctx.now), WAKE)
+
+    def _report(self, ctx: Context) -> None:
+        """Tell the Resource Manager of the jobs it sent that have ended."""
+        for ended in self._cluster.take_ended():
             self._reported -= 1
             ctx.send(
                 self._resource_manager,
@@ -87,8 +101,47 @@ class LocalDispatcher:
                     ended.held_us,
                 ),
             )
-        if self._fed is not None:
-            self._record_fed(ctx)
-        wake = cluster.next_instant() if self._reported else cluster.horizon()
-        if wake != NEVER:
-            ctx.set_timer(wake - ctx.now, WAKE)
+
+    def _feed(self, jobs: JobTable, now: int) -> None:
+        """Hand the cluster the next rows that come due, some at a time, to keep its state small."""
+        row = self._fed_rows
+        if row < len(jobs) and jobs.submit_us[row] <= now:
+            end = min(row + FED_AT_A_TIME, len(jobs))
+            # Rows of one instant stay together: they are one arrival, before one plan.
+            end = int(np.searchsorted(jobs.submit_us, jobs.submit_us[end - 1], side="right"))
+            self._cluster.feed(jobs.take(slice(row, end)))
+            self._fed_rows = end
+
+    def _record_fed(self, ctx: Context, jobs: JobTable) -> None:
+        """Record the fed jobs that have ended, as columns of `JobRow`."""
+        ended = self._cluster.take_ended_columns()
+        if len(ended.row) == 0:
+            return
+        rows = jobs.take(ended.row)
+        ran = ended.start_us >= 0
+        here = np.zeros(len(rows), np.int64)
+        ctx.record(
+            {
+                "vo": here + self._vo,
+                "number": rows.number,
+                "user": rows.user,
+                "submit_us": rows.submit_us,
+                "processors": rows.processors,
+                "estimate_us": rows.estimate_us,
+                "deadline_us": rows.deadline_us,
+                "state": ended.state,
+                # What enters the cluster itself is assigned when it is submitted.
+                "assigned_us": np.where(ran, rows.submit_us, NO_TIME),
+                "start_us": ended.start_us,
+                "end_us": np.where(ran, ended.end_us, NO_TIME),
+                "executed_vo": np.where(ran, self._vo, NOWHERE),
+                "cluster": np.where(ran, self._position, NOWHERE),
+                "machine": np.where(ran, ended.machine, NOWHERE),
+                "hops": here,
+                "utility": ran.astype(np.float64),
+                "preemptions": ended.preemptions,
+                "restarts": ended.restarts,
+                "lost_us": ended.lost_us,
+                "held_us": ended.held_us,
+            }
+        )

@@ -27,8 +27,8 @@ from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_row import NO_TIME, NOWHERE, JobRow
 from grid.model.messages import (
-    AssignJob,
     Assigned,
+    AssignJob,
     ForwardJob,
     JobDone,
     JobEnded,

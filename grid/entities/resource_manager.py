@@ -15,8 +15,8 @@ import numpy as np
 from grid.kernel.entity import Context, Rows
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
-    AssignJob,
     Assigned,
+    AssignJob,
     JobEnded,
     JoinVo,
     LeaveVo,
@@ -111,9 +111,7 @@ class ResourceManager:
             for information in self._directory:
                 ctx.send(information, LeaveVo(self._vo))
 
-    def _assign(
-        self, ctx: Context, scheduler: str, job: Job, resource: int, wait: bool
-    ) -> None:
+    def _assign(self, ctx: Context, scheduler: str, job: Job, resource: int, wait: bool) -> None:
         columns = self._resources
         free = columns.cpus[resource] - self._assigned[resource]
         foreign = job.vo != ctx.name.partition("/")[0]

@@ -17,8 +17,8 @@ class JobRow(NamedTuple):
 
     `vo`, `executed_vo` and `cluster` are positions in the grid's `Directory`, `machine` a position
     in its cluster. `utility` is that of the resource it ran on (PU Eq. 1), 0 if it did not run.
-    `held_us` is how long it held its CPUs, over all its runs, and `lost_us` the part of it whose work
-    was lost to restarts: without preemption, end - start and 0.
+    `held_us` is how long it held its CPUs, over all its runs, and `lost_us` the part of it whose
+    work was lost to restarts: without preemption, end - start and 0.
     """
 
     vo: int

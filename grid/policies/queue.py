@@ -87,14 +87,15 @@ def _holders(view: ClusterView) -> npt.NDArray[np.bool_]:
 
 
 def fcfs(settings: Mapping[str, Any]) -> FirstComeFirstServed:
-    return _without_settings(FirstComeFirstServed, "fcfs", settings)
+    _no_settings("fcfs", settings)
+    return FirstComeFirstServed()
 
 
 def easy(settings: Mapping[str, Any]) -> EasyBackfilling:
-    return _without_settings(EasyBackfilling, "easy", settings)
+    _no_settings("easy", settings)
+    return EasyBackfilling()
 
 
-def _without_settings(kind: type[Any], name: str, settings: Mapping[str, Any]) -> Any:
+def _no_settings(name: str, settings: Mapping[str, Any]) -> None:
     if settings:
         raise ValueError(f"{name} has no settings, found {', '.join(sorted(settings))}")
-    return kind()

@@ -247,7 +247,7 @@ def _fastest_free(
             length = duration(estimate[slot], reference_mips[slot], mips[machine])
             if now + length > shadow:
                 continue
-        return machine
+        return int(machine)
     return -1
 
 

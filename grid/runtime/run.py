@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from grid import __version__
 from grid.model.job import JobState
 from grid.results.checkers import check
 from grid.results.digest import digest
-from grid.results.metrics import metrics
+from grid.results.metrics import Metrics, metrics
 from grid.results.table import Directory, JobResults, in_order
 from grid.runtime.outcome import Progress, RunOutcome
 from grid.runtime.sequential import run_sequential
@@ -32,7 +31,7 @@ class Run:
     scenario: ScenarioSection
     results: JobResults
     directory: Directory
-    metrics: dict[str, Any]
+    metrics: Metrics
     manifest: dict[str, Any]
 
 
@@ -68,10 +67,7 @@ def execute(
             progress=progress,
         )
     results = in_order(outcome.chunks)
-    mistakes = check(results, grid.directory)
-    submitted = sum(grid.jobs_by_vo())
-    if len(results) != submitted:
-        mistakes.insert(0, f"{submitted} jobs were submitted and {len(results)} have an end")
+    mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
     manifest = _manifest(scenario, results, outcome, skipped.reasons)
@@ -121,5 +117,3 @@ def save(run: Run, folder: Path, workload_name: str) -> None:
         run.manifest,
         workload_name,
     )
-
-

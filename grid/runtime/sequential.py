@@ -15,9 +15,7 @@ EVENTS_AT_A_TIME = 20_000
 def run_sequential(grid: Grid, progress: Progress | None = None) -> RunOutcome:
     """Run `grid` until nothing is left to do."""
     wall, cpu = time.perf_counter(), time.process_time()
-    process = LogicalProcess(
-        grid.entities(grid.names), grid.network, grid.seed, grid.first_rows()
-    )
+    process = LogicalProcess(grid.entities(grid.names), grid.network, grid.seed, grid.first_rows())
     store = RecordStore()
     process.start()
     while process.advance(NEVER, EVENTS_AT_A_TIME):

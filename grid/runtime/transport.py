@@ -91,9 +91,7 @@ class Sockets:
         connections = self._connections
         for number, order in orders:
             connections[number].send_bytes(pickle.dumps(order, pickle.HIGHEST_PROTOCOL))
-        return [
-            (number, pickle.loads(connections[number].recv_bytes())) for number, _ in orders
-        ]
+        return [(number, pickle.loads(connections[number].recv_bytes())) for number, _ in orders]
 
     def close(self) -> None:
         for connection in self._connections.values():

@@ -88,7 +88,7 @@ def _weight(sizing: str, jobs: JobTable) -> float:
     if sizing == "equal":
         return 1.0
     if sizing == "work":
-        return float((jobs.run_us * jobs.processors).sum())
+        return float((jobs.run_us.astype(np.float64) * jobs.processors).sum())
     times = np.concatenate((jobs.submit_us, jobs.submit_us + jobs.run_us))
     changes = np.concatenate((jobs.processors, -jobs.processors))
     # At the same instant an end comes before a start.

@@ -124,9 +124,7 @@ def _shared_jobs(
     # Values of the routing field are dealt over the VOs in rising order, over and over.
     values, position = np.unique(jobs.site, return_inverse=True)
     del values
-    return {
-        name: jobs.take(position % len(names) == index) for index, name in enumerate(names)
-    }
+    return {name: jobs.take(position % len(names) == index) for index, name in enumerate(names)}
 
 
 def _jobs(

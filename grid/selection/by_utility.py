@@ -42,9 +42,7 @@ class ByUtility:
             return 1.0
         return float(self._utilities(PARTIAL, job, table.columns)[row])
 
-    def _utilities(
-        self, mode: int, job: Job, columns: ResourceColumns
-    ) -> npt.NDArray[np.float64]:
+    def _utilities(self, mode: int, job: Job, columns: ResourceColumns) -> npt.NDArray[np.float64]:
         if not job.requirements:
             return np.ones(len(columns))
         if columns is not self._columns:

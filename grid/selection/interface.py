@@ -34,7 +34,7 @@ class Selection(Protocol):
     """Chooses resources for jobs. Pure: the same job and table give the same choice."""
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        """The best resources for `job` as VO number `own_vo` sees them; `own_only`: among its own."""
+        """The best resources for `job` as VO number `own_vo` sees them, or those of its own."""
         ...
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
