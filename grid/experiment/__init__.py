@@ -1,0 +1,1 @@
+"""Studies: a scenario under many settings and seeds, compared, drawn, repeatable."""

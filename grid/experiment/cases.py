@@ -1,0 +1,136 @@
+"""From an experiment file to its runs: every combination of settings and seed, resolved."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grid.experiment.schema import Axis, ExperimentSection
+from grid.model.errors import InputError, Mistake
+from grid.scenario.load import load_scenario
+from grid.scenario.schema import ScenarioSection
+from grid.scenario.validate import validate
+from grid.scenario.yaml_tree import read_tree
+
+MAX_BYTES = 1024 * 1024
+
+Point = dict[str, str | int | float | bool | None]
+"""One value of every axis: the value itself where it is plain, else its label or its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of an experiment. `file` is what mistakes in its scenario are reported against."""
+
+    point: Point
+    seed: int
+    scenario: ScenarioSection
+    file: str
+
+
+def load_experiment(path: str | Path, *, quick: bool = False) -> ExperimentSection:
+    """The experiment in the file `path`. Raises InputError with all that is wrong with it."""
+    path = Path(path)
+    source = str(path)
+    try:
+        data = path.read_bytes()[: MAX_BYTES + 1]
+        if len(data) > MAX_BYTES:
+            raise ValueError("a larger file")
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        found = (isinstance(error, OSError) and error.strerror) or str(error)
+        expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
+        raise InputError([Mistake(source, None, "", found, expected)]) from None
+    root, mistakes = read_tree(text, source)
+    if mistakes:
+        raise InputError(mistakes)
+    experiment = validate(root, ExperimentSection)
+    if not isinstance(experiment, ExperimentSection):
+        raise InputError(experiment)
+    return experiment.quickened() if quick else experiment
+
+
+def expand(experiment: ExperimentSection, folder: Path) -> tuple[list[Case], list[InputError]]:
+    """The runs of `experiment`, seeds within combinations, and what keeps others from being runs.
+
+    `folder` is where the path of the scenario starts. A combination that makes no right scenario
+    gives one InputError and no cases.
+    """
+    cases: list[Case] = []
+    wrong: list[InputError] = []
+    path = folder / experiment.scenario
+    for point, settings in _combinations(experiment.axes):
+        overrides = [_override(*item) for item in (experiment.set | settings).items()]
+        try:
+            scenario = load_scenario(path, overrides)
+        except InputError as error:
+            wrong.append(error)
+            continue
+        for seed in experiment.seed_list:
+            seeded = scenario.model_copy(update={"seed": seed})
+            cases.append(Case(point, seed, seeded, str(path)))
+    return cases, wrong
+
+
+def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Every choice of one value an axis: as a point, and as settings of the scenario."""
+    choices = [_choices(name, axis) for name, axis in axes.items()]
+    for chosen in itertools.product(*choices):
+        point: Point = {}
+        settings: dict[str, Any] = {}
+        for name, (label, changes) in zip(axes, chosen, strict=True):
+            point[name] = label
+            settings |= changes
+        yield point, settings
+
+
+def _choices(name: str, axis: Axis) -> Sequence[tuple[Any, dict[str, Any]]]:
+    if isinstance(axis, dict):
+        return list(axis.items())
+    return [(_label(value), {name: value}) for value in axis]
+
+
+def _label(value: Any) -> str | int | float | bool | None:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _override(name: str, value: Any) -> str:
+    # JSON is YAML, too, and says without doubt what is text and what is not.
+    return f"{name}={json.dumps(value, ensure_ascii=False)}"
+
+
+def key_of(case: Case, code: str) -> str:
+    """The name of the run's result: 32 hexadecimal digits of a hash of all that it depends on.
+
+    That is the resolved scenario with its seed, the bytes of its traces (not where they are), and
+    `code`, the version of the code that runs it. Raises OSError where a trace cannot be read.
+    """
+    resolved = case.scenario.model_dump(mode="json")
+    # The name of a scenario is no part of what happens in it.
+    resolved.pop("name")
+    for owner in (resolved, *(resolved["vos"] or ())):
+        workload = owner["workload"]
+        if workload is not None and workload["trace"] is not None:
+            workload["trace"] = _digest_of(workload["trace"])
+    text = json.dumps([resolved, code], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+_digests: dict[tuple[str, int, int], str] = {}
+
+
+def _digest_of(path: str) -> str:
+    """SHA-256 of a file, read once as long as its size and time of change stay."""
+    status = Path(path).stat()
+    known = (path, status.st_size, status.st_mtime_ns)
+    if known not in _digests:
+        with Path(path).open("rb") as file:
+            _digests[known] = hashlib.file_digest(file, "sha256").hexdigest()
+    return _digests[known]

@@ -1,0 +1,39 @@
+"""Which code a result depends on, as one short text that changes whenever that code does."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import grid
+
+PACKAGES = (
+    "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
+)  # fmt: skip
+MODULES = (
+    "scenario/build.py", "scenario/platform.py", "scenario/workload.py",
+    "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
+)  # fmt: skip
+LIBRARIES = ("numpy", "scipy")
+"""Their random streams and solvers decide results; numba only compiles what Python says."""
+
+
+@cache
+def code_version() -> str:
+    """16 hexadecimal digits of a hash of the sources that a run's result depends on.
+
+    What reads and checks scenarios is not among them: the resolved scenario stands for it. Nor is
+    what draws and compares. Comments count, for telling them apart is not worth a parser.
+    """
+    root = Path(grid.__file__).parent
+    files = [root / module for module in MODULES]
+    for package in PACKAGES:
+        files += sorted((root / package).rglob("*.py"))
+    state = hashlib.sha256()
+    for file in files:
+        state.update(file.relative_to(root).as_posix().encode() + b"\n" + file.read_bytes())
+    for library in LIBRARIES:
+        state.update(f"{library} {version(library)}\n".encode())
+    return state.hexdigest()[:16]

@@ -1,0 +1,119 @@
+"""`grid sweep`, `grid reproduce` and `grid report`. Only what they need is imported, when it is."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from grid.experiment.schema import ExperimentSection
+    from grid.experiment.sweep import Sweep
+    from grid.model.errors import InputError
+
+WRONG_INPUT = 2
+FAILED = 1
+INTERRUPTED = 130
+FAILURES_SHOWN = 10
+
+Address = Annotated[
+    str | None, typer.Option(help="A running Ray cluster; default: RAY_ADDRESS, else local.")
+]
+Cpus = Annotated[
+    int | None, typer.Option(min=1, help="Runs at once on this machine; default: its CPUs.")
+]
+InProcess = Annotated[bool, typer.Option("--in-process", help="One run at a time, without Ray.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Few repetitions, as the file says.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this module to `app`."""
+    app.command()(sweep)
+    app.command()(report)
+
+
+def sweep(
+    experiment: Annotated[Path, typer.Argument(help="An experiment in YAML.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The sweep's folder; default: sweeps/NAME.", show_default=False),
+    ] = None,
+    address: Address = None,
+    cpus: Cpus = None,
+    in_process: InProcess = False,
+    quick: Quick = False,
+) -> None:
+    """Run a scenario under many settings and seeds; what is there already is not run again."""
+    from grid.experiment.cases import load_experiment
+    from grid.model.errors import InputError
+
+    try:
+        loaded = load_experiment(experiment, quick=quick)
+        folder = out if out is not None else Path("sweeps") / loaded.name
+        done = _sweep(loaded, experiment, folder, address, cpus, in_process)
+    except InputError as error:
+        _fail(error)
+    for failure in done.failures[:FAILURES_SHOWN]:
+        typer.echo(f"failed: {failure}", err=True)
+    if len(done.failures) > FAILURES_SHOWN:
+        typer.echo(f"{len(done.failures)} failed in all; see {folder}/failed.json", err=True)
+    words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {folder}"
+    typer.echo(f"{words}, {done.kept} of them from before")
+    typer.echo(f"report: grid report {folder}")
+    if done.failures:
+        raise typer.Exit(FAILED)
+
+
+def _sweep(
+    loaded: ExperimentSection,
+    file: Path,
+    folder: Path,
+    address: str | None,
+    cpus: int | None,
+    in_process: bool,
+) -> Sweep:
+    from grid.experiment.progress import sweep_progress
+    from grid.experiment.sweep import run_sweep
+
+    try:
+        with sweep_progress(sys.stderr) as progress:
+            return run_sweep(
+                loaded,
+                file,
+                folder,
+                address=address,
+                cpus=cpus,
+                in_process=in_process,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        typer.echo(
+            f"interrupted; finished runs are in {folder}, the same command goes on", err=True
+        )
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a sweep.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page; default: report.html in the folder.", show_default=False),
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about a run or a sweep, and its pictures beside it."""
+    from grid.experiment.reporting import write_report
+    from grid.model.errors import InputError
+
+    try:
+        page = write_report(folder, out)
+    except InputError as error:
+        _fail(error)
+    typer.echo(f"report in {page}")
+
+
+def _fail(error: InputError) -> NoReturn:
+    for mistake in error.mistakes:
+        typer.echo(str(mistake), err=True)
+    raise typer.Exit(WRONG_INPUT)

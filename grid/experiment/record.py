@@ -1,0 +1,145 @@
+"""What is kept of one run of a sweep: a few kilobytes that all figures and claims come from."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.errors import InputError
+from grid.model.job import JobState
+from grid.model.time import SECOND_US
+from grid.results.occupancy import machine_cpus, ran
+from grid.results.table import Directory, JobResults
+from grid.runtime.run import Run, RunInvalid, execute
+from grid.scenario.schema import ScenarioSection
+
+POINTS = 101
+
+Record = dict[str, Any]
+FloatColumn = npt.NDArray[np.float64]
+
+Work = tuple[int, ScenarioSection, str]
+"""The number of a run, its scenario, and the file that mistakes are reported against."""
+
+Answer = tuple[Record, Record] | str
+"""The record and the clock of a run, or why there are none."""
+
+
+class Step(NamedTuple):
+    """A run that has ended, by its number, with its answer; or just that time has passed."""
+
+    running: int
+    number: int | None = None
+    answer: Answer | None = None
+
+
+def attempt(scenario: ScenarioSection, file: str) -> Answer:
+    """Run `scenario` here. What goes wrong is said in a line, for the other runs go on."""
+    try:
+        return perform(scenario, file)
+    except (InputError, RunInvalid) as error:
+        return f"{type(error).__name__}: {error}"
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+
+
+def perform(scenario: ScenarioSection, file: str) -> tuple[Record, Record]:
+    """Run `scenario` in this process: what came of it, and what was measured on the real clock.
+
+    The first is the same in every run of the same scenario, seed and code, to the last bit.
+    Raises InputError, RunInvalid.
+    """
+    run = execute(scenario, file, in_process=True)
+    return record_of(run), clock_of(run)
+
+
+def record_of(run: Run) -> Record:
+    """Seed, digest, counts, metrics, quantiles and courses of a run, as plain data."""
+    kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
+    return {
+        **kept,
+        "metrics": run.metrics,
+        "quantiles": _quantiles(run.results),
+        "courses": _courses(run.results, run.directory),
+    }
+
+
+def clock_of(run: Run) -> Record:
+    """What the run cost: no two runs cost the same."""
+    return {name: run.manifest[name] for name in ("cpu_seconds", "wall_seconds", "plan_seconds")}
+
+
+def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
+    """Percentiles 0 to 100 of waits and slowdowns (as in `grid.results.metrics`); empty: no job."""
+    completed = jobs.state == JobState.COMPLETED
+    wait = (jobs.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
+    run_us = jobs.held_us - jobs.lost_us
+    chosen = completed & (run_us > 0)
+    slowdown = (jobs.end_us - jobs.submit_us)[chosen] / run_us[chosen]
+    share = np.linspace(0.0, 1.0, POINTS)
+    return {
+        name: np.quantile(values, share).tolist() if len(values) else []
+        for name, values in (("wait_s", wait), ("slowdown", slowdown))
+    }
+
+
+def _courses(jobs: JobResults, directory: Directory) -> dict[str, dict[str, list[float]]]:
+    """How a run went, at `POINTS` instants from the first submission to the last end.
+
+    - `jobs_in_system`: jobs submitted and not ended, the rejected ones left out.
+    - `utilization`: CPUs of jobs between first start and end, over all CPUs. (Exact without
+      preemption; what is suspended counts as running.)
+    - `response_time`: mean response time (s) of the jobs that completed first, by their number.
+    """
+    rows = ran(jobs)
+    if not rows.any():
+        return {}
+    submit, start, end = jobs.submit_us[rows], jobs.start_us[rows], jobs.end_us[rows]
+    instants = np.linspace(submit.min(), end.max(), POINTS)
+    ones = np.ones(len(submit))
+    in_system = _level(submit, end, ones, instants)
+    busy = _level(start, end, jobs.processors[rows].astype(np.float64), instants)
+    seconds = (instants / SECOND_US).tolist()
+    return {
+        "jobs_in_system": {"time_s": seconds, "value": in_system.tolist()},
+        "utilization": {
+            "time_s": seconds,
+            "value": (busy / machine_cpus(directory).sum()).tolist(),
+        },
+        "response_time": _response_by_jobs(jobs),
+    }
+
+
+def _level(
+    begin_us: npt.NDArray[np.int64],
+    end_us: npt.NDArray[np.int64],
+    weight: FloatColumn,
+    instants: FloatColumn,
+) -> FloatColumn:
+    """Summed weights of what has begun and not ended at each instant."""
+    return _reached(begin_us, weight, instants) - _reached(end_us, weight, instants)
+
+
+def _reached(
+    times: npt.NDArray[np.int64], weight: FloatColumn, instants: FloatColumn
+) -> FloatColumn:
+    order = np.argsort(times, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(weight[order])])
+    reached: FloatColumn = sums[np.searchsorted(times[order], instants, side="right")]
+    return reached
+
+
+def _response_by_jobs(jobs: JobResults) -> dict[str, list[float]]:
+    completed = jobs.take(jobs.state == JobState.COMPLETED)
+    if not len(completed):
+        return {"jobs": [], "value": []}
+    order = np.argsort(completed.end_us, kind="stable")
+    response = (completed.end_us - completed.submit_us)[order] / SECOND_US
+    means = np.cumsum(response) / np.arange(1, len(response) + 1)
+    counts = np.unique(np.linspace(1, len(means), POINTS).astype(np.int64))
+    return {"jobs": counts.tolist(), "value": means[counts - 1].tolist()}

@@ -1,0 +1,93 @@
+"""The shape of an experiment file: a scenario, what varies, and how often it is repeated."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from grid.scenario.schema import Name, Section
+
+MAX_RUNS = 100_000
+
+Label = Annotated[str, Field(min_length=1, max_length=200)]
+Key = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,127}$")]
+Plain = str | int | float | bool | None
+Settings = dict[Key, Any]
+"""Values by the name of a parameter or the path of a key, as `grid run --set` takes them."""
+
+Values = Annotated[tuple[Any, ...], Field(min_length=1)]
+Labelled = Annotated[dict[Label, Settings], Field(min_length=1)]
+Axis = Values | Labelled
+"""Either values of the key that the axis is named after, or a label for several settings each."""
+
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+Repetitions = Annotated[int, Field(ge=1, le=10_000, strict=True)]
+SeedList = Annotated[tuple[Seed, ...], Field(min_length=1)]
+
+
+class QuickSection(Section):
+    """What `--quick` has instead: fewer seeds, other settings, fewer values of an axis."""
+
+    seeds: Repetitions | SeedList | None = None
+    set: Settings = Field(default_factory=dict)
+    axes: dict[Key, Axis] = Field(default_factory=dict)
+
+
+class ExperimentSection(Section):
+    """Every combination of the axes' values, each with every seed, is a run of the scenario."""
+
+    name: Name
+    scenario: str = Field(description="path of the scenario, from the folder of this file")
+    set: Settings = Field(default_factory=dict, description="for all runs")
+    axes: dict[Key, Axis] = Field(default_factory=dict)
+    seeds: Repetitions | SeedList = Field(default=10, description="how many, from 1, or which")
+    level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = Field(
+        default=0.95, description="of the confidence intervals"
+    )
+    compare: Key | None = Field(
+        default=None, description="the axis whose values are compared in pairs; default: the first"
+    )
+    metrics: tuple[Label, ...] = Field(
+        default=(), description="what the report compares; default: what differs"
+    )
+    quick: QuickSection | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ExperimentSection:
+        if self.compare is not None and self.compare not in self.axes:
+            raise ValueError(f"`compare` among the axes: {', '.join(self.axes) or 'none'}")
+        for name in self.quick.axes if self.quick is not None else ():
+            if name not in self.axes:
+                raise ValueError(f"`quick.axes` among the axes: {', '.join(self.axes) or 'none'}")
+        if self.runs > MAX_RUNS:
+            raise ValueError(f"at most {MAX_RUNS} runs in all, not {self.runs}")
+        return self
+
+    @property
+    def seed_list(self) -> tuple[int, ...]:
+        """The seeds of every combination."""
+        if isinstance(self.seeds, int):
+            return tuple(range(1, self.seeds + 1))
+        return tuple(dict.fromkeys(self.seeds))
+
+    @property
+    def runs(self) -> int:
+        """How many runs the experiment has."""
+        count = len(self.seed_list)
+        for axis in self.axes.values():
+            count *= len(axis)
+        return count
+
+    def quickened(self) -> ExperimentSection:
+        """The experiment that `--quick` asks for; itself where it says nothing of that."""
+        if self.quick is None:
+            return self
+        return self.model_copy(
+            update={
+                "set": self.set | self.quick.set,
+                "axes": self.axes | self.quick.axes,
+                "seeds": self.quick.seeds or self.seeds,
+                "quick": None,
+            }
+        )

@@ -1,0 +1,61 @@
+"""Runs as Ray tasks: as many at once as the cluster has CPUs, each in a process without Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ray
+
+from grid.experiment.code import code_version
+from grid.experiment.record import Answer, Step, Work, attempt
+from grid.scenario.schema import ScenarioSection
+
+WAITING_TASKS_PER_CPU = 3
+"""So many are handed to Ray ahead, so that no CPU waits for the driver and memory stays flat."""
+
+TICK_SECONDS = 1.0
+RETRIES = 3
+
+
+def _attempt_with(code: str, scenario: ScenarioSection, file: str) -> Answer:
+    if code_version() != code:
+        return f"the node {ray.util.get_node_ip_address()} has another version of the code"
+    return attempt(scenario, file)
+
+
+def run_all(work: Sequence[Work]) -> Iterator[Step]:
+    """Run all of `work` on the connected Ray cluster; answers come in the order they are ready.
+
+    A worker that dies is replaced and its run repeated, `RETRIES` times at most.
+    """
+    task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
+    code = code_version()
+    cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    limit = cpus * (1 + WAITING_TASKS_PER_CPU)
+    waiting = iter(work)
+    running: dict[Any, int] = {}
+
+    def submit() -> None:
+        for number, scenario, file in waiting:
+            running[task.remote(code, scenario, file)] = number
+            if len(running) >= limit:
+                return
+
+    submit()
+    while running:
+        ready, _ = ray.wait(list(running), num_returns=1, timeout=TICK_SECONDS)
+        if not ready:
+            yield Step(min(len(running), cpus))
+            continue
+        number = running.pop(ready[0])
+        submit()
+        yield Step(min(len(running), cpus), number, _answer(ready[0]))
+
+
+def _answer(reference: Any) -> Answer:
+    try:
+        answer: Answer = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return answer
