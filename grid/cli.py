@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grid.experiment.commands import add_commands
+
 if TYPE_CHECKING:
     from grid.scenario.schema import ScenarioSection
 
@@ -143,6 +145,7 @@ def _print_manifest(manifest: dict[str, Any], folder: Path) -> None:
     )
     typer.echo(f"digest {manifest['digest']}")
     typer.echo(f"results in {folder}")
+    typer.echo(f"report: grid report {folder}")
 
 
 def _fail(lines: list[str]) -> None:
@@ -150,6 +153,9 @@ def _fail(lines: list[str]) -> None:
     for line in lines:
         typer.echo(line, err=True)
     raise typer.Exit(WRONG_INPUT)
+
+
+add_commands(app)
 
 
 def main() -> None:
