@@ -1,0 +1,226 @@
+"""A cluster of processors with a queue each, under a gang policy (GM III to V)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from grid.cluster.gang_instant import Rules, advance
+from grid.cluster.gang_moves import BUSY, ENDED_GANGS, WAITING
+from grid.cluster.gang_runs import arrive
+from grid.cluster.gang_state import new_state, with_more_slots, with_room_for
+from grid.cluster.gang_transfer import fill_reservation, reserve, unreserve, withdraw
+from grid.cluster.state import Ended, EndedColumns
+from grid.model.job import Job, JobState
+from grid.model.job_table import JobTable, concatenate
+from grid.model.platform import Cluster
+from grid.model.time import NEVER, Time
+from grid.policies.gang import GangPolicy, gang_to_send
+from grid.policies.gang_view import FREE, NONE, QUEUED
+
+
+class WaitingGang(NamedTuple):
+    """A gang that might be sent away: where it is, its place in the policy's order, its size."""
+
+    slot: int
+    rank: int
+    processors: int
+
+
+class _Tenant(NamedTuple):
+    """The job in a slot, its order of arrival here, and which of the fed rows it is, if any."""
+
+    serial: int
+    job: Job
+    row: int
+
+
+class GangCluster:
+    """A `ClusterState` in which every CPU of every machine of `cluster` is a processor.
+
+    The paper's processors have clock rates; here a clock of 2000 MHz, on which its processing
+    times are given, is a CPU of the job's `reference_mips` (Eq. 1).
+    """
+
+    def __init__(self, cluster: Cluster, policy: GangPolicy) -> None:
+        cpus = [machine.cpus for machine in cluster.machines]
+        mips = np.repeat([machine.mips for machine in cluster.machines], cpus)
+        self._policy = policy
+        self._rules = Rules(
+            policy.adaptive,
+            policy.local_migration,
+            policy.local_overhead_us,
+            policy.aging,
+            policy.priority_limit,
+        )
+        self._kills = cluster.overrun == "kill"
+        self._processors = len(mips)
+        self._state = new_state(mips.astype(np.float64))
+        self._tenants: dict[int, _Tenant] = {}
+        self._free_slots = list(range(len(self._state.gangs.state)))
+        self._tasks = 0
+        self._serial = 0
+        self._next_us: Time = NEVER
+        self._fed: JobTable = concatenate([])
+        self._fed_next = 0
+        self._fed_before = 0
+        self._ended: list[Ended] = []
+        self._ended_fed: list[tuple[int, ...]] = []
+
+    def submit(self, job: Job, machine: int, now: Time) -> None:
+        if machine != NONE:
+            raise ValueError(f"job {job.key} is bound to machine {machine}; gangs are not")
+        self._arrive(job, NONE, now)
+
+    def feed(self, jobs: JobTable) -> None:
+        left = self._fed.take(slice(self._fed_next, None))
+        self._fed, self._fed_next = concatenate([left, jobs]), 0
+
+    def advance(self, until: Time) -> None:
+        while self._fed_next < len(self._fed):
+            arrival = int(self._fed.submit_us[self._fed_next])
+            if arrival >= until:
+                break
+            self._advance(arrival)
+            self._arrive(self._fed.job(self._fed_next, ""), self._fed_before, arrival)
+            self._fed_next += 1
+            self._fed_before += 1
+        self._advance(until)
+
+    def next_instant(self) -> Time:
+        if self._fed_next < len(self._fed):
+            return min(self._next_us, int(self._fed.submit_us[self._fed_next]))
+        return self._next_us
+
+    def horizon(self) -> Time:
+        ends = self._state.processors.end_us
+        latest = int(ends.max(initial=NONE, where=ends != NEVER))
+        if self._fed_next < len(self._fed):
+            latest = max(latest, int(self._fed.submit_us[-1]))
+        return self._next_us if latest == NONE else latest
+
+    def take_ended(self) -> list[Ended]:
+        ended, self._ended = self._ended, []
+        return ended
+
+    def take_ended_columns(self) -> EndedColumns:
+        rows, self._ended_fed = self._ended_fed, []
+        columns = np.array(rows, np.int64).reshape(len(rows), len(EndedColumns.__slots__))
+        return EndedColumns(*np.ascontiguousarray(columns.T))
+
+    def load(self) -> float:
+        number = self._state.number
+        return float(number[WAITING] + number[BUSY]) / self._processors
+
+    def waiting_gang(self, largest: int) -> WaitingGang | None:
+        """The gang to send away next, of at most `largest` tasks, if there is one."""
+        state = self._state
+        slot = int(gang_to_send(state.processors, state.gangs, state.tasks, largest))
+        if slot == NONE:
+            return None
+        return WaitingGang(slot, int(state.gangs.rank[slot]), int(state.gangs.size[slot]))
+
+    def send_away(self, gang: WaitingGang, now: Time) -> Job | None:
+        """Take a gang out of the cluster; None if it waits no more."""
+        gangs = self._state.gangs
+        if gangs.state[gang.slot] != QUEUED or gangs.rank[gang.slot] != gang.rank:
+            return None
+        withdraw(self._state, gang.slot, now)
+        self._next_us = min(self._next_us, now)
+        return self._forget(gang.slot).job
+
+    def reserve(self, processors: int) -> int | None:
+        """Keep so many idle processors for a gang that may come; None if there are not so many.
+
+        Returns the number of the reservation. Nothing but priority jobs runs there until it is
+        cancelled or the gang has been taken in.
+        """
+        slot = self._take_slot(processors)
+        if reserve(self._state, slot, processors, self._policy.aging):
+            return slot
+        self._free_slot(slot, processors)
+        return None
+
+    def cancel(self, reservation: int, now: Time) -> None:
+        """The gang does not come: its processors are free again."""
+        unreserve(self._state, reservation, now)
+        self._free_slot(reservation, int(self._state.gangs.size[reservation]))
+        self._next_us = min(self._next_us, now)
+
+    def take_in(self, job: Job, reservation: int, now: Time) -> None:
+        """The gang of a reservation is here; it starts when its tasks have been transferred."""
+        self._fill(reservation, job, NONE)
+        ready_us = now + self._policy.external_overhead_us
+        fill_reservation(self._state, reservation, ready_us, now)
+        self._next_us = min(self._next_us, ready_us)
+
+    def _advance(self, until: Time) -> None:
+        if self._next_us < until:
+            self._next_us = int(advance(self._state, self._rules, until))
+            if self._state.number[ENDED_GANGS]:
+                self._collect()
+
+    def _arrive(self, job: Job, row: int, now: Time) -> None:
+        slot = self._take_slot(job.processors)
+        self._fill(slot, job, row)
+        arrive(self._state, slot, now)
+        self._next_us = min(self._next_us, now)
+
+    def _fill(self, slot: int, job: Job, row: int) -> None:
+        """Write down what a slot has to say of its job."""
+        gangs = self._state.gangs
+        run_us = min(job.run_us, job.estimate_us) if self._kills else job.run_us
+        gangs.priority[slot] = job.processors == 1 and self._policy.priority_jobs
+        gangs.rank[slot] = self._policy.rank(job.processors, self._serial)
+        gangs.size[slot] = gangs.unfinished[slot] = job.processors
+        gangs.run_us[slot] = run_us * job.reference_mips
+        gangs.start_us[slot] = NEVER
+        gangs.overtaken[slot] = gangs.interruptions[slot] = 0
+        self._tenants[slot] = _Tenant(self._serial, job, row)
+        self._serial += 1
+
+    def _take_slot(self, tasks: int) -> int:
+        """A slot for a gang of so many tasks, and room for them."""
+        self._tasks += tasks
+        self._state = with_room_for(self._state, self._tasks)
+        if not self._free_slots:
+            old = len(self._state.gangs.state)
+            self._state = with_more_slots(self._state)
+            self._free_slots = list(range(old, len(self._state.gangs.state)))
+        return self._free_slots.pop()
+
+    def _forget(self, slot: int) -> _Tenant:
+        """Free a slot; who had it."""
+        tenant = self._tenants.pop(slot)
+        self._free_slot(slot, tenant.job.processors)
+        return tenant
+
+    def _free_slot(self, slot: int, tasks: int) -> None:
+        self._state.gangs.state[slot] = FREE
+        self._free_slots.append(slot)
+        self._tasks -= tasks
+
+    def _collect(self) -> None:
+        """Write down how the gangs ended whose last task has, in order of (end, arrival)."""
+        gangs, number = self._state.gangs, self._state.number
+        slots = self._state.lists.ended[: number[ENDED_GANGS]].tolist()
+        number[ENDED_GANGS] = 0
+        slots.sort(key=lambda slot: (gangs.end_us[slot], self._tenants[slot].serial))
+        for slot in slots:
+            _, job, row = self._forget(slot)
+            killed = self._kills and job.run_us > job.estimate_us
+            how = (
+                0,
+                int(JobState.FAILED if killed else JobState.COMPLETED),
+                int(gangs.start_us[slot]),
+                int(gangs.end_us[slot]),
+                int(gangs.interruptions[slot]),
+                0,
+                0,
+                int(gangs.held_us[slot]),
+            )
+            if row == NONE:
+                self._ended.append(Ended(job.key, *how))
+            else:
+                self._ended_fed.append((row, *how))

@@ -1,0 +1,315 @@
+"""Queues, watches and lists of a cluster whose processors have a queue each.
+
+Compiled functions over columns; each keeps what the columns promise:
+- A processor runs at most one task. It is idle when it runs nothing and is kept for nobody.
+- `waiting` counts the tasks that wait for a processor: those in its queue, and the keeper's.
+- A queued gang watches one of its processors that is not idle. When that one becomes idle, the
+  gang looks for another to watch, and if there is none, it can start. So no queue is ever searched
+  for gangs that can start.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from grid.model.time import NEVER, Time
+from grid.policies.gang_view import NONE, QUEUED, Gangs, Ints, Processors, Tasks
+
+# Places in `State.number`.
+IDLE = 0
+"""How many processors are idle."""
+BUSY = 1
+"""How many processors run a task."""
+WAITING = 2
+"""Tasks that wait, those of gangs that have just arrived included."""
+SMALLEST = 3
+"""No gang that does not run is smaller than this."""
+FREE_TASKS = 4
+FREED, CANDIDATES, KEPT_GANGS, ENDED_GANGS, ARRIVALS = 5, 6, 7, 8, 9
+"""How much of each list is used."""
+FIRST_PRIORITY, LAST_PRIORITY = 10, 11
+"""Where the waiting priority jobs begin and end in their list."""
+ENDS = 12
+"""How much of the heap of ends is used."""
+ROUND = 13
+"""The processor at which the next search begins."""
+SEARCH = 14
+DUE_US = 15
+"""When the next plan is wanted whatever happens; NEVER."""
+SECOND, STARTED_IN_SECOND = 16, 17
+"""The second in which the last priority job started, and how many did in it."""
+REACHED_US = 18
+"""Up to when the integrals below reach."""
+BUSY_US, LOST_US = 19, 20
+"""Integrals over time of the processors that are busy, and of those that are lost (GM Eq. 6)."""
+LOST = 21
+"""How many processors are lost now."""
+MIGRATED_LOCALLY, MOVED_TASKS, INTERRUPTIONS = 22, 23, 24
+NUMBERS = 25
+
+
+class Lists(NamedTuple):
+    """Lists of fixed room; `State.number` says how much of each is used."""
+
+    free_tasks: Ints
+    freed: Ints
+    """Processors that have become idle since the last plan."""
+    candidates: Ints
+    """Queued gangs that may have become able to start since the last plan."""
+    kept: Ints
+    ended: Ints
+    arrivals: Ints
+    priority: Ints
+    """Priority jobs that wait, from `FIRST_PRIORITY` on."""
+    end_us: Ints
+    end_processor: Ints
+    """A heap of (time, processor). An entry is void where that processor's end is another."""
+    of_size: Ints
+    """By size: how many gangs are here and do not run. Shape (processors + 1,)."""
+
+
+class State(NamedTuple):
+    """All of a cluster that compiled functions work on."""
+
+    processors: Processors
+    gangs: Gangs
+    tasks: Tasks
+    lists: Lists
+    number: Ints
+
+
+@njit(cache=True)
+def push_end(state: State, time: Time, processor: int) -> None:
+    """Note that a task ends there then."""
+    if state.number[ENDS] == len(state.lists.end_us):
+        _forget_void_ends(state)
+    _add_end(state, time, processor)
+
+
+@njit(cache=True)
+def _add_end(state: State, time: Time, processor: int) -> None:
+    lists, number = state.lists, state.number
+    place = number[ENDS]
+    number[ENDS] += 1
+    while place > 0:
+        parent = (place - 1) // 2
+        if lists.end_us[parent] <= time:
+            break
+        lists.end_us[place] = lists.end_us[parent]
+        lists.end_processor[place] = lists.end_processor[parent]
+        place = parent
+    lists.end_us[place] = time
+    lists.end_processor[place] = processor
+
+
+@njit(cache=True)
+def pop_end(state: State) -> None:
+    """Take the earliest entry off the heap."""
+    lists, number = state.lists, state.number
+    number[ENDS] -= 1
+    size = number[ENDS]
+    time, processor = lists.end_us[size], lists.end_processor[size]
+    place = 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and lists.end_us[child + 1] < lists.end_us[child]:
+            child += 1
+        if lists.end_us[child] >= time:
+            break
+        lists.end_us[place] = lists.end_us[child]
+        lists.end_processor[place] = lists.end_processor[child]
+        place = child
+    lists.end_us[place] = time
+    lists.end_processor[place] = processor
+
+
+@njit(cache=True)
+def _forget_void_ends(state: State) -> None:
+    """Build the heap anew; it has room for twice as many entries as there are processors."""
+    state.number[ENDS] = 0
+    ends = state.processors.end_us
+    for p in range(len(ends)):
+        if ends[p] != NEVER:
+            _add_end(state, ends[p], p)
+
+
+@njit(cache=True)
+def next_end_us(state: State) -> Time:
+    """When the next task ends; NEVER."""
+    lists, number = state.lists, state.number
+    while number[ENDS] > 0:
+        time: int = lists.end_us[0]
+        if state.processors.end_us[lists.end_processor[0]] == time:
+            return time
+        pop_end(state)
+    return NEVER
+
+
+@njit(cache=True)
+def make_idle(state: State, p: int) -> None:
+    """Processor `p` runs nothing and is kept for nobody any more."""
+    processors, lists, number = state.processors, state.lists, state.number
+    processors.idle_place[p] = number[IDLE]
+    processors.idle[number[IDLE]] = p
+    number[IDLE] += 1
+    if number[FREED] == len(lists.freed):
+        _forget_freed_again(state)
+    lists.freed[number[FREED]] = p
+    number[FREED] += 1
+
+
+@njit(cache=True)
+def _forget_freed_again(state: State) -> None:
+    """Keep one entry of each idle processor: one may be freed and taken many times an instant."""
+    lists, number = state.lists, state.number
+    number[FREED] = number[IDLE]
+    lists.freed[: number[IDLE]] = state.processors.idle[: number[IDLE]]
+
+
+@njit(cache=True)
+def take_idle(state: State, p: int) -> None:
+    """Processor `p` is idle no more."""
+    processors, number = state.processors, state.number
+    place = processors.idle_place[p]
+    number[IDLE] -= 1
+    last = processors.idle[number[IDLE]]
+    processors.idle[place] = last
+    processors.idle_place[last] = place
+    processors.idle_place[p] = NONE
+
+
+@njit(cache=True)
+def count_waiting(state: State, gang: int, change: int) -> None:
+    """A gang has come to wait (`change` 1), or waits no more (-1)."""
+    of_size, number = state.lists.of_size, state.number
+    size = state.gangs.size[gang]
+    of_size[size] += change
+    if change > 0:
+        number[SMALLEST] = min(number[SMALLEST], size)
+        return
+    while number[SMALLEST] < len(of_size) and of_size[number[SMALLEST]] == 0:
+        number[SMALLEST] += 1
+
+
+@njit(cache=True)
+def new_task(state: State, gang: int, p: int) -> int:
+    """A task of `gang` for processor `p`, in front of its siblings."""
+    gangs, tasks, number = state.gangs, state.tasks, state.number
+    number[FREE_TASKS] -= 1
+    task: int = state.lists.free_tasks[number[FREE_TASKS]]
+    tasks.gang[task] = gang
+    tasks.sibling[task] = gangs.first_task[gang]
+    gangs.first_task[gang] = task
+    place_task(state, task, p)
+    return task
+
+
+@njit(cache=True)
+def place_task(state: State, task: int, p: int) -> None:
+    """Give a task that has not begun to processor `p`."""
+    state.tasks.processor[task] = p
+    state.tasks.remaining_us[task] = duration_us(state, state.tasks.gang[task], p)
+
+
+@njit(cache=True)
+def duration_us(state: State, gang: int, p: int) -> Time:
+    """How long a task of `gang` takes on processor `p`: by its clock rate (GM Eq. 1)."""
+    run_us = state.gangs.run_us[gang] / state.processors.mips[p]
+    return max(1, int(np.rint(run_us)))
+
+
+@njit(cache=True)
+def free_tasks(state: State, gang: int) -> None:
+    """The tasks of `gang` are no more."""
+    gangs, tasks, number = state.gangs, state.tasks, state.number
+    task = gangs.first_task[gang]
+    while task != NONE:
+        state.lists.free_tasks[number[FREE_TASKS]] = task
+        number[FREE_TASKS] += 1
+        task = tasks.sibling[task]
+    gangs.first_task[gang] = NONE
+
+
+@njit(cache=True)
+def enqueue(state: State, task: int) -> None:
+    """Put a task into the queue of its processor, in the policy's order."""
+    processors, gangs, tasks = state.processors, state.gangs, state.tasks
+    p = tasks.processor[task]
+    rank = gangs.rank[tasks.gang[task]]
+    ahead = processors.tail[p]
+    while ahead != NONE and gangs.rank[tasks.gang[ahead]] > rank:
+        ahead = tasks.ahead[ahead]
+    behind = processors.head[p] if ahead == NONE else tasks.behind[ahead]
+    tasks.ahead[task], tasks.behind[task] = ahead, behind
+    if ahead == NONE:
+        processors.head[p] = task
+    else:
+        tasks.behind[ahead] = task
+    if behind == NONE:
+        processors.tail[p] = task
+    else:
+        tasks.ahead[behind] = task
+    processors.waiting[p] += 1
+
+
+@njit(cache=True)
+def dequeue_gang(state: State, gang: int) -> None:
+    """Take all tasks of a queued gang out of their queues."""
+    processors, tasks = state.processors, state.tasks
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        p = tasks.processor[task]
+        ahead, behind = tasks.ahead[task], tasks.behind[task]
+        if ahead == NONE:
+            processors.head[p] = behind
+        else:
+            tasks.behind[ahead] = behind
+        if behind == NONE:
+            processors.tail[p] = ahead
+        else:
+            tasks.ahead[behind] = ahead
+        processors.waiting[p] -= 1
+        task = tasks.sibling[task]
+
+
+@njit(cache=True)
+def watch(state: State, gang: int, p: int) -> None:
+    """Gang `gang` looks at nothing until processor `p` is idle."""
+    processors, gangs = state.processors, state.gangs
+    first = processors.watcher[p]
+    gangs.watches[gang] = p
+    gangs.next_watcher[gang] = first
+    gangs.last_watcher[gang] = NONE
+    if first != NONE:
+        gangs.last_watcher[first] = gang
+    processors.watcher[p] = gang
+
+
+@njit(cache=True)
+def stop_watching(state: State, gang: int) -> None:
+    """Gang `gang` watches no processor any more; it need not watch one."""
+    gangs = state.gangs
+    p = gangs.watches[gang]
+    if p == NONE:
+        return
+    after, before = gangs.next_watcher[gang], gangs.last_watcher[gang]
+    if before == NONE:
+        state.processors.watcher[p] = after
+    else:
+        gangs.next_watcher[before] = after
+    if after != NONE:
+        gangs.last_watcher[after] = before
+    gangs.watches[gang] = NONE
+
+
+@njit(cache=True)
+def queue_gang(state: State, gang: int, chosen: Ints) -> None:
+    """Put a task of the gang into the queue of each chosen processor."""
+    for p in chosen:
+        enqueue(state, new_task(state, gang, p))
+    state.gangs.state[gang] = QUEUED
+    state.lists.candidates[state.number[CANDIDATES]] = gang
+    state.number[CANDIDATES] += 1

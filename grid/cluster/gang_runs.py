@@ -1,0 +1,199 @@
+"""Gangs begin to run, stop and end, in a cluster whose processors have a queue each."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from grid.cluster.gang_moves import (
+    ARRIVALS,
+    BUSY,
+    BUSY_US,
+    DUE_US,
+    ENDED_GANGS,
+    INTERRUPTIONS,
+    KEPT_GANGS,
+    LOST,
+    LOST_US,
+    REACHED_US,
+    SMALLEST,
+    WAITING,
+    State,
+    count_waiting,
+    duration_us,
+    free_tasks,
+    make_idle,
+    push_end,
+    take_idle,
+)
+from grid.model.time import NEVER, Time
+from grid.policies.gang_view import ARRIVED, ENDED, KEPT, NONE, RUNNING, Ints
+
+
+@njit(cache=True)
+def keep(state: State, gang: int) -> None:
+    """Keep the processors of a gang's tasks, which are idle, for it."""
+    processors, tasks = state.processors, state.tasks
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        p = tasks.processor[task]
+        take_idle(state, p)
+        processors.keeper[p] = gang
+        processors.waiting[p] += 1
+        task = tasks.sibling[task]
+
+
+@njit(cache=True)
+def add_kept(state: State, gang: int, ready_us: Time) -> None:
+    """The gang, whose processors are kept, goes on at `ready_us` if nothing is in the way."""
+    state.gangs.state[gang] = KEPT
+    state.gangs.ready_us[gang] = ready_us
+    state.lists.kept[state.number[KEPT_GANGS]] = gang
+    state.number[KEPT_GANGS] += 1
+
+
+@njit(cache=True)
+def run_task(state: State, task: int, now: Time) -> None:
+    """Run a task on its processor, which runs nothing and is not in the list of idle ones."""
+    processors, tasks = state.processors, state.tasks
+    p = tasks.processor[task]
+    processors.task[p] = task
+    processors.end_us[p] = now + tasks.remaining_us[task]
+    push_end(state, processors.end_us[p], p)
+    state.number[BUSY] += 1
+
+
+@njit(cache=True)
+def run_gang(state: State, gang: int, now: Time) -> None:
+    """All unfinished tasks of a gang run from now on. Its processors are idle, or kept for it."""
+    processors, gangs, tasks = state.processors, state.gangs, state.tasks
+    kept = gangs.state[gang] == KEPT
+    task = gangs.first_task[gang]
+    while task != NONE:
+        if tasks.remaining_us[task] > 0:
+            p = tasks.processor[task]
+            if kept:
+                processors.keeper[p] = NONE
+                processors.waiting[p] -= 1
+            else:
+                take_idle(state, p)
+            run_task(state, task, now)
+        task = tasks.sibling[task]
+    if gangs.start_us[gang] == NEVER:
+        gangs.start_us[gang] = now
+    gangs.state[gang] = RUNNING
+    state.number[WAITING] -= gangs.unfinished[gang]
+    count_waiting(state, gang, -1)
+
+
+@njit(cache=True)
+def interrupt(state: State, gang: int, now: Time) -> None:
+    """All running tasks of a gang stop; their processors are kept for it."""
+    processors, gangs, tasks = state.processors, state.gangs, state.tasks
+    task = gangs.first_task[gang]
+    while task != NONE:
+        if tasks.remaining_us[task] > 0:
+            p = tasks.processor[task]
+            tasks.remaining_us[task] = processors.end_us[p] - now
+            processors.task[p] = NONE
+            processors.end_us[p] = NEVER
+            processors.keeper[p] = gang
+            processors.waiting[p] += 1
+            state.number[BUSY] -= 1
+        task = tasks.sibling[task]
+    gangs.interruptions[gang] += 1
+    state.number[INTERRUPTIONS] += 1
+    state.number[WAITING] += gangs.unfinished[gang]
+    count_waiting(state, gang, 1)
+    add_kept(state, gang, now)
+
+
+@njit(cache=True)
+def end_task(state: State, p: int, now: Time) -> None:
+    """The task on processor `p` ends, and its gang with it if it was the last one."""
+    processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
+    task = processors.task[p]
+    gang = tasks.gang[task]
+    processors.task[p] = NONE
+    processors.end_us[p] = NEVER
+    number[BUSY] -= 1
+    if processors.keeper[p] == NONE:
+        make_idle(state, p)
+    else:
+        gangs.blocked[processors.keeper[p]] -= 1
+    tasks.remaining_us[task] = 0
+    gangs.unfinished[gang] -= 1
+    if gangs.unfinished[gang] == 0:
+        gangs.held_us[gang] = _mean_duration_us(state, gang)
+        free_tasks(state, gang)
+        gangs.state[gang] = ENDED
+        gangs.end_us[gang] = now
+        state.lists.ended[number[ENDED_GANGS]] = gang
+        number[ENDED_GANGS] += 1
+
+
+@njit(cache=True)
+def _mean_duration_us(state: State, gang: int) -> Time:
+    total = 0
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        total += duration_us(state, gang, state.tasks.processor[task])
+        task = state.tasks.sibling[task]
+    return int(total // state.gangs.size[gang])
+
+
+@njit(cache=True)
+def arrive(state: State, gang: int, now: Time) -> None:
+    """A gang has come; it is assigned to queues at the next plan, which is due now."""
+    state.gangs.state[gang] = ARRIVED
+    state.lists.arrivals[state.number[ARRIVALS]] = gang
+    state.number[ARRIVALS] += 1
+    state.number[WAITING] += state.gangs.size[gang]
+    state.number[DUE_US] = min(state.number[DUE_US], now)
+    count_waiting(state, gang, 1)
+
+
+@njit(cache=True)
+def release(state: State, gang: int) -> None:
+    """Keep processors for a reserved or kept gang no longer. It is in no list."""
+    processors, tasks = state.processors, state.tasks
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        p = tasks.processor[task]
+        processors.keeper[p] = NONE
+        processors.waiting[p] -= 1
+        if processors.task[p] == NONE:
+            make_idle(state, p)
+        task = tasks.sibling[task]
+    free_tasks(state, gang)
+
+
+@njit(cache=True)
+def integrate(state: State, now: Time) -> None:
+    """Bring the integrals up to `now`."""
+    number = state.number
+    passed = now - number[REACHED_US]
+    number[BUSY_US] += number[BUSY] * passed
+    number[LOST_US] += number[LOST] * passed
+    number[REACHED_US] = now
+
+
+@njit(cache=True)
+def note_lost(state: State) -> None:
+    """How many processors are lost from now on (GM Eq. 6: idle nodes, where delta is 1).
+
+    Idle nodes are those that run nothing, kept ones included: what is kept for a gang that
+    migrates or was interrupted is capacity that the gangs cost. Delta is 1 where a gang that does
+    not run has no more tasks than there are idle nodes.
+    """
+    number = state.number
+    idle = len(state.processors.task) - number[BUSY]
+    number[LOST] = idle if number[SMALLEST] <= idle else 0
+
+
+@njit(cache=True)
+def pass_heads(state: State, chosen: Ints) -> None:
+    """Tasks that migrate to the chosen processors pass the heads of their queues."""
+    for p in chosen:
+        head = state.processors.head[p]
+        if head != NONE:
+            state.gangs.overtaken[state.tasks.gang[head]] += 1

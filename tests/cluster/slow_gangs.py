@@ -1,0 +1,238 @@
+"""A cluster with a queue a processor, played the slow and direct way: the oracle of the fast one.
+
+Every instant looks at everything: each gang, each processor, each queue as a plain list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from grid.model.job import Job
+from grid.model.time import SECOND_US
+from grid.policies.gang import GangPolicy
+
+
+@dataclass(eq=False)
+class Gang:
+    job: Job
+    serial: int
+    rank: int
+    priority: bool
+    where: list[int] = field(default_factory=list)
+    left: dict[int, int] = field(default_factory=dict)
+    """Time that the unfinished task on each processor still needs."""
+    total: int = 0
+    running: bool = False
+    kept: bool = False
+    ready: int = 0
+    start: int = -1
+    end: int = -1
+    interruptions: int = 0
+    overtaken: int = 0
+
+
+@dataclass(eq=False)
+class Processor:
+    mips: float
+    queue: list[Gang] = field(default_factory=list)
+    runs: Gang | None = None
+    end: int = 0
+    keeper: Gang | None = None
+
+    @property
+    def idle(self) -> bool:
+        return self.runs is None and self.keeper is None
+
+    @property
+    def waiting(self) -> int:
+        return len(self.queue) + (self.keeper is not None)
+
+
+class SlowGangs:
+    def __init__(self, mips: list[float], policy: GangPolicy) -> None:
+        self.processors = [Processor(m) for m in mips]
+        self.policy = policy
+        self.round = 0
+        self.serial = 0
+        self.here: list[Gang] = []
+        self.ended: list[Gang] = []
+        self.started_in: dict[int, int] = {}
+        self.migrations = self.moved = self.interruptions = 0
+        self.busy_us = self.lost_us = 0
+        self.level = (0, 0, 0)
+
+    def play(self, jobs: list[Job]) -> None:
+        """Jobs in order of submission, until all have ended."""
+        left = list(jobs)
+        while left or self.here:
+            times = [p.end for p in self.processors if p.runs]
+            times += [g.ready for g in self.here if g.kept and not self.blocked(g)]
+            times += [left[0].submit_us] if left else []
+            if any(g.priority and not g.running for g in self.here):
+                times += [(self.level[0] // SECOND_US + 1) * SECOND_US]
+            now = min(times)
+            arrived = [job for job in left if job.submit_us == now]
+            left = left[len(arrived) :]
+            self.instant(now, arrived)
+
+    def instant(self, now: int, arrived: list[Job]) -> None:
+        since, busy, lost = self.level
+        self.busy_us += busy * (now - since)
+        self.lost_us += lost * (now - since)
+        for p in range(len(self.processors)):
+            processor = self.processors[p]
+            if processor.runs and processor.end == now:
+                self.end_task(p, now)
+        new = [self.gang(job) for job in arrived]
+        self.here += new
+        for gang in [g for g in self.here if g.priority and not g.running]:
+            self.run_priority(gang, now)
+        for gang in new:
+            if not gang.priority:
+                load = [
+                    p.waiting + (self.policy.adaptive and p.runs is not None)
+                    for p in self.processors
+                ]
+                gang.where = self.join(range(len(self.processors)), load, gang.job.processors)
+                for p in gang.where:
+                    self.place(gang, p)
+                    self.processors[p].queue.append(gang)
+                    self.processors[p].queue.sort(key=lambda g: g.rank)
+        for gang in [g for g in self.here if g.kept]:
+            if not self.blocked(gang) and gang.ready <= now:
+                self.run(gang, now)
+        for gang in sorted(self.queued(), key=lambda g: g.rank):
+            if all(self.processors[p].idle for p in gang.where):
+                self.run(gang, now)
+        if self.policy.local_migration:
+            while self.migrate(now):
+                pass
+        idle = sum(p.runs is None for p in self.processors)
+        delta = any(not g.running and g.job.processors <= idle for g in self.here)
+        self.level = (now, len(self.processors) - idle, idle if delta else 0)
+
+    def gang(self, job: Job) -> Gang:
+        serial = self.serial
+        self.serial += 1
+        priority = job.processors == 1 and self.policy.priority_jobs
+        return Gang(job, serial, self.policy.rank(job.processors, serial), priority)
+
+    def queued(self) -> list[Gang]:
+        return [g for g in self.here if not (g.running or g.kept or g.priority)]
+
+    def blocked(self, gang: Gang) -> bool:
+        return any(self.processors[p].runs is not None for p in gang.where if p in gang.left)
+
+    def place(self, gang: Gang, p: int) -> None:
+        us = gang.job.run_us * gang.job.reference_mips / self.processors[p].mips
+        gang.left[p] = max(1, round(us))
+
+    def join(self, eligible, load: list[int], wanted: int) -> list[int]:  # type: ignore[no-untyped-def]
+        n = len(self.processors)
+        order = sorted(eligible, key=lambda p: (load[p], (p - self.round) % n))
+        # The round goes on behind the last one in its own order, not behind the longest queue.
+        chosen = sorted(order[:wanted], key=lambda p: (p - self.round) % n)
+        self.round = (chosen[-1] + 1) % n
+        return chosen
+
+    def run(self, gang: Gang, now: int) -> None:
+        if gang.start < 0:
+            gang.start = now
+            gang.total = sum(gang.left.values())
+        for p, time in gang.left.items():
+            processor = self.processors[p]
+            processor.queue = [g for g in processor.queue if g is not gang]
+            processor.keeper = None
+            assert processor.runs is None
+            processor.runs, processor.end = gang, now + time
+        gang.running, gang.kept = True, False
+
+    def run_priority(self, gang: Gang, now: int) -> None:
+        second = now // SECOND_US
+        if self.started_in.get(second, 0) >= self.policy.priority_limit:
+            return
+        n = len(self.processors)
+        places = []
+        for p, processor in enumerate(self.processors):
+            if processor.runs is None:
+                kind = 0 if processor.keeper is None else 1
+            elif processor.runs.priority:
+                continue
+            else:
+                kind = 2
+            places.append((kind, processor.waiting, (p - self.round) % n, p))
+        if not places:
+            return
+        self.started_in[second] = self.started_in.get(second, 0) + 1
+        kind, _, _, p = min(places)
+        self.round = (p + 1) % n
+        processor = self.processors[p]
+        if kind == 2:
+            self.interrupt(processor.runs, now)
+        self.place(gang, p)
+        gang.where, gang.start, gang.total, gang.running = [p], now, gang.left[p], True
+        processor.runs, processor.end = gang, now + gang.left[p]
+
+    def interrupt(self, gang: Gang | None, now: int) -> None:
+        assert gang is not None
+        for p in gang.left:
+            processor = self.processors[p]
+            gang.left[p] = processor.end - now
+            processor.runs, processor.keeper = None, gang
+        gang.running, gang.kept, gang.ready = False, True, now
+        gang.interruptions += 1
+        self.interruptions += 1
+
+    def end_task(self, p: int, now: int) -> None:
+        gang = self.processors[p].runs
+        assert gang is not None
+        self.processors[p].runs = None
+        del gang.left[p]
+        if not gang.left:
+            gang.end = now
+            self.here = [g for g in self.here if g is not gang]
+            self.ended.append(gang)
+
+    def migrate(self, now: int) -> bool:
+        idle = [p for p, processor in enumerate(self.processors) if processor.idle]
+        takers = [
+            p
+            for p in idle
+            if not self.processors[p].queue
+            or self.processors[p].queue[0].overtaken < self.policy.aging
+        ]
+        best = None
+        for gang in self.queued():
+            at_head = any(self.processors[p].queue[:1] == [gang] for p in gang.where if p in idle)
+            if not at_head or gang.job.processors > len(idle):
+                continue
+            moving = [p for p in gang.where if p not in idle]
+            free = [p for p in takers if p not in gang.where]
+            if len(moving) > len(free):
+                continue
+            if best is None or (len(moving), gang.rank) < best[0]:
+                best = ((len(moving), gang.rank), gang, moving, free)
+        if best is None:
+            return False
+        _, gang, moving, free = best
+        for p in gang.where:
+            self.processors[p].queue.remove(gang)
+        load = [p.waiting for p in self.processors]
+        chosen = self.join(free, load, len(moving))
+        for p in chosen:
+            for head in self.processors[p].queue[:1]:
+                head.overtaken += 1
+        for p in moving:
+            del gang.left[p]
+        gang.where = [p for p in gang.where if p in idle] + chosen
+        for p in chosen:
+            self.place(gang, p)
+        self.migrations += 1
+        self.moved += len(moving)
+        if self.policy.local_overhead_us:
+            gang.kept, gang.ready = True, now + self.policy.local_overhead_us
+            for p in gang.where:
+                self.processors[p].keeper = gang
+        else:
+            self.run(gang, now)
+        return True
