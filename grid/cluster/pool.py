@@ -6,6 +6,7 @@ import numpy as np
 
 from grid.cluster import pool_loop
 from grid.cluster.pool_loop import (
+    ARRIVALS,
     COUNTERS,
     DONE,
     ENDED,
@@ -39,7 +40,7 @@ class PoolCluster:
         self._policy = policy
         self._pool = _empty_pool(FIRST_SLOTS)
         self._pool.counters[FREE] = machine.cpus
-        self._arrivals = Arrivals(*(np.empty(0, np.int64) for _ in Arrivals._fields))
+        self._arrivals = Arrivals(*(np.empty(16, np.int64) for _ in Arrivals._fields))
         self._ends = Ends(*(np.empty(FIRST_SLOTS, np.int64) for _ in Ends._fields))
         self._fed_rows = 0
         self._submitted: dict[int, Job] = {}
@@ -51,6 +52,14 @@ class PoolCluster:
         row = self._next_submitted
         self._next_submitted -= 1
         self._submitted[row] = job
+        counters = self._pool.counters
+        if counters[ARRIVALS] == len(self._arrivals.time):
+            self._make_room(1)
+        end = int(counters[ARRIVALS])
+        times = self._arrivals.time
+        place = end
+        while place > counters[NEXT_ARRIVAL] and times[place - 1] > now:
+            place -= 1
         values = (
             now,
             job.processors,
@@ -59,17 +68,13 @@ class PoolCluster:
             job.deadline_us,
             row,
         )
-        self._drop_arrived()
-        place = int(np.searchsorted(self._arrivals.time, now, side="right"))
-        self._arrivals = Arrivals(
-            *(
-                np.insert(column, place, value)
-                for column, value in zip(self._arrivals, values, strict=True)
-            )
-        )
+        for column, value in zip(self._arrivals, values, strict=True):
+            if place < end:
+                column[place + 1 : end + 1] = column[place:end]
+            column[place] = value
+        counters[ARRIVALS] = end + 1
 
     def feed(self, jobs: JobTable) -> None:
-        self._drop_arrived()
         scale = jobs.reference_mips / self._machine.mips
         columns = (
             jobs.submit_us,
@@ -80,12 +85,11 @@ class PoolCluster:
             np.arange(self._fed_rows, self._fed_rows + len(jobs)),
         )
         self._fed_rows += len(jobs)
-        self._arrivals = Arrivals(
-            *(
-                np.concatenate((old, new)) if len(old) else np.ascontiguousarray(new)
-                for old, new in zip(self._arrivals, columns, strict=True)
-            )
-        )
+        self._make_room(len(jobs))
+        end = int(self._pool.counters[ARRIVALS])
+        for column, values in zip(self._arrivals, columns, strict=True):
+            column[end : end + len(jobs)] = values
+        self._pool.counters[ARRIVALS] = end + len(jobs)
 
     def advance(self, until: Time) -> None:
         while True:
@@ -105,7 +109,7 @@ class PoolCluster:
     def next_instant(self) -> Time:
         pool, arrivals = self._pool, self._arrivals
         upcoming = pool.counters[NEXT_ARRIVAL]
-        first = int(arrivals.time[upcoming]) if upcoming < len(arrivals.time) else NEVER
+        first = int(arrivals.time[upcoming]) if upcoming < pool.counters[ARRIVALS] else NEVER
         if pool.counters[RUNNING] == 0:
             return first
         return min(first, int(pool.run_end[0]))
@@ -114,8 +118,9 @@ class PoolCluster:
         pool, arrivals = self._pool, self._arrivals
         running = pool.counters[RUNNING]
         last = int(pool.run_end[running - 1]) if running else -1
-        if pool.counters[NEXT_ARRIVAL] < len(arrivals.time):
-            last = max(last, int(arrivals.time[-1]))
+        end = pool.counters[ARRIVALS]
+        if pool.counters[NEXT_ARRIVAL] < end:
+            last = max(last, int(arrivals.time[end - 1]))
         return NEVER if last < 0 else last
 
     def take_ended(self) -> list[Ended]:
@@ -137,28 +142,33 @@ class PoolCluster:
     def load(self) -> float:
         pool = self._pool
         waiting = pool.processors[pool.queue[: pool.counters[QUEUED]]].sum()
-        upcoming = self._arrivals.processors[pool.counters[NEXT_ARRIVAL] :][
-            self._arrivals.row[pool.counters[NEXT_ARRIVAL] :] < 0
-        ].sum()
+        coming = slice(pool.counters[NEXT_ARRIVAL], pool.counters[ARRIVALS])
+        submitted = self._arrivals.row[coming] < 0
+        upcoming = self._arrivals.processors[coming][submitted].sum()
         busy = self._machine.cpus - pool.counters[FREE]
         return float(busy + waiting + upcoming) / self._machine.cpus
 
     def _duration(self, time_us: Time, reference_mips: float) -> Time:
         return max(1, round(time_us * (reference_mips / self._machine.mips)))
 
-    def _drop_arrived(self) -> None:
-        """Forget the arrivals that have been taken in."""
-        arrived = int(self._pool.counters[NEXT_ARRIVAL])
-        if arrived:
-            self._arrivals = Arrivals(*(column[arrived:] for column in self._arrivals))
-            self._pool.counters[NEXT_ARRIVAL] = 0
+    def _make_room(self, count: int) -> None:
+        """Room for `count` more arrivals; those that were taken in are forgotten."""
+        counters = self._pool.counters
+        first, end = int(counters[NEXT_ARRIVAL]), int(counters[ARRIVALS])
+        kept = [column[first:end].copy() for column in self._arrivals]
+        if len(self._arrivals.time) < 2 * (end - first + count):
+            size = 2 * (end - first + count)
+            self._arrivals = Arrivals(*(np.empty(size, np.int64) for _ in Arrivals._fields))
+        for column, values in zip(self._arrivals, kept, strict=True):
+            column[: end - first] = values
+        counters[NEXT_ARRIVAL], counters[ARRIVALS] = 0, end - first
 
     def _grow(self) -> None:
         """Twice as many slots, more if the next instant brings more jobs than that."""
         old = self._pool
         size = len(old.processors)
         upcoming = int(old.counters[NEXT_ARRIVAL])
-        times = self._arrivals.time
+        times = self._arrivals.time[: old.counters[ARRIVALS]]
         coming = int(np.searchsorted(times, times[upcoming], side="right")) - upcoming
         new = _empty_pool(size + max(size, coming))
         for name, target, source in zip(Pool._fields, new, old, strict=True):

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 FCFS, EASY, SJF, EASY_SJBF, EDF = range(5)
 """Queue policies by number: order of the queue, and whether others may pass a blocked head."""
 
-FREE, QUEUED, RUNNING, NEXT_ARRIVAL, ENDED, FREE_SLOTS, SERIAL, LATEST = range(8)
+FREE, QUEUED, RUNNING, NEXT_ARRIVAL, ARRIVALS, ENDED, FREE_SLOTS, SERIAL = range(8)
 COUNTERS = 8
 """Positions in `Pool.counters`: free processors, lengths of the arrays below, and so on."""
 
@@ -30,7 +30,7 @@ NEVER = 2**62
 
 
 class Arrivals(NamedTuple):
-    """Jobs that are to come, in order of time, every column of shape (jobs,)."""
+    """Jobs that are to come, in order of time: positions NEXT_ARRIVAL to ARRIVALS of a column."""
 
     time: Ints
     processors: Ints
@@ -77,7 +77,7 @@ class Ends(NamedTuple):
 def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends) -> int:
     """Play every instant before `until`; returns DONE, or what array has to be made larger."""
     counters = pool.counters
-    total = len(arrivals.time)
+    total = counters[ARRIVALS]
     while True:
         now = NEVER
         if counters[RUNNING] > 0:
@@ -94,7 +94,6 @@ def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends)
             return SLOTS_FULL
         if counters[ENDED] + counters[RUNNING] > len(ends.row):
             return ENDED_FULL
-        counters[LATEST] = now
         _complete(now, pool, ends)
         for arrival in range(upcoming, last):
             _arrive(policy, arrival, pool, arrivals)

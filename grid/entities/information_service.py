@@ -39,7 +39,7 @@ class InformationService:
             np.array([publisher for publisher, _ in board_vos], np.int64),
             [rows for _, rows in board_vos],
         )
-        self._rebuild()
+        self._laid_out = False
 
     def start(self, ctx: Context, saved: Any) -> None:
         """Nothing to do: members introduce themselves."""
@@ -52,17 +52,17 @@ class InformationService:
                 self._own_assigned = assigned_cpus
             case JoinVo(vo, resources):
                 self._members[vo] = resources
-                self._rebuild()
+                self._laid_out = False
             case LeaveVo(vo):
                 self._members.pop(vo, None)
-                self._rebuild()
+                self._laid_out = False
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
         raise ValueError(f"{ctx.name}: no timer {timer!r}")
 
-    def _rebuild(self) -> None:
+    def _lay_out(self) -> None:
         """Lay out the resources of all members, VO after VO, and where each board row belongs."""
         members = sorted(self._members)
         self._columns = concatenate_resources([self._members[vo] for vo in members])
@@ -81,6 +81,9 @@ class InformationService:
         self._base = base[self._heard]
 
     def _table(self, ctx: Context) -> ResourceTable:
+        if not self._laid_out:
+            self._lay_out()
+            self._laid_out = True
         rows, _ = ctx.read_board()
         heard = rows[self._heard]
         assigned = np.full(len(self._columns), UNKNOWN)
