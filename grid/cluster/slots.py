@@ -35,7 +35,8 @@ class HiddenColumns:
     row: npt.NDArray[np.int64]
     """Row of the fed tables; -1 for a submitted job."""
     runs: npt.NDArray[np.int64]
-    """How often it was started: tells an event of an earlier run from one of this."""
+    """Counts starts and preemptions, over all jobs of the slot: tells an event of an earlier run,
+    perhaps of an earlier job, from one of this."""
 
 
 class Slots:
@@ -65,7 +66,6 @@ class Slots:
             hidden.restarts,
             hidden.kept_us,
             hidden.lost_us,
-            hidden.runs,
         ):
             column[slot] = 0
         return slot
