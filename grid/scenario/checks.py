@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from math import prod
 
 from grid.model.errors import shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+from grid.scenario.plugged import meant
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
     JobSection,
-    PolicySection,
     RequirementSection,
     ScenarioSection,
     WorkloadSection,
@@ -38,8 +37,6 @@ def wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
         return
     yield from _vo_names(scenario)
     yield from _links(scenario)
-    yield from _policies(scenario)
-    yield from _generators(scenario)
     for v, vo in enumerate(scenario.vos or ()):
         names = [cluster.name for cluster in vo.clusters]
         yield from _twice(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
@@ -106,67 +103,11 @@ def _links(scenario: ScenarioSection) -> Iterator[Wrong]:
         unknown = [end for end, name in enumerate(link.between) if name not in known]
         for end in unknown:
             name = link.between[end]
-            yield (*path, end), repr(name), _meant(name, known, "the name of a VO")
+            yield (*path, end), repr(name), meant(name, known, "the name of a VO")
         if link.between[0] == link.between[1]:
             yield path, f"{link.between[0]!r} twice", "two VOs"
         elif pairs.setdefault(tuple(sorted(link.between)), number) != number:
             yield path, "these two VOs again", "one link between two VOs"
-
-
-def _policies(scenario: ScenarioSection) -> Iterator[Wrong]:
-    sections: list[tuple[Path, PolicySection | str]] = [
-        (("vos", v, "clusters", c, "policy"), cluster.policy)
-        for v, vo in enumerate(scenario.vos or ())
-        for c, cluster in enumerate(vo.clusters)
-    ]
-    if scenario.vos_from_trace is not None:
-        sections.append((("vos_from_trace", "policy"), scenario.vos_from_trace.policy))
-    from grid.policies.registry import policy_names
-
-    known = policy_names()
-    for path, policy in sections:
-        if isinstance(policy, PolicySection):
-            path, policy = (*path, "name"), policy.name
-        if policy not in known:
-            yield path, shorten(policy), _meant(policy, known, "a policy")
-
-
-def _generators(scenario: ScenarioSection) -> Iterator[Wrong]:
-    machines: list[tuple[Path, str]] = [
-        (("vos", v, "clusters", c, "machines", "generator"), cluster.machines.generator)
-        for v, vo in enumerate(scenario.vos or ())
-        for c, cluster in enumerate(vo.clusters)
-        if isinstance(cluster.machines, GeneratedMachinesSection)
-    ]
-    owners: list[tuple[Path, WorkloadSection | None]] = [
-        (("vos", v), vo.workload) for v, vo in enumerate(scenario.vos or ())
-    ]
-    jobs = [
-        ((*path, "workload", "generator"), workload.generator)
-        for path, workload in [((), scenario.workload), *owners]
-        if workload is not None and workload.generator is not None
-    ]
-    if not machines and not jobs:
-        return
-    from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
-
-    for used, known, what in (
-        (machines, list(MACHINE_GENERATORS), "a generator of machines"),
-        (jobs, list(JOB_GENERATORS), "a generator of jobs"),
-    ):
-        for path, name in used:
-            if name not in known:
-                yield path, repr(name), _meant(name, known, what)
-
-
-def _meant(name: str, known: Iterable[str], what: str) -> str:
-    """What was likely meant by a name that is not among those `known`."""
-    names = list(known)
-    likely = get_close_matches(name, names, 1)
-    if likely:
-        return f"{what}, such as {likely[0]}"
-    shown = ", ".join(names[:20])
-    return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
 
 
 def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
@@ -179,7 +120,7 @@ def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
     for m, machine in enumerate(cluster.machines):
         for number, name in enumerate(machine.licenses):
             if name not in declared:
-                expected = _meant(name, declared, f"a license from {dotted((*path, 'licenses'))}")
+                expected = meant(name, declared, f"a license from {dotted((*path, 'licenses'))}")
                 yield (*path, "machines", m, "licenses", number), repr(name), expected
 
 

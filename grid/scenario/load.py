@@ -13,6 +13,7 @@ import yaml  # type: ignore[import-untyped]
 from grid.model.errors import InputError, Mistake, shorten
 from grid.scenario.checks import wrongs
 from grid.scenario.parameters import fill_in
+from grid.scenario.plugged import plugged_mistakes
 from grid.scenario.schema import ScenarioSection, Section
 from grid.scenario.validate import KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
@@ -63,6 +64,7 @@ def _loaded(path: Path, source: str, overrides: Sequence[str]) -> ScenarioSectio
             nearest(root, where).mistake(where, expected, found)
             for where, found, expected in wrongs(scenario)
         ]
+        mistakes += plugged_mistakes(root, scenario)
     if mistakes:
         raise InputError(mistakes)
     return scenario

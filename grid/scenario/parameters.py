@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 from grid.model.errors import InputError, Mistake, shorten
-from grid.scenario.yaml_tree import MAX_DEPTH, Node, Path, child, read_tree
+from grid.scenario.yaml_tree import MAX_DEPTH, Node, Path, child, dotted, read_tree
 
 SECTION = "parameters"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -62,10 +63,11 @@ def _override(
         return [Mistake(source, None, "", shorten(override), "name=value")]
     try:
         node, mistakes = read_tree(text, source, lines=False) if text else (_nothing(source), [])
+        if mistakes:
+            raise InputError(mistakes)
     except InputError as error:
-        return error.mistakes
-    if mistakes:
-        return mistakes
+        key = dotted(_path(name))
+        return [replace(m, field=f"{key}.{m.field}" if m.field else key) for m in error.mistakes]
     if name in parameters:
         unfit = _unfit(node, (name,))
         if not unfit:

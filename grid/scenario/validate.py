@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from grid.model.errors import Mistake
 from grid.scenario.parameters import SECTION
-from grid.scenario.schema import ScenarioSection, Section
-from grid.scenario.yaml_tree import Node, Path, child, nearest
+from grid.scenario.schema import ScenarioSection
+from grid.scenario.yaml_tree import Node, Path, at, child, dotted, nearest
 
 KEYS = tuple(ScenarioSection.model_fields)
 """What may stand at the top of a scenario, beside its parameters."""
 
 Error = dict[str, Any]
-Model = TypeVar("Model", bound=Section)
+Model = TypeVar("Model", bound=BaseModel)
 
 _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "bool_type": lambda _: "true or false",
@@ -47,16 +48,27 @@ _OTHER_KIND = (
 )
 
 
-def validate(root: Node, model: type[Model]) -> Model | list[Mistake]:
-    """The scenario or other `model` that the tree holds, or all that is wrong with it."""
+def validate(root: Node, model: type[Model], where: Path = ()) -> Model | list[Mistake]:
+    """The scenario or other `model` that the tree holds at `where`, or all that is wrong with it.
+
+    Where there is nothing, all is at its default.
+    """
+    node = at(root, where)
+    if node is None:
+        above = nearest(root, where)
+        node = Node({}, above.source, above.line)
     try:
-        return model.model_validate(root.plain())
+        return model.model_validate(node.plain())
     except ValidationError as invalid:
         errors: list[Any] = invalid.errors(include_url=False, include_input=False)
-        return _mistakes(root, errors, model)
+    mistakes = _mistakes(node, errors, model)
+    prefix = dotted(where)
+    if not where:
+        return mistakes
+    return [replace(m, field=f"{prefix}.{m.field}" if m.field else prefix) for m in mistakes]
 
 
-def _mistakes(root: Node, errors: list[Error], model: type[Section]) -> list[Mistake]:
+def _mistakes(root: Node, errors: list[Error], model: type[BaseModel]) -> list[Mistake]:
     """One mistake for each place, however many of a union's alternatives complain about it."""
     by_path: dict[Path, list[Error]] = {}
     with_inner: dict[Path, None] = {}
@@ -89,7 +101,7 @@ def _path(root: Node, error: Error) -> Path:
     return tuple(path)
 
 
-def _mistake(root: Node, path: Path, errors: list[Error], model: type[Section]) -> Mistake:
+def _mistake(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> Mistake:
     node = nearest(root, path)
     kind = errors[0]["type"]
     if kind == "extra_forbidden":
@@ -115,9 +127,9 @@ def _number(limit: float) -> str:
     return str(int(limit)) if float(limit).is_integer() else f"{limit:f}".rstrip("0")
 
 
-def _known_key(path: Path, model: type[Section]) -> str:
+def _known_key(path: Path, model: type[BaseModel]) -> str:
     """The key that the last step of `path` was likely meant to be, or all that it could be."""
-    sections: list[type[Section]] = [model]
+    sections: list[type[BaseModel]] = [model]
     for step in path[:-1]:
         if isinstance(step, str):
             fields = [s.model_fields[step] for s in sections if step in s.model_fields]
@@ -129,8 +141,8 @@ def _known_key(path: Path, model: type[Section]) -> str:
     return likely[0] if likely else f"one of {', '.join(known)}"
 
 
-def _sections(annotation: Any) -> list[type[Section]]:
+def _sections(annotation: Any) -> list[type[BaseModel]]:
     """The mappings that a type can stand for, or that a list of it holds."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [section for inner in get_args(annotation) for section in _sections(inner)]

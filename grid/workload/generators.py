@@ -8,9 +8,10 @@ unknown name is a ValueError (pydantic's, where it is a setting).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import BaseModel
 
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine, VirtualOrganization
@@ -21,23 +22,36 @@ from grid.workload.partial_utility import (
     partial_utility_machines,
 )
 
-Kind = TypeVar("Kind")
 Settings = Mapping[str, Any]
-JobGenerator = Callable[
-    [Sequence[str], Sequence[VirtualOrganization], Settings, np.random.Generator],
-    dict[str, JobTable],
-]
-MachineGenerator = Callable[[int, Settings, np.random.Generator], tuple[Machine, ...]]
+
+
+class JobGenerator(NamedTuple):
+    """What a generator's settings must be, and what makes its jobs of them."""
+
+    settings: type[BaseModel]
+    generate: Callable[
+        [Sequence[str], Sequence[VirtualOrganization], Any, np.random.Generator],
+        dict[str, JobTable],
+    ]
+
+
+class MachineGenerator(NamedTuple):
+    """What a generator's settings must be, and what makes its machines of them."""
+
+    settings: type[BaseModel]
+    generate: Callable[[int, Any, np.random.Generator], tuple[Machine, ...]]
+
+
+Kind = TypeVar("Kind", JobGenerator, MachineGenerator)
 
 JOB_GENERATORS: dict[str, JobGenerator] = {
-    "partial_utility": lambda names, _, settings, stream: partial_utility_jobs(
-        names, PartialUtilityJobs.model_validate(settings), stream
+    "partial_utility": JobGenerator(
+        PartialUtilityJobs,
+        lambda names, _, settings, stream: partial_utility_jobs(names, settings, stream),
     ),
 }
 MACHINE_GENERATORS: dict[str, MachineGenerator] = {
-    "partial_utility": lambda count, settings, stream: partial_utility_machines(
-        count, PartialUtilityMachines.model_validate(settings), stream
-    ),
+    "partial_utility": MachineGenerator(PartialUtilityMachines, partial_utility_machines),
 }
 
 
@@ -49,14 +63,16 @@ def generate_jobs(
     stream: np.random.Generator,
 ) -> dict[str, JobTable]:
     """The jobs of the users of each VO, in order of submission."""
-    return _named(JOB_GENERATORS, generator)(names, vos, settings, stream)
+    chosen = _named(JOB_GENERATORS, generator)
+    return chosen.generate(names, vos, chosen.settings.model_validate(settings), stream)
 
 
 def generate_machines(
     generator: str, count: int, settings: Settings, stream: np.random.Generator
 ) -> tuple[Machine, ...]:
     """`count` machines."""
-    return _named(MACHINE_GENERATORS, generator)(count, settings, stream)
+    chosen = _named(MACHINE_GENERATORS, generator)
+    return chosen.generate(count, chosen.settings.model_validate(settings), stream)
 
 
 def _named(generators: Mapping[str, Kind], name: str) -> Kind:

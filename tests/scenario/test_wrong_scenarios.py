@@ -40,8 +40,7 @@ def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
     assert all("\n" not in line and line.isprintable() for line in lines)
     told = [line for line in lines if wrong.says in line]
     assert told, lines
-    if wrong.line is not None or wrong.field:
-        assert told[0].startswith(wrong.shown(path)), lines
+    assert told[0].startswith(wrong.shown(path)), lines
 
 
 def test_one_mistake_is_reported_once(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ class Wrong:
         """How the line of the message begins."""
         where = str(path) if self.line is None else f"{path}:{self.line}"
         if self.overrides and self.line is None:
-            where = f"--set {self.overrides[-1]}"[:100]
+            given = self.overrides[-1]
+            where = f"--set {given if given.isprintable() else repr(given)}"[:100]
         return f"{where}: {self.field}: found" if self.field else f"{where}: found"
 
 
@@ -213,6 +214,17 @@ WRONG_NAMES = [
     Wrong("unknown generator of jobs",
           edited("- processors: 8", "- processors: 8\n    workload: {generator: nosuch}"), 30,
           "vos.1.workload.generator", "'nosuch', expected a generator of jobs"),
+    Wrong("setting of a policy that has none",
+          edited("policy: fcfs", "policy: {name: fcfs, settings: {depth: 4}}"), 13,
+          "vos.0.clusters.0.policy.settings", "expected what fcfs accepts"),
+    Wrong("unknown setting of a generator",
+          edited("- processors: 8", "- processors: 8\n    workload:\n"
+          "      generator: partial_utility\n      settings:\n        usrs: 5"), 33,
+          "vos.1.workload.settings.usrs", "an unknown key, expected users"),
+    Wrong("wrong setting of a generator of machines",
+          edited("- processors: 8", "- machines:\n          generator: partial_utility\n"
+          "          count: 3\n          settings: {speeds_mips: fast}"), 32,
+          "vos.1.clusters.0.machines.settings.speeds_mips", "expected a list"),
     Wrong("license of nobody", edited("[solver]", "[silver]"), 18, f"{CPUS[:-4]}licenses.0",
           "such as solver"),
     Wrong("license twice", edited("[{name: solver, copies: 2}]",
@@ -281,11 +293,15 @@ WRONG_PARAMETERS = [
     Wrong("--set of a wrong type", RIGHT, None, "network.latency_s", "'fast'", ("lat=fast",)),
     Wrong("--set of a wrong key", RIGHT, None, "protocol.ttl", "'x'", ("protocol.ttl=x",)),
     Wrong("--set of a list", RIGHT, None, "lat", "one value", ("lat=[1, 2]",)),
-    Wrong("--set of NaN", RIGHT, None, "", "a finite number", ("lat=.nan",)),
-    Wrong("--set of broken YAML", RIGHT, None, "", "in brackets", ("lat=[1, ",)),
-    Wrong("--set of 100,000 brackets", RIGHT, None, "", "too deep", ("seed=" + "[" * 100_000,)),
-    Wrong("--set of two documents", RIGHT, None, "", "a second document", ("lat=1\n---\n2",)),
-    Wrong("--set of a deep path", RIGHT, None, "", "at most 64", ("vos" + ".0" * 999 + "=1",)),
+    Wrong("--set of NaN", RIGHT, None, "lat", "a finite number", ("lat=.nan",)),
+    Wrong("--set of broken YAML", RIGHT, None, "lat", "in brackets", ("lat=[1, ",)),
+    Wrong("--set of 100,000 brackets", RIGHT, None, f"seed.{DEEP}", "deep",
+          ("seed=" + "[" * 100_000,)),
+    Wrong("--set of two documents", RIGHT, None, "lat", "a second document", ("lat=1\n---\n2",)),
+    Wrong("--set of a deep path", RIGHT, None, f"vos.{DEEP[2:]}", "at most 64",
+          ("vos" + ".0" * 999 + "=1",)),
+    Wrong("--set of a key twice", RIGHT, None, "protocol.ttl", "again",
+          ("protocol={ttl: 1, ttl: 2}",)),
     Wrong("--set of nothing", RIGHT, None, "seed", "found nothing", ("seed=",)),
 ]  # fmt: skip
 

@@ -1,0 +1,76 @@
+"""`grid check` and `grid run` tell every mistake in a line on stderr and end with 2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+from wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
+
+from grid.cli import app
+
+GRID = Path(sys.executable).with_name("grid")
+SUBPROCESSES = (
+    "empty file",
+    "binary file",
+    "100,000 brackets",
+    "alias bomb",
+    "duplicate key",
+    "unknown policy",
+    "--set of a wrong type",
+)
+
+
+def arguments(wrong: Wrong, path: Path) -> list[str]:
+    return [str(path), *(part for override in wrong.overrides for part in ("--set", override))]
+
+
+def are_mistakes(stderr: str, wrong: Wrong, path: Path) -> bool:
+    lines = stderr.splitlines()
+    assert 1 <= len(lines) <= 20
+    assert "Traceback" not in stderr
+    assert all(": found " in line and ", expected " in line for line in lines), stderr
+    return any(line.startswith(wrong.shown(path)) and wrong.says in line for line in lines)
+
+
+@pytest.mark.parametrize("wrong", WRONG_SCENARIOS, ids=lambda wrong: wrong.name)
+def test_check_ends_with_2_and_a_line_for_each_mistake(wrong: Wrong, tmp_path: Path) -> None:
+    path = wrong.write(tmp_path)
+    result = CliRunner().invoke(app, ["check", *arguments(wrong, path)])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert are_mistakes(result.stderr, wrong, path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [wrong for wrong in WRONG_SCENARIOS if wrong.name in SUBPROCESSES],
+    ids=lambda wrong: wrong.name,
+)
+def test_the_command_as_it_is_installed(wrong: Wrong, tmp_path: Path) -> None:
+    path = wrong.write(tmp_path)
+    command = [str(GRID), "check", *arguments(wrong, path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert are_mistakes(done.stderr, wrong, path)
+
+
+def test_a_wrong_scenario_leaves_no_run_behind(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(RIGHT.replace("ttl: 3", "ttl: -3"))
+    command = [str(GRID), "run", str(path), "--in-process"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{path}:8: protocol.ttl: found -3, expected at least 0\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_check_says_that_a_scenario_is_right(tmp_path: Path) -> None:
+    path = tmp_path / "right.yaml"
+    path.write_text(RIGHT)
+    result = CliRunner().invoke(app, ["check", str(path), "--set", "lat=0.2"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "valid" in result.stdout
