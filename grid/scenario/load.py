@@ -78,7 +78,7 @@ def _text(path: Path, source: str) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         found, expected = f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
     except (OSError, ValueError) as error:
-        found, expected = _reason(error), f"a scenario in a file of at most {MAX_BYTES} bytes"
+        found, expected = _reason(error), f"a scenario in a file of at most {MAX_BYTES >> 20} MiB"
     raise InputError([Mistake(source, line, "", found, expected)])
 
 
