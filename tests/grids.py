@@ -38,11 +38,17 @@ def grid_of(**scenario: Any) -> Grid:
     return realize(ScenarioSection.model_validate(scenario), "test.yaml")[0]
 
 
-def vo(name: str, cpus: int, jobs: list[dict[str, Any]] | None = None, **more: Any) -> Any:
+def vo(
+    name: str,
+    cpus: int,
+    jobs: list[dict[str, Any]] | None = None,
+    system: str = "linux",
+    **more: Any,
+) -> dict[str, Any]:
     """A VO of one machine with so many CPUs, and the jobs of its users."""
     section: dict[str, Any] = {
         "name": name,
-        "clusters": [{"name": "c", "machines": [{"cpus": cpus}]}],
+        "clusters": [{"name": "c", "machines": [{"cpus": cpus, "operating_system": system}]}],
         **more,
     }
     if jobs is not None:

@@ -1,0 +1,111 @@
+"""What holds in every grid: jobs are conserved, a TTL only falls, forwarding ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.kernel.entity import Context
+from grid.kernel.process import LogicalProcess
+from grid.model.job import FINAL_STATES
+from grid.model.messages import ForwardJob
+from grid.model.time import NEVER
+from grid.results.checkers import check
+from grid.results.table import columns_of, in_order
+from tests.grids import grid_of, vo
+
+JOBS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "submit_s": st.integers(0, 20),
+            "run_s": st.integers(1, 15),
+            "processors": st.integers(1, 4),
+        }
+    ),
+    max_size=12,
+)
+
+
+class Watched:
+    """A Local Scheduler that keeps the forwards it received."""
+
+    def __init__(self, entity: Any, forwards: list[ForwardJob]) -> None:
+        self.entity, self.forwards = entity, forwards
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        self.entity.start(ctx, saved)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        if isinstance(message, ForwardJob):
+            self.forwards.append(message)
+        self.entity.handle(ctx, sender, message)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        self.entity.timeout(ctx, timer)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    jobs=st.lists(JOBS, min_size=2, max_size=4),
+    cpus=st.lists(st.integers(1, 4), min_size=4, max_size=4),
+    ttl=st.integers(0, 4),
+    when_busy=st.sampled_from(["queue", "forward", "reject"]),
+    detail=st.sampled_from(["full", "summary"]),
+    period_s=st.one_of(st.none(), st.integers(1, 10)),
+    policy=st.sampled_from(["fcfs", "easy"]),
+    bind=st.sampled_from(["machine", "cluster"]),
+)
+def test_every_job_ends_once_and_its_ttl_only_falls(
+    jobs: list[list[dict[str, Any]]],
+    cpus: list[int],
+    ttl: int,
+    when_busy: str,
+    detail: str,
+    period_s: int | None,
+    policy: str,
+    bind: str,
+) -> None:
+    grid = grid_of(
+        protocol={
+            "ttl": ttl,
+            "when_busy": when_busy,
+            "snapshot_detail": detail,
+            "snapshot_period_s": period_s,
+        },
+        vos=[
+            vo(
+                f"v{number}",
+                size,
+                mine,
+                clusters=[
+                    {
+                        "name": f"c{cluster}",
+                        "policy": policy,
+                        "bind": bind,
+                        "machines": [{"cpus": size, "count": 2}],
+                    }
+                    for cluster in range(1 + number % 2)
+                ],
+            )
+            for number, (size, mine) in enumerate(zip(cpus, jobs, strict=False))
+        ],
+    )
+    forwards: list[ForwardJob] = []
+    entities = {
+        name: Watched(entity, forwards) for name, entity in grid.entities(grid.names).items()
+    }
+    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+    process.start()
+    process.advance(NEVER)
+    results = in_order([columns_of(process.records)])
+    assert check(results, grid.directory, sum(map(len, jobs))) == []
+    assert all(state in FINAL_STATES for state in results.state)
+    assert results.hops.max(initial=0) <= ttl
+    left: dict[Any, int] = {}
+    for forward in forwards:
+        before = left.get(forward.job.key, ttl + 1)
+        assert 0 < forward.ttl < before
+        assert forward.hops == ttl + 1 - forward.ttl
+        left[forward.job.key] = forward.ttl

@@ -1,0 +1,121 @@
+"""PU Algorithm 1: a message in, effects out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grid.entities.resource_manager import PERIOD, ResourceManager, SnapshotRules
+from grid.kernel.entity import Context
+from grid.model.job import Job, JobState
+from grid.model.messages import Assigned, AssignJob, JobEnded, LocalStatus, Refused, RunJob
+from grid.model.platform import Cluster, Machine, VirtualOrganization
+from grid.model.resources import ASSIGNED_CPUS, NUMBER, resources_of
+
+SILENT = SnapshotRules(summary=False, period_us=None, load_limit=None, jobs_limit=None)
+
+
+def manager(rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> ResourceManager:
+    machines = tuple(Machine(f"m{i}", n, ram_mb=100.0 * (i + 1)) for i, n in enumerate(cpus))
+    vo = VirtualOrganization("a", (Cluster("c", machines, by_machine=True),))
+    return ResourceManager(
+        0,
+        resources_of(vo, 0),
+        rules,
+        scheduler="a/scheduler",
+        information="a/information",
+        dispatchers=("a/cluster/c",),
+        grid_dispatcher=None,
+        directory=("b/information",),
+    )
+
+
+def job(number: int, processors: int = 1) -> Job:
+    return Job(number, "a", 0, 0, processors, 10, 10)
+
+
+class Desk:
+    """A Resource Manager and its context, message by message."""
+
+    def __init__(self, rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> None:
+        self.ctx = Context("a/resources", 1, lambda: (None, []))  # type: ignore[arg-type, return-value]
+        self.manager = manager(rules, cpus)
+        self.manager.start(self.ctx, None)
+        self.ctx.sent.clear()
+
+    def tell(self, message: Any) -> list[Any]:
+        self.ctx.sent.clear()
+        self.manager.handle(self.ctx, "a/scheduler", message)
+        return [sent for _, sent, _ in self.ctx.sent]
+
+    def end(self, number: int) -> list[Any]:
+        return self.tell(JobEnded(("a", number), 0, 0, JobState.COMPLETED, 0, 10, 0, 0, 0, 10))
+
+
+def test_an_assignment_updates_the_table_and_goes_to_the_dispatcher() -> None:
+    assigned, run, status = Desk().tell(AssignJob(job(1, 2), 1, False))
+    assert assigned == Assigned(("a", 1), 0)
+    assert run == RunJob(job(1, 2), 0, 1)
+    assert isinstance(status, LocalStatus)
+    assert status.assigned_cpus.tolist() == [0.0, 2.0]
+
+
+def test_a_busy_resource_is_refused_unless_the_job_waits() -> None:
+    desk = Desk()
+    desk.tell(AssignJob(job(1, 2), 0, False))
+    assert desk.tell(AssignJob(job(2), 0, False)) == [Refused(("a", 2))]
+    assert isinstance(desk.tell(AssignJob(job(2), 0, True))[0], Assigned)
+
+
+def test_a_completion_frees_what_its_job_held() -> None:
+    desk = Desk()
+    desk.tell(AssignJob(job(1, 2), 0, False))
+    status, ended = desk.end(1)
+    assert status.assigned_cpus.tolist() == [0.0, 0.0]
+    assert isinstance(ended, JobEnded)
+
+
+@pytest.mark.parametrize(("limit", "published_at"), [(1, [2, 4]), (2, [3])])
+def test_a_snapshot_goes_out_when_more_jobs_than_the_limit_came(
+    limit: int, published_at: list[int]
+) -> None:
+    desk = Desk(SnapshotRules(False, None, None, limit))
+    seen = []
+    for number in range(1, 6):
+        desk.tell(AssignJob(job(number), 1, True))
+        if desk.ctx.posts:
+            seen.append(number)
+            desk.ctx.posts.clear()
+    assert seen == published_at
+
+
+def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_it() -> None:
+    desk = Desk(SnapshotRules(False, None, 0.5, None), cpus=(4,))
+    loads = []
+    for number in range(1, 5):
+        desk.tell(AssignJob(job(number), 0, False))
+        loads.append(len(desk.ctx.posts))
+    assert loads == [0, 0, 1, 1]
+    for number in (4, 3, 2):
+        desk.end(number)
+    desk.tell(AssignJob(job(5, 3), 0, False))
+    assert len(desk.ctx.posts) == 2
+
+
+def test_a_snapshot_goes_out_every_period() -> None:
+    desk = Desk(SnapshotRules(False, 7_000_000, None, None))
+    assert desk.ctx.background_timers == [(7_000_000, PERIOD)]
+    desk.manager.timeout(desk.ctx, PERIOD)
+    assert len(desk.ctx.posts) == 1
+
+
+def test_a_summary_names_the_least_used_and_the_one_with_most_memory() -> None:
+    desk = Desk(SnapshotRules(True, 1, None, None), cpus=(2, 4, 4))
+    desk.tell(AssignJob(job(1), 0, False))
+    desk.tell(AssignJob(job(2), 2, False))
+    desk.manager.timeout(desk.ctx, PERIOD)
+    (rows,) = desk.ctx.posts
+    # Machine 1 is empty; machine 2 has 300 MB, three quarters of them free of jobs.
+    assert rows[:, NUMBER].tolist() == [1.0, 2.0]
+    assert rows[:, ASSIGNED_CPUS].tolist() == [0.0, 1.0]
