@@ -50,7 +50,7 @@ class Context:
         self.cancelled: list[str] = []
         self.posts: list[Rows] = []
         self.records: list[Any] = []
-        self.saved: Any = None
+        self.saved: list[tuple[Any, bool]] = []
         self._rng: np.random.Generator | None = None
 
     @property
@@ -83,9 +83,14 @@ class Context:
         """Post rows that supersede this entity's last ones; see `grid.kernel.board`."""
         self.posts.append(rows)
 
-    def save(self, state: Any) -> None:
-        """Keep `state`: what the entity is given back when it starts again after a crash."""
-        self.saved = state
+    def save(self, entry: Any, *, stands_for_all: bool = False) -> None:
+        """Add `entry` to the journal that the entity is given back when it starts after a crash.
+
+        It is safe before anything that was sent along with it leaves. An entry that
+        `stands_for_all` takes the place of all before it, and may be state that goes on changing
+        after this handler: it is copied when the handler returns. Others are never changed.
+        """
+        self.saved.append((entry, stands_for_all))
 
     def record(self, row: Any) -> None:
         """Add a row to what the run leaves behind."""
@@ -96,7 +101,7 @@ class Entity(Protocol):
     """One participant of the grid. Its handlers call nothing but their context."""
 
     def start(self, ctx: Context, saved: Any) -> None:
-        """Called once before any message; `saved` is None unless it starts after a crash."""
+        """Called once before any message; `saved` is None, or after a crash what was saved."""
         ...
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:

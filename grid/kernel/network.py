@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from grid.kernel.faults import Faults
 from grid.model.time import NEVER, SECOND_US, Time
 
 UNREACHABLE: Time = NEVER // 4
@@ -19,6 +20,7 @@ class Network:
     microseconds and above zero, so nothing that happens now can be heard of now. `links` holds the
     latencies that differ from the default, by (site, site), for both directions.
     `bandwidth_mbps` limits what passes between sites, in megabits a second; None: no limit.
+    `faults` is what goes wrong with messages, if anything does.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Network:
         local_latency_us: Time,
         links: Mapping[tuple[int, int], Time] | None = None,
         bandwidth_mbps: float | None = None,
+        faults: Faults | None = None,
     ) -> None:
         if list(names) != sorted(set(names)):
             raise ValueError("entity names must be sorted and differ from each other")
@@ -39,6 +42,7 @@ class Network:
         self.sites = tuple(sites)
         self.site_count = max(sites) + 1
         self.bandwidth_mbps = bandwidth_mbps
+        self.faults = faults
         self._latency_us = latency_us
         self._local_latency_us = local_latency_us
         self._links = links

@@ -59,6 +59,8 @@ class LogicalProcess:
         self._publisher_sites = [network.sites[self._position[name]] for name, _ in publishers]
         rows = [network.latency_row(site) for site in sorted(set(self._publisher_sites))]
         longest = max((max(row) for row in rows), default=0)
+        if network.faults is not None:
+            longest += network.faults.longest_cut_us
         self._board = Board([rows for _, rows in publishers], longest)
         self._reader_latency: dict[int, npt.NDArray[np.int64]] = {}
         for name, entity in entities.items():
@@ -168,12 +170,19 @@ class LogicalProcess:
         site = sites[position]
         latency = network.latency_row(site)
         sequence = self._sequence[position]
+        faults = network.faults
         for to, message, megabytes in context.sent:
             receiver = self._position[to]
             arrival = now + latency[sites[receiver]]
             if megabytes and sites[receiver] != site:
                 arrival += network.transfer_us(megabytes)
             sequence += 1
+            if faults is not None:
+                between, key = (site, sites[receiver]), (position, receiver, sequence)
+                for late in faults.arrivals(now, arrival, between, key):
+                    self._post((late, receiver, position, sequence, message))
+                    sequence += 1
+                continue
             envelope = (arrival, receiver, position, sequence, message)
             if entities[receiver] is None:
                 self._outbox.envelopes.append(envelope)
@@ -182,6 +191,14 @@ class LogicalProcess:
                 heappush(self._heap, envelope)
         self._sequence[position] = sequence
         context.sent.clear()
+
+    def _post(self, envelope: Envelope) -> None:
+        """Send off one envelope, to this process or to another."""
+        if self._entities[envelope[1]] is None:
+            self._outbox.envelopes.append(envelope)
+        else:
+            self._foreground += 1
+            heappush(self._heap, envelope)
 
     def _set_timers(self, position: int, timers: list[tuple[Time, str]], kind: int) -> None:
         sequence = self._sequence[position]
@@ -201,4 +218,11 @@ class LogicalProcess:
             row = self._network.latency_row(self._network.sites[reader])
             latency = np.array([row[site] for site in self._publisher_sites], np.int64)
             self._reader_latency[reader] = latency
+        faults = self._network.faults
+        if faults is not None and faults.partitions:
+            # What was posted behind a partition is seen when it is over.
+            site, now = self._network.sites[reader], self.now
+            cuts = [faults.cut_since(now, site, peer) for peer in self._publisher_sites]
+            behind = [0 if since is None else now - since for since in cuts]
+            latency = np.maximum(latency, np.array(behind, np.int64))
         return self._board.read(self.now, latency)

@@ -1,0 +1,137 @@
+"""What goes wrong in virtual time: a pure function of the seed, whatever the partition of a run.
+
+The fate of a message depends on (seed, sender, receiver, sequence) alone, and outages are given
+as times. Status snapshots that are posted on the board are no messages: a partition holds them
+back until it is over, nothing else touches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from grid.model.time import NEVER, Time
+
+_MASK = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFaults:
+    """Shares of messages in [0, 1), and by how much one that is delayed is late at most."""
+
+    lost: float = 0.0
+    doubled: float = 0.0
+    delayed: float = 0.0
+    delay_us: Time = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """From `start_us` until `end_us`, which is excluded."""
+
+    start_us: Time
+    end_us: Time
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """During `outage`, nothing passes between a site of `one` and a site of `other`."""
+
+    outage: Outage
+    one: frozenset[int]
+    other: frozenset[int]
+
+    def cuts(self, site: int, peer: int) -> bool:
+        """Whether the way from `site` to `peer` crosses it."""
+        one, other = self.one, self.other
+        return (site in one and peer in other) or (site in other and peer in one)
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """All that goes wrong with messages; from `heal_us` on, nothing does any more."""
+
+    seed: int
+    within_site: LinkFaults = LinkFaults()
+    between_sites: LinkFaults = LinkFaults()
+    partitions: tuple[Partition, ...] = ()
+    heal_us: Time = NEVER
+
+    @property
+    def longest_cut_us(self) -> Time:
+        """How long the longest partition lasts."""
+        lengths = [one.outage.end_us - one.outage.start_us for one in self.partitions]
+        return max(lengths, default=0)
+
+    def cut_since(self, now: Time, site: int, peer: int) -> Time | None:
+        """Since when nothing has passed between two sites; None: something does."""
+        cuts = [
+            partition.outage.start_us
+            for partition in self.partitions
+            if partition.outage.start_us <= now < partition.outage.end_us
+            and partition.cuts(site, peer)
+        ]
+        return min(cuts, default=None)
+
+    def arrivals(
+        self, now: Time, arrival: Time, sites: tuple[int, int], key: tuple[int, int, int]
+    ) -> tuple[Time, ...]:
+        """When a message sent `now` arrives that would arrive at `arrival`: never, once or twice.
+
+        `sites` are those of sender and receiver, `key` is (sender, receiver, sequence).
+        """
+        if now >= self.heal_us:
+            return (arrival,)
+        site, peer = sites
+        if site != peer and self.cut_since(now, site, peer) is not None:
+            return ()
+        link = self.within_site if site == peer else self.between_sites
+        sender, receiver, sequence = key
+        fate = _Fate(_mixed(_mixed(self.seed, sender), receiver), sequence)
+        if fate.happens(link.lost):
+            return ()
+        first = arrival + fate.delay(link)
+        if not fate.happens(link.doubled):
+            return (first,)
+        return (first, arrival + fate.delay(link))
+
+
+class _Fate:
+    """The random numbers that belong to one message."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, link: int, sequence: int) -> None:
+        self._state = _mixed(link, sequence)
+
+    def happens(self, share: float) -> bool:
+        self._state = _mixed(self._state, 0)
+        return self._state < share * 2.0**64
+
+    def delay(self, link: LinkFaults) -> Time:
+        if not self.happens(link.delayed):
+            return 0
+        self._state = _mixed(self._state, 0)
+        return 1 + self._state % max(1, link.delay_us)
+
+
+def _mixed(state: int, value: int) -> int:
+    """One step of SplitMix64 (Steele, Lea and Flood 2014) from `state` and `value`."""
+    z = (state + value + 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def disjoint(outages: Sequence[Outage], heal_us: Time = NEVER) -> tuple[Outage, ...]:
+    """The same times without overlaps, in order, and cut off at `heal_us`."""
+    merged: list[Outage] = []
+    for outage in sorted(outages, key=lambda one: one.start_us):
+        outage = replace(outage, end_us=min(outage.end_us, heal_us))
+        if outage.end_us <= outage.start_us:
+            continue
+        if merged and outage.start_us <= merged[-1].end_us:
+            merged[-1] = replace(merged[-1], end_us=max(merged[-1].end_us, outage.end_us))
+        else:
+            merged.append(outage)
+    return tuple(merged)

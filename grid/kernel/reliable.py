@@ -1,0 +1,333 @@
+"""Exactly once and in order over links that lose, double and reorder, and over crashes.
+
+An entity's messages to each receiver are numbered from 1. The receiver handles them in order of
+number, each once, and acknowledges them when what it did with them is saved; what is not
+acknowledged is sent again. An entity's handlers are pure, so what it must not forget is just the
+list of its inputs: after a crash they are played again, which brings back its state, its timers and
+the messages it had sent, under the same numbers. Now and then the state itself is saved, and stands
+for all inputs before.
+
+Each start of an entity is a life of its own, and every message tells the life of its sender. What
+an earlier life sent is dropped, and who hears of a new life sends again what waits for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from grid.kernel.entity import Context, Entity, Rows
+from grid.model.time import NEVER, Time
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Message number `number` of the sender to this receiver."""
+
+    life: int
+    number: int
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """All messages up to `number` of the receiver of this are handled, and that is saved."""
+
+    life: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How long to wait for an acknowledgement, at first and at most, and when to save the state.
+
+    The wait doubles with each try. The state is saved after each `inputs_a_state` inputs.
+    """
+
+    wait_us: Time
+    longest_wait_us: Time
+    inputs_a_state: int = 256
+
+
+START, MESSAGE, TIMEOUT = 0, 1, 2
+
+Read = tuple[Rows, list[Time]]
+"""What `Context.read_board` gives."""
+
+
+class Input(NamedTuple):
+    """One thing that an entity handled: when, of which kind, from whom, and what.
+
+    `reads` is what it read from the board meanwhile. A start has no sender and no content, a
+    timeout has its timer's name for content.
+    """
+
+    time: Time
+    kind: int
+    sender: str
+    content: Any
+    reads: tuple[Read, ...]
+
+
+class Life(NamedTuple):
+    """An entity has started for the `number`th time."""
+
+    number: int
+
+
+class _Sent(NamedTuple):
+    number: int
+    message: Any
+    megabytes: float
+
+
+@dataclass(slots=True)
+class _Peer:
+    """What passes between an entity and one other."""
+
+    sent: int = 0
+    """Number of the last message to it."""
+    waiting: deque[_Sent] = field(default_factory=deque)
+    """Messages to it that it has not acknowledged."""
+    handled: int = 0
+    """Number of the last message from it that was handled."""
+    early: dict[int, Any] = field(default_factory=dict)
+    """Messages from it that came before others that they must wait for, by number."""
+    life: int = 0
+    """The last of its lives that was heard of."""
+    again_us: Time = 0
+    """When the first waiting message is sent again, and how long to wait after that."""
+    wait_us: Time = 0
+    behind: bool = False
+    """A message was sent again, and it has acknowledged nothing since."""
+
+
+@dataclass(slots=True)
+class State:
+    """All that an entity must not forget, itself included.
+
+    `peers` holds (number of the last message to it, those it has not acknowledged, number of the
+    last message from it that was handled) by name.
+    """
+
+    life: int
+    entity: Entity
+    stream: Any
+    timers: dict[str, tuple[Time, bool]]
+    peers: dict[str, tuple[int, list[_Sent], int]]
+
+
+AGAIN = "again"
+
+
+class Reliable:
+    """Wraps `entity`, which has not started yet; every peer of it must be wrapped as well."""
+
+    def __init__(self, name: str, entity: Entity, seed: int, rules: Rules) -> None:
+        self._entity = entity
+        self._rules = rules
+        self._inner = Context(name, seed, self._read_board)
+        self._outer = self._inner
+        self._life = 0
+        self._timers: dict[str, tuple[Time, bool]] = {}
+        self._peers: dict[str, _Peer] = {}
+        self._again_us = NEVER
+        self._inputs = 0
+        self._reads: list[Read] = []
+        self._replayed: list[Read] = []
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        for entry in saved or ():
+            match entry:
+                case State():
+                    self._restore(entry)
+                case Life(number):
+                    self._life = number
+                case Input():
+                    self._replay(entry)
+        self._life += 1
+        ctx.save(Life(self._life))
+        if saved:
+            self._go_on(ctx)
+        else:
+            self._take(ctx, START, "", None)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        peer = self._peer(sender)
+        if message.life < peer.life:
+            return
+        if message.life > peer.life:
+            peer.behind |= peer.life > 0
+            peer.life = message.life
+        match message:
+            case Data(_, number, content):
+                self._receive(ctx, sender, peer, number, content)
+            case Ack(_, number):
+                self._acknowledged(ctx, sender, peer, number)
+        if self._inputs >= self._rules.inputs_a_state:
+            self._save_state(ctx)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        if timer == AGAIN:
+            self._send_again(ctx)
+        else:
+            self._take(ctx, TIMEOUT, "", timer[1:])
+
+    # Inputs of the entity
+
+    def _take(self, ctx: Context, kind: int, sender: str, content: Any) -> None:
+        """Have the entity handle an input, save it, and carry out what comes of it."""
+        self._outer = ctx
+        self._reads = []
+        sent = self._play(ctx.now, kind, sender, content)
+        ctx.save(Input(ctx.now, kind, sender, content, tuple(self._reads)))
+        for to, one in sent:
+            self._transmit(ctx, to, one)
+            self._expect_answer(ctx, self._peers[to])
+        inner = self._inner
+        for name in inner.cancelled:
+            ctx.cancel_timer("/" + name)
+        for _, name in inner.timers + inner.background_timers:
+            self._set_timer(ctx, name)
+        ctx.records += inner.records
+        ctx.posts += inner.posts
+        self._forget_effects()
+
+    def _replay(self, entry: Input) -> None:
+        """Have the entity handle a saved input again, with effects on nobody else."""
+        self._replayed = list(entry.reads)
+        if entry.kind == MESSAGE:
+            self._peer(entry.sender).handled += 1
+        self._play(entry.time, entry.kind, entry.sender, entry.content)
+        self._forget_effects()
+
+    def _play(self, now: Time, kind: int, sender: str, content: Any) -> list[tuple[str, _Sent]]:
+        """Have the entity handle an input; what it sends is numbered, its timers are noted."""
+        self._inputs += 1
+        inner = self._inner
+        inner.now = now
+        if kind == MESSAGE:
+            self._entity.handle(inner, sender, content)
+        elif kind == TIMEOUT:
+            del self._timers[content]
+            self._entity.timeout(inner, content)
+        else:
+            self._entity.start(inner, None)
+        sent = []
+        for to, message, megabytes in inner.sent:
+            peer = self._peer(to)
+            peer.sent += 1
+            peer.waiting.append(_Sent(peer.sent, message, megabytes))
+            sent.append((to, peer.waiting[-1]))
+        for name in inner.cancelled:
+            self._timers.pop(name, None)
+        for timers, background in ((inner.timers, False), (inner.background_timers, True)):
+            for time, name in timers:
+                self._timers[name] = (time, background)
+        return sent
+
+    def _forget_effects(self) -> None:
+        inner = self._inner
+        for effects in (
+            inner.sent, inner.cancelled, inner.timers, inner.background_timers,
+            inner.records, inner.posts,
+        ):  # fmt: skip
+            effects.clear()
+
+    def _read_board(self) -> Read:
+        if self._replayed:
+            return self._replayed.pop(0)
+        self._reads.append(self._outer.read_board())
+        return self._reads[-1]
+
+    # Messages
+
+    def _peer(self, name: str) -> _Peer:
+        peer = self._peers.get(name)
+        if peer is None:
+            peer = self._peers[name] = _Peer(wait_us=self._rules.wait_us)
+        return peer
+
+    def _receive(self, ctx: Context, sender: str, peer: _Peer, number: int, content: Any) -> None:
+        if number > peer.handled:
+            peer.early[number] = content
+        while peer.handled + 1 in peer.early:
+            peer.handled += 1
+            self._take(ctx, MESSAGE, sender, peer.early.pop(peer.handled))
+        ctx.send(sender, Ack(self._life, peer.handled))
+
+    def _acknowledged(self, ctx: Context, sender: str, peer: _Peer, number: int) -> None:
+        while peer.waiting and peer.waiting[0].number <= number:
+            peer.waiting.popleft()
+        peer.wait_us = self._rules.wait_us
+        peer.again_us = ctx.now + peer.wait_us
+        if peer.behind:
+            peer.behind = False
+            for one in peer.waiting:
+                self._transmit(ctx, sender, one)
+
+    def _transmit(self, ctx: Context, to: str, one: _Sent) -> None:
+        ctx.send(to, Data(self._life, one.number, one.message), one.megabytes)
+
+    def _expect_answer(self, ctx: Context, peer: _Peer) -> None:
+        """A message has just been sent: if it is the only one, wait for its acknowledgement."""
+        if len(peer.waiting) == 1:
+            peer.again_us = ctx.now + peer.wait_us
+            self._wake_at(ctx, peer.again_us)
+
+    def _wake_at(self, ctx: Context, time: Time) -> None:
+        if time < self._again_us:
+            self._again_us = time
+            ctx.set_timer(time - ctx.now, AGAIN)
+
+    def _send_again(self, ctx: Context) -> None:
+        """Send again what is first in line of each peer that has kept silent for too long."""
+        self._again_us = NEVER
+        waiting = [(name, peer) for name, peer in self._peers.items() if peer.waiting]
+        for name, peer in waiting:
+            if peer.again_us <= ctx.now:
+                self._transmit(ctx, name, peer.waiting[0])
+                peer.behind = True
+                peer.again_us = ctx.now + peer.wait_us
+                peer.wait_us = min(2 * peer.wait_us, self._rules.longest_wait_us)
+        if waiting:
+            self._wake_at(ctx, min(peer.again_us for _, peer in waiting))
+
+    # Lives
+
+    def _go_on(self, ctx: Context) -> None:
+        """After a crash: set what timers there were, and let all peers know of the new life."""
+        for name in sorted(self._timers, key=lambda name: self._timers[name][0]):
+            self._set_timer(ctx, name)
+        for name, peer in self._peers.items():
+            ctx.send(name, Ack(self._life, peer.handled))
+            if peer.waiting:
+                peer.again_us = ctx.now
+                self._wake_at(ctx, ctx.now)
+
+    def _set_timer(self, ctx: Context, name: str) -> None:
+        """Set a timer of the entity as it is noted; one that has run out meanwhile, for now."""
+        time, background = self._timers[name]
+        set_timer = ctx.set_background_timer if background else ctx.set_timer
+        set_timer(max(0, time - ctx.now), "/" + name)
+
+    def _save_state(self, ctx: Context) -> None:
+        self._inputs = 0
+        peers = {
+            name: (peer.sent, list(peer.waiting), peer.handled)
+            for name, peer in self._peers.items()
+        }
+        stream = self._inner.rng.bit_generator.state
+        state = State(self._life, self._entity, stream, dict(self._timers), peers)
+        ctx.save(state, stands_for_all=True)
+
+    def _restore(self, state: State) -> None:
+        self._life = state.life
+        self._entity = state.entity
+        self._inner.rng.bit_generator.state = state.stream
+        self._timers = state.timers
+        for name, (sent, waiting, handled) in state.peers.items():
+            peer = self._peer(name)
+            peer.sent, peer.handled = sent, handled
+            peer.waiting = deque(waiting)

@@ -1,0 +1,234 @@
+"""Exactly once, in order, over links that lose, double and reorder, and over crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.kernel.entity import Context
+from grid.kernel.faults import Faults, LinkFaults, Outage, Partition, disjoint
+from grid.kernel.mortal import Mortal
+from grid.kernel.network import Network
+from grid.kernel.process import LogicalProcess
+from grid.kernel.reliable import Reliable, Rules
+from grid.model.time import NEVER
+
+NAMES = ["a", "b", "c"]
+RULES = Rules(wait_us=300, longest_wait_us=2_000, inputs_a_state=7)
+NO_FAULTS = Faults(seed=0)
+
+
+class Talker:
+    """Sends its peers ten messages each, at random times, and answers half of what it hears.
+
+    What it heard is recorded with every message, so a state that came back wrong is seen.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.peers = [other for other in NAMES if other != name]
+        self.left = 10
+        self.heard: list[tuple[str, Any]] = []
+        self.answers = dict.fromkeys(self.peers, 0)
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        ctx.set_timer(int(ctx.rng.integers(1, 500)), "talk")
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self.heard.append((sender, message))
+        rows, _ = ctx.read_board()
+        ctx.record((ctx.name, tuple(self.heard), rows.tolist()))
+        if message[0] == "say" and ctx.rng.random() < 0.5:
+            self.answers[sender] += 1
+            ctx.send(sender, ("answer", self.answers[sender]))
+        ctx.publish(np.array([[float(len(self.heard))]]))
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        for peer in self.peers:
+            ctx.send(peer, ("say", self.left))
+        self.left -= 1
+        if self.left:
+            ctx.set_timer(int(ctx.rng.integers(1, 500)), "talk")
+
+
+def run(
+    faults: Faults | None,
+    outages: dict[str, Sequence[Outage]],
+    wrapper: Any = Reliable,
+    limit: int = 20_000,
+) -> LogicalProcess:
+    def reliable(name: str) -> Any:
+        return wrapper(name, Talker(name), 1, RULES)
+
+    network = Network(NAMES, [0, 0, 1], 50, 7, faults=faults)
+    entities = {name: Mortal(partial(reliable, name), outages.get(name, ())) for name in NAMES}
+    first_rows = {name: np.zeros((1, 1)) for name in NAMES}
+    process = LogicalProcess(entities, network, 1, first_rows)
+    process.start()
+    process.advance(NEVER, limit)
+    return process
+
+
+def heard(process: LogicalProcess) -> dict[str, Any]:
+    """What each entity heard in the end."""
+    return {name: list(told) for name, told, _ in process.records}
+
+
+def in_order(process: LogicalProcess) -> bool:
+    """Whether the run ended and each entity heard what each other said, once and in order."""
+    if not process.idle:
+        return False
+    for name, told in heard(process).items():
+        for peer in NAMES:
+            said = [what for who, (kind, what) in told if who == peer and kind == "say"]
+            answers = [what for who, (kind, what) in told if who == peer and kind == "answer"]
+            if peer != name and said != list(range(10, 0, -1)):
+                return False
+            if answers != list(range(1, len(answers) + 1)):
+                return False
+    return True
+
+
+def test_without_faults_nothing_differs_from_the_entities_alone() -> None:
+    network = Network(NAMES, [0, 0, 1], 50, 7)
+    first_rows = {name: np.zeros((1, 1)) for name in NAMES}
+    alone = LogicalProcess({name: Talker(name) for name in NAMES}, network, 1, first_rows)
+    alone.start()
+    alone.advance(NEVER)
+    assert run(None, {}).records == alone.records
+
+
+LINK = st.builds(
+    LinkFaults,
+    lost=st.sampled_from([0.0, 0.1, 0.5]),
+    doubled=st.sampled_from([0.0, 0.1, 0.5]),
+    delayed=st.sampled_from([0.0, 0.5]),
+    delay_us=st.integers(1, 1000),
+)
+OUTAGE = st.builds(
+    lambda start, length: Outage(start, start + length), st.integers(0, 6000), st.integers(1, 3000)
+)
+CRASHES = st.dictionaries(
+    st.sampled_from(NAMES), st.lists(OUTAGE, max_size=4).map(disjoint), max_size=3
+)
+CUTS = st.lists(
+    OUTAGE.map(lambda outage: Partition(outage, frozenset({0}), frozenset({1}))), max_size=2
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**63), near=LINK, far=LINK, crashes=CRASHES, cuts=CUTS)
+def test_every_message_is_handled_once_and_in_order(
+    seed: int, near: LinkFaults, far: LinkFaults, crashes: Any, cuts: list[Partition]
+) -> None:
+    assert in_order(run(Faults(seed, near, far, tuple(cuts)), crashes))
+
+
+@given(crashes=CRASHES)
+def test_what_was_heard_is_never_forgotten(crashes: Any) -> None:
+    """Each record repeats all that its entity heard before: none may have lost anything."""
+    so_far: dict[str, Any] = dict.fromkeys(NAMES, ())
+    for name, told, _ in run(NO_FAULTS, crashes).records:
+        assert told[:-1] == so_far[name]
+        so_far[name] = told
+
+
+class TwoAtOnce(Reliable):
+    """Handles what comes twice, twice."""
+
+    def _receive(self, ctx: Context, sender: str, peer: Any, number: int, content: Any) -> None:
+        peer.handled = min(peer.handled, number - 1)
+        super()._receive(ctx, sender, peer, number, content)
+
+
+class AsItComes(Reliable):
+    """Handles messages in the order in which they come."""
+
+    def _receive(self, ctx: Context, sender: str, peer: Any, number: int, content: Any) -> None:
+        if number > peer.handled:
+            peer.handled = number - 1
+        super()._receive(ctx, sender, peer, number, content)
+
+
+class NeverAgain(Reliable):
+    """Sends nothing twice."""
+
+    def _send_again(self, ctx: Context) -> None:
+        del ctx
+
+
+class LateJournal(Reliable):
+    """Acknowledges an input before it is saved: it is saved with the next one."""
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        held, self._held = getattr(self, "_held", []), []
+        super().handle(ctx, sender, message)
+        self._held, ctx.saved[:] = ctx.saved[:], held
+
+
+@pytest.mark.parametrize("broken", [TwoAtOnce, AsItComes, NeverAgain, LateJournal])
+def test_each_part_of_it_is_needed(broken: type[Reliable]) -> None:
+    link = LinkFaults(lost=0.1, doubled=0.1, delayed=0.3, delay_us=1000)
+    crashes = {"b": (Outage(900, 1500),), "c": (Outage(500, 700), Outage(2000, 2500))}
+    assert not all(in_order(run(Faults(seed, link, link), crashes, broken)) for seed in range(20))
+
+
+def test_the_fate_of_a_message_depends_on_nothing_but_its_key() -> None:
+    link = LinkFaults(lost=0.2, doubled=0.2, delayed=0.2, delay_us=100)
+    faults = Faults(3, link, link, heal_us=1000)
+    fates = {
+        (sender, number): faults.arrivals(5, 60, (0, 1), (sender, 1, number))
+        for sender in range(3)
+        for number in range(2000)
+    }
+    shuffled = dict(sorted(fates.items(), key=lambda item: item[0][::-1]))
+    for (sender, number), fate in shuffled.items():
+        assert faults.arrivals(5, 60, (0, 1), (sender, 1, number)) == fate
+        assert all(60 <= arrival <= 160 for arrival in fate)
+    lengths = [len(fate) for fate in fates.values()]
+    assert lengths.count(0) == pytest.approx(1200, abs=120)
+    assert lengths.count(2) == pytest.approx(960, abs=120)
+    assert faults.arrivals(1000, 1060, (0, 1), (0, 1, 0)) == (1060,)
+
+
+def test_nothing_passes_a_partition_and_posts_wait_for_its_end() -> None:
+    class Publisher:
+        def start(self, ctx: Context, saved: Any) -> None:
+            for time in (100, 200, 300):
+                ctx.set_timer(time, str(time))
+
+        def handle(self, ctx: Context, sender: str, message: Any) -> None: ...
+
+        def timeout(self, ctx: Context, timer: str) -> None:
+            ctx.publish(np.array([[float(timer)]]))
+            ctx.send("b", timer)
+
+    class Reader:
+        def start(self, ctx: Context, saved: Any) -> None:
+            for time in (160, 260, 340, 360):
+                ctx.set_timer(time, str(time))
+
+        def handle(self, ctx: Context, sender: str, message: Any) -> None:
+            ctx.record((ctx.now, message))
+
+        def timeout(self, ctx: Context, timer: str) -> None:
+            ctx.record((ctx.now, ctx.read_board()[0].tolist()))
+
+    cut = Partition(Outage(180, 310), frozenset({0}), frozenset({1}))
+    network = Network(["a", "b"], [0, 1], 50, 7, faults=Faults(1, partitions=(cut,)))
+    entities: dict[str, Any] = {"a": Publisher(), "b": Reader()}
+    process = LogicalProcess(entities, network, 1, {"a": np.zeros((1, 1))})
+    process.start()
+    process.advance(NEVER)
+    assert process.records == [
+        (150, "100"),
+        (160, [[100.0]]),
+        (260, [[100.0]]),
+        (340, [[200.0]]),
+        (360, [[300.0]]),
+    ]
