@@ -1,0 +1,16 @@
+"""What many tests share: one small Ray cluster for the whole session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def ray_session() -> Iterator[None]:
+    """A Ray cluster on this machine; runs find it and leave it running."""
+    from grid.runtime.windowed import ray_cluster
+
+    with ray_cluster(None, cpus=2):
+        yield

@@ -1,0 +1,93 @@
+"""Windows on real Ray actors give just what one process gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grid.model.time import NEVER
+from grid.results.digest import digest
+from grid.results.table import in_order
+from grid.runtime.outcome import RunOutcome
+from grid.runtime.sequential import run_sequential
+from grid.runtime.window import Coordinator, Reply, deal
+from grid.runtime.windowed import run_windowed
+from grid.scenario.build import Grid
+from grid.scenario.load import load_scenario
+from grid.scenario.workload import realize
+from tests.grids import grid_of, vo
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
+
+
+def partial_utility(*settings: str) -> Grid:
+    path = SCENARIOS / "partial-utility.yaml"
+    return realize(load_scenario(path, settings), str(path))[0]
+
+
+def result(outcome: RunOutcome) -> str:
+    return digest(in_order(outcome.chunks))
+
+
+@pytest.mark.parametrize("transport", ["sockets", "calls"])
+@pytest.mark.parametrize("actors", [1, 2, 4])
+def test_the_number_of_actors_and_the_transport_cannot_be_seen(actors: int, transport: str) -> None:
+    grid = partial_utility("vos.0.count=4")
+    expected = run_sequential(grid)
+    outcome = run_windowed(grid, actors=actors, transport=transport)
+    assert result(outcome) == result(expected)
+    assert outcome.messages == expected.messages
+    assert outcome.actors == actors
+
+
+def test_every_entity_in_an_actor_of_its_own_gives_the_same() -> None:
+    jobs: list[dict[str, Any]] = [{"submit_s": s, "run_s": 3, "user": s % 2} for s in range(8)]
+    grid = grid_of(
+        protocol={"snapshot_period_s": 2, "snapshot_detail": "summary"},
+        network={"latency_s": 0.5, "local_latency_s": 0.05},
+        vos=[vo("a", 1, jobs), vo("b", 2, jobs[:3])],
+    )
+    outcome = run_windowed(grid, "entity")
+    assert outcome.actors == len(grid.names) == 10
+    assert result(outcome) == result(run_sequential(grid))
+
+
+def test_a_log_that_enters_a_cluster_runs_on_actors_too() -> None:
+    grid = grid_of(
+        vos=[
+            vo(
+                name,
+                2,
+                workload={
+                    "enters": "cluster",
+                    "jobs": [{"submit_s": s, "run_s": 5} for s in range(6)],
+                },
+            )
+            for name in ("a", "b")
+        ]
+    )
+    assert result(run_windowed(grid, actors=2)) == result(run_sequential(grid))
+
+
+def test_vos_are_dealt_by_their_jobs_and_stay_together() -> None:
+    many = [{"submit_s": s, "run_s": 1} for s in range(5)]
+    grid = grid_of(vos=[vo("a", 1, many), vo("b", 1, many[:2]), vo("c", 1, many[:2]), vo("d", 1)])
+    process_of = deal(grid, "vo", 2)
+    by_vo = {(v, p) for v, p in zip(grid.sites, process_of, strict=True)}
+    assert by_vo == {(0, 0), (1, 1), (2, 1), (3, 0)}
+    assert set(deal(grid, "vo", 9)) == {0, 1, 2, 3}
+
+
+def test_grants_follow_the_pairwise_rule() -> None:
+    """Three processes in a row, ten and twenty apart; the last has nothing to do."""
+    import numpy as np
+
+    lookahead = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
+    replies = [Reply(100, False, 0, 0), Reply(105, False, 0, 0), Reply(NEVER, True, 0, 0)]
+    orders = dict(Coordinator(lookahead, replies).orders())
+    # Process 0 may run below 105 + 10, or until what it sends out itself can be back at 120;
+    # process 1 below 110; process 2 has no event below its grant of 125.
+    assert {number: grant for number, (grant, _) in orders.items()} == {0: 115, 1: 110}
