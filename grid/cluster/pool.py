@@ -139,6 +139,12 @@ class PoolCluster:
             }
         )
 
+    def figures(self) -> dict[str, float]:
+        return {}
+
+    def plan_times(self) -> tuple[int, float, float]:
+        return 0, 0.0, 0.0
+
     def load(self) -> float:
         pool = self._pool
         waiting = pool.processors[pool.queue[: pool.counters[QUEUED]]].sum()

@@ -36,7 +36,8 @@ class SpaceSharedCluster:
         self._policy = policy
         self._extend = platform.overrun == "extend"
         self._clock = clock
-        self.plan_seconds: list[float] = []
+        self._plans = 0
+        self._plan_seconds = self._longest_plan_seconds = 0.0
         names = [license.name for license in platform.licenses]
         self.machines = machine_columns(platform, names)
         self._mips: list[float] = self.machines.mips.tolist()
@@ -100,6 +101,12 @@ class SpaceSharedCluster:
         rows, self._ended_rows = self._ended_rows, []
         table = np.array(rows, np.int64).reshape(-1, len(EndedColumns.__dataclass_fields__))
         return EndedColumns(*np.ascontiguousarray(table.T))
+
+    def figures(self) -> dict[str, float]:
+        return {}
+
+    def plan_times(self) -> tuple[int, float, float]:
+        return self._plans, self._plan_seconds, self._longest_plan_seconds
 
     def load(self) -> float:
         jobs = self._slots.jobs
@@ -203,7 +210,10 @@ class SpaceSharedCluster:
             return self._policy.plan(view, now)
         started = self._clock()
         plan = self._policy.plan(view, now)
-        self.plan_seconds.append(self._clock() - started)
+        seconds = self._clock() - started
+        self._plans += 1
+        self._plan_seconds += seconds
+        self._longest_plan_seconds = max(self._longest_plan_seconds, seconds)
         return plan
 
     def _apply(self, plan: Plan, now: Time) -> None:

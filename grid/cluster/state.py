@@ -87,6 +87,14 @@ class ClusterState(Protocol):
         """The fed jobs that ended since the last call, in order of (end, arrival)."""
         ...
 
+    def figures(self) -> dict[str, float]:
+        """What the ends of jobs do not tell, such as integrals over time; see `ClusterFigure`."""
+        ...
+
+    def plan_times(self) -> tuple[int, float, float]:
+        """How many plans were timed, the seconds they took, and the longest of them."""
+        ...
+
     def load(self) -> float:
         """CPUs that jobs hold or wait for, for each CPU there is (GM Eq. 2)."""
         ...

@@ -13,7 +13,7 @@ import numpy as np
 
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context
-from grid.model.job_row import NO_TIME, NOWHERE
+from grid.model.job_row import NO_TIME, NOWHERE, ClusterFigure, PlanTimes
 from grid.model.job_table import JobTable
 from grid.model.messages import JobEnded, Load, QueryLoad, RunJob
 from grid.model.time import NEVER
@@ -26,7 +26,7 @@ class LocalDispatcher:
     """Runs cluster `number` of VO `vo_name`, the grid's VO `vo` and cluster `position`.
 
     `fed` are jobs that enter here directly, in order of submission. `processors` is the most CPUs
-    that one job may hold.
+    that one job may hold, `policy` the name of the policy.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class LocalDispatcher:
         number: int,
         position: int,
         processors: int,
+        policy: str,
         resource_manager: str,
         fed: JobTable | None,
     ) -> None:
@@ -47,6 +48,7 @@ class LocalDispatcher:
         self._number = number
         self._position = position
         self._processors = processors
+        self._policy = policy
         self._resource_manager = resource_manager
         self._fed = fed
         self._fed_rows = 0
@@ -81,6 +83,13 @@ class LocalDispatcher:
             wake = min(wake, int(self._fed.submit_us[self._fed_rows]))
         if wake != NEVER:
             ctx.set_timer(max(0, wake - ctx.now), WAKE)
+
+    def finish(self, ctx: Context) -> None:
+        for figure, value in sorted(self._cluster.figures().items()):
+            ctx.record(ClusterFigure(self._position, figure, value))
+        count, total_s, longest_s = self._cluster.plan_times()
+        if count:
+            ctx.record(PlanTimes(self._policy, count, total_s, longest_s))
 
     def _report(self, ctx: Context) -> None:
         """Tell the Resource Manager of the jobs it sent that have ended."""

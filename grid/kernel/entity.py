@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +110,15 @@ class Entity(Protocol):
 
     def timeout(self, ctx: Context, timer: str) -> None:
         """A timer that this entity set has run out."""
+        ...
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """An entity that has something to record when a run is over."""
+
+    def finish(self, ctx: Context) -> None:
+        """The run is over. The context's records are taken; nothing else of it is."""
         ...
 
 

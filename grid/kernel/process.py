@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.kernel.board import Board, Post
-from grid.kernel.entity import Context, Entity, Rows
+from grid.kernel.entity import Context, Entity, Finishing, Rows
 from grid.kernel.event import TIMER, Envelope
 from grid.kernel.network import Network
 from grid.model.time import NEVER, Time
@@ -140,6 +140,14 @@ class LogicalProcess:
             self._carry_out(receiver, context)
         self.messages += messages
         return handled
+
+    def finish(self) -> None:
+        """The run is over: let those entities that want it record their last."""
+        for entity, context in zip(self._entities, self._contexts, strict=True):
+            if context is not None and isinstance(entity, Finishing):
+                entity.finish(context)
+                self.records += context.records
+                context.records.clear()
 
     def _carry_out(self, position: int, context: Context) -> None:
         """Do what the handler of entity `position` has asked for."""

@@ -53,3 +53,12 @@ class ClusterFigure(NamedTuple):
     cluster: int
     figure: str
     value: float
+
+
+class PlanTimes(NamedTuple):
+    """Real time that the plans of one cluster took, in seconds. No part of a run's results."""
+
+    policy: str
+    count: int
+    total_s: float
+    longest_s: float

@@ -6,13 +6,16 @@ over the table in its own order, so that equal tables give equal figures to the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from grid.model.job import JobState
+from grid.model.job_row import ClusterFigure
 from grid.model.time import NEVER, SECOND_US
+from grid.results.figures import combine
 from grid.results.occupancy import (
     BoolColumn,
     FloatColumn,
@@ -37,8 +40,12 @@ class Metrics(TypedDict):
     vos: dict[str, Figures]
 
 
-def metrics(results: JobResults, directory: Directory) -> Metrics:
+def metrics(
+    results: JobResults, directory: Directory, figures: Sequence[ClusterFigure] = ()
+) -> Metrics:
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
+
+    `figures` are what clusters add of their own (see `grid.results.figures`).
 
     `utilization` and `load_balance` are over one interval for all: from the first submission in
     the grid to the last end of a job in the grid.
@@ -55,7 +62,9 @@ def metrics(results: JobResults, directory: Directory) -> Metrics:
         jobs = results.take(by_vo[bounds[position] : bounds[position + 1]])
         own = vo_of_machine == position
         vos[name] = _of_jobs(jobs) | _of_machines(busy[own], cpus[own], span)
-    return {"grid": _of_jobs(results) | _of_machines(busy, cpus, span), "vos": vos}
+        vos[name] |= combine(figures, directory, position)
+    whole = _of_jobs(results) | _of_machines(busy, cpus, span)
+    return {"grid": whole | combine(figures, directory, None), "vos": vos}
 
 
 def _of_jobs(jobs: JobResults) -> Figures:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import JobRow
+from grid.model.job_row import ClusterFigure, JobRow, PlanTimes
 from grid.model.time import Time
 from grid.results.table import columns_of
 
@@ -37,7 +37,21 @@ class RunOutcome:
     wall_seconds: float = 0.0
     start_seconds: float = 0.0
     actors: int = 0
-    plan_seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    figures: list[ClusterFigure] = field(default_factory=list)
+    plan_times: list[PlanTimes] = field(default_factory=list)
+
+    def plan_seconds(self) -> dict[str, dict[str, float]]:
+        """Count, mean, longest and total of the seconds that plans took, by policy."""
+        summed: dict[str, dict[str, float]] = {}
+        for times in sorted(self.plan_times):
+            of = summed.setdefault(
+                times.policy, {"count": 0, "mean": 0.0, "max": 0.0, "total": 0.0}
+            )
+            of["count"] += times.count
+            of["total"] += times.total_s
+            of["max"] = max(of["max"], times.longest_s)
+            of["mean"] = of["total"] / of["count"]
+        return summed
 
 
 class RecordStore:
@@ -47,6 +61,8 @@ class RecordStore:
 
     def __init__(self) -> None:
         self.jobs = 0
+        self.figures: list[ClusterFigure] = []
+        self.plan_times: list[PlanTimes] = []
         self._rows: list[JobRow] = []
         self._chunks: list[Chunk] = []
 
@@ -56,6 +72,10 @@ class RecordStore:
             if isinstance(record, JobRow):
                 self._rows.append(record)
                 self.jobs += 1
+            elif isinstance(record, ClusterFigure):
+                self.figures.append(record)
+            elif isinstance(record, PlanTimes):
+                self.plan_times.append(record)
             else:
                 self._chunks.append(record)
                 self.jobs += len(record["number"])

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grid import __version__
 from grid.model.job import JobState
@@ -18,6 +18,9 @@ from grid.runtime.outcome import Progress, RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.workload import realize
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class RunInvalid(Exception):
@@ -33,6 +36,20 @@ class Run:
     directory: Directory
     metrics: Metrics
     manifest: dict[str, Any]
+
+    def jobs(self) -> pa.Table:
+        """The table of jobs with the columns of `jobs.parquet` (`grid.results.job_columns`)."""
+        import pyarrow as pa
+
+        from grid.results.cpu_assignment import assign_cpus
+        from grid.results.job_columns import float_seconds, job_columns
+
+        cpus = assign_cpus(self.results, self.directory)
+        rows = slice(0, len(self.results))
+        batch = job_columns(
+            self.results, self.directory, self.scenario.name, cpus, rows, float_seconds
+        )
+        return pa.Table.from_batches([batch])
 
 
 def execute(
@@ -77,7 +94,8 @@ def execute(
         "read": round(read_seconds, 6),
         "run": round(outcome.cpu_seconds, 6),
     }
-    return Run(scenario, results, grid.directory, metrics(results, grid.directory), manifest)
+    figures = metrics(results, grid.directory, outcome.figures)
+    return Run(scenario, results, grid.directory, figures, manifest)
 
 
 def _manifest(
@@ -99,7 +117,7 @@ def _manifest(
         "actors": outcome.actors,
         "start_seconds": round(outcome.start_seconds, 6),
         "wall_seconds": round(outcome.wall_seconds, 6),
-        "plan_seconds": outcome.plan_seconds,
+        "plan_seconds": outcome.plan_seconds(),
     }
 
 

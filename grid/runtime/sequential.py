@@ -15,16 +15,21 @@ EVENTS_AT_A_TIME = 20_000
 def run_sequential(grid: Grid, progress: Progress | None = None) -> RunOutcome:
     """Run `grid` until nothing is left to do."""
     wall, cpu = time.perf_counter(), time.process_time()
-    process = LogicalProcess(grid.entities(grid.names), grid.network, grid.seed, grid.first_rows())
+    process = LogicalProcess(
+        grid.entities(grid.names, time.perf_counter), grid.network, grid.seed, grid.first_rows()
+    )
     store = RecordStore()
     process.start()
     while process.advance(NEVER, EVENTS_AT_A_TIME):
         store.add(process.records)
         if progress is not None:
             progress(process.now, store.jobs)
+    process.finish()
     store.add(process.records)
     return RunOutcome(
         chunks=store.take(),
+        figures=store.figures,
+        plan_times=store.plan_times,
         messages=process.messages,
         snapshots=process.snapshots,
         cpu_seconds=time.process_time() - cpu,

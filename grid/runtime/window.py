@@ -56,7 +56,7 @@ class Window:
         self._store = RecordStore()
         self._cpu = time.process_time()
         self._process = LogicalProcess(
-            grid.entities(members), grid.network, grid.seed, grid.first_rows()
+            grid.entities(members, time.perf_counter), grid.network, grid.seed, grid.first_rows()
         )
         self._process.start()
 
@@ -76,9 +76,12 @@ class Window:
 
     def outcome(self) -> RunOutcome:
         """What this process recorded and what it cost."""
+        self._process.finish()
         self._store.add(self._process.records)
         return RunOutcome(
             chunks=self._store.take(),
+            figures=self._store.figures,
+            plan_times=self._store.plan_times,
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,

@@ -129,6 +129,8 @@ def _gather(handles: list[Any]) -> RunOutcome:
     total = RunOutcome()
     for part in ray.get([handle.outcome.remote() for handle in handles]):
         total.chunks += part.chunks
+        total.figures += part.figures
+        total.plan_times += part.plan_times
         total.messages += part.messages
         total.snapshots += part.snapshots
         total.cpu_seconds += part.cpu_seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,7 +86,20 @@ class Grid:
                 for link in settings.links
             },
             settings.bandwidth_mbps,
+            self._faults,
         )
+
+    @cached_property
+    def _faults(self) -> Faults | None:
+        section = self.scenario.faults
+        positions = {vo.name: position for position, vo in enumerate(self.vos)}
+        return None if section is None else message_faults(section, self.seed, positions)
+
+    @cached_property
+    def _outages(self) -> dict[str, tuple[Outage, ...]]:
+        section = self.scenario.faults
+        vos = {name: self.vos[position].name for name, position in self._entity_vos.items()}
+        return {} if section is None else entity_outages(section, self.seed, vos)
 
     @cached_property
     def directory(self) -> Directory:
@@ -120,12 +133,14 @@ class Grid:
             for position, vo in self._members()
         }
 
-    def entities(self, members: Collection[str]) -> dict[str, Entity]:
-        """The entities of those names."""
+    def entities(
+        self, members: Collection[str], clock: Callable[[], float] | None = None
+    ) -> dict[str, Entity]:
+        """The entities of those names. `clock` tells seconds, if plans are to be timed."""
         wanted = frozenset(members)
         made: dict[str, Entity] = {}
         for position, vo in enumerate(self.vos):
-            for name, entity in self._entities_of(position, vo, wanted):
+            for name, entity in self._entities_of(position, vo, wanted, clock):
                 made[name] = entity
         return made
 
@@ -150,7 +165,11 @@ class Grid:
         return [(position, len(self._first_rows(position))) for position, _ in self._members()]
 
     def _entities_of(
-        self, position: int, vo: VirtualOrganization, wanted: frozenset[str]
+        self,
+        position: int,
+        vo: VirtualOrganization,
+        wanted: frozenset[str],
+        clock: Callable[[], float] | None,
     ) -> Iterable[tuple[str, Entity]]:
         dispatchers = tuple(names.local_dispatcher(vo.name, c.name) for c in vo.clusters)
         manager = names.resource_manager(vo.name)
@@ -160,12 +179,13 @@ class Grid:
                 yield (
                     name,
                     LocalDispatcher(
-                        make_cluster(cluster, policy),
+                        make_cluster(cluster, policy, clock),
                         vo=position,
                         vo_name=vo.name,
                         number=index,
                         position=self._first_cluster[position] + index,
                         processors=max(machine.cpus for machine in cluster.machines),
+                        policy=cluster.policy,
                         resource_manager=manager,
                         fed=self.fed[position],
                     ),
