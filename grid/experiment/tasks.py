@@ -20,7 +20,8 @@ RETRIES = 3
 
 def _attempt_with(code: str, scenario: ScenarioSection, file: str) -> Answer:
     if code_version() != code:
-        return f"the node {ray.util.get_node_ip_address()} has another version of the code"
+        node = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        return f"the node {node} has another version of the code"
     return attempt(scenario, file)
 
 
@@ -31,7 +32,8 @@ def run_all(work: Sequence[Work]) -> Iterator[Step]:
     """
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
-    cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    cpus = max(1, int(resources.get("CPU", 1)))
     limit = cpus * (1 + WAITING_TASKS_PER_CPU)
     waiting = iter(work)
     running: dict[Any, int] = {}

@@ -1,0 +1,131 @@
+"""A finished sweep as numbers to compare: values of a metric at chosen points, seed by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grid.experiment.cases import Point
+from grid.experiment.record import Record
+from grid.experiment.statistics import Interval, mean_interval, paired_difference
+from grid.experiment.store import SWEEP_FILE, Store, read_json
+
+GRID = "grid"
+
+
+@dataclass(frozen=True)
+class Study:
+    """The runs of a sweep that are there: pairs of a point and a seed, with the key of each."""
+
+    name: str
+    axes: Mapping[str, list[Any]]
+    level: float
+    compare: str | None
+    metrics: tuple[str, ...]
+    runs: tuple[tuple[Point, int, str], ...]
+    store: Store
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """The points that have runs, in the order of the axes."""
+        points: list[Point] = []
+        for point, _, _ in self.runs:
+            if not points or points[-1] != point:
+                points.append(point)
+        return points
+
+    @cached_property
+    def records(self) -> dict[str, Record]:
+        """What came of each run, by key."""
+        return {key: self.store.record(key) for _, _, key in self.runs}
+
+    @cached_property
+    def clocks(self) -> dict[str, Record]:
+        """What each run cost, by key."""
+        return {key: self.store.clock(key) for _, _, key in self.runs}
+
+    def keys(self, where: Mapping[str, Any]) -> dict[int, str]:
+        """The key of each seed at the point that has the values of `where`; empty if none does.
+
+        Raises ValueError where `where` fits several points.
+        """
+        fitting = [run for run in self.runs if where.items() <= run[0].items()]
+        found = {seed: key for _, seed, key in fitting}
+        if len(found) < len(fitting):
+            raise ValueError(f"{dict(where)} names no single point of {self.name}")
+        return found
+
+    def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
+        """The metric of the grid at a point, by seed; seeds where it does not apply left out.
+
+        A metric that begins with `plan_seconds_` is looked up among what was timed.
+        """
+        found = {seed: self._value(metric, key) for seed, key in self.keys(where).items()}
+        return {seed: value for seed, value in found.items() if value is not None}
+
+    def _value(self, metric: str, key: str) -> float | None:
+        if metric.startswith("plan_seconds_"):
+            return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
+        value = self.records[key]["metrics"][GRID].get(metric)
+        return None if value is None else float(value)
+
+    def interval(self, metric: str, where: Mapping[str, Any]) -> Interval | None:
+        """The mean over seeds with its confidence interval; None where there is no value."""
+        values = list(self.values(metric, where).values())
+        return mean_interval(values, self.level) if values else None
+
+    def difference(
+        self, metric: str, first: Mapping[str, Any], second: Mapping[str, Any]
+    ) -> Interval | None:
+        """The mean of first - second over the seeds that both have, paired by seed."""
+        ones, others = self.values(metric, first), self.values(metric, second)
+        seeds = [seed for seed in ones if seed in others]
+        if not seeds:
+            return None
+        return paired_difference(
+            [ones[seed] for seed in seeds], [others[seed] for seed in seeds], self.level
+        )
+
+    def pairs(self) -> Iterator[tuple[Point, Point]]:
+        """Points that differ in the compared axis alone: the first value's with each other's."""
+        if self.compare is None:
+            return
+        first = self.axes[self.compare][0]
+        for point in self.points:
+            if point[self.compare] != first:
+                yield {**point, self.compare: first}, point
+
+
+def plan_seconds(clock: Record, figure: str) -> float | None:
+    """`mean`, `max`, `total` or `count` of the seconds that plans took, over all policies."""
+    policies = list(clock["plan_seconds"].values())
+    if not policies:
+        return None
+    if figure == "max":
+        return max(float(policy["max"]) for policy in policies)
+    if figure == "mean":
+        count = sum(policy["count"] for policy in policies)
+        return sum(policy["total"] for policy in policies) / count if count else None
+    return float(sum(policy[figure] for policy in policies))
+
+
+def read_study(folder: Path) -> Study:
+    """The sweep in `folder`. Raises InputError where it is none."""
+    sweep = read_json(folder / SWEEP_FILE)
+    store = Store(folder)
+    return Study(
+        sweep["name"],
+        sweep["axes"],
+        sweep["level"],
+        sweep["compare"],
+        tuple(sweep["metrics"]),
+        tuple(
+            (case["point"], case["seed"], case["key"])
+            for case in sweep["cases"]
+            if store.has(case["key"])
+        ),
+        store,
+    )

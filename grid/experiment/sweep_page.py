@@ -1,0 +1,245 @@
+"""The report of a sweep: what differs between its points, by how much, and how surely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grid.experiment.statistics import Interval, repetitions
+from grid.experiment.study import Study, read_study
+from grid.report.charts import Labels, Series, chart, lines
+from grid.report.labels import label_of, shown
+from grid.report.page import Block, Section, Source, Table, html_page
+from grid.report.run_page import PICTURES
+from grid.report.style import Picture
+
+METRICS_SHOWN = 8
+CHARTS_A_METRIC = 4
+"""More axes than two make several charts of a metric; this many are drawn."""
+WISHED = 0.05
+"""Repetitions are suggested for an interval of the mean ± this share of it."""
+PREFERRED = (
+    "user_utility", "user_success_ratio", "late_percent", "response_time_mean", "wait_mean",
+    "bounded_slowdown_mean", "slowdown_mean", "utilization", "machine_usage", "license_usage",
+    "loss_of_capacity", "load_balance", "submission_time_mean", "execution_time_mean",
+    "jobs_rejected", "jobs_forwarded", "makespan",
+)  # fmt: skip
+
+
+def write_sweep_page(folder: Path, page: Path) -> None:
+    """Write the report of the sweep in `folder`, and its pictures into `pictures` beside it."""
+    study = read_study(folder)
+    metrics = study.metrics or _telling_metrics(study)
+    comparisons = [one for metric in metrics for one in comparison_charts(study, metric)]
+    distributions = list(_distributions(study))
+    courses = list(_courses(study))
+    for drawn in (*comparisons, *distributions, *courses):
+        drawn.save(page.parent / PICTURES)
+    axes = "; ".join(
+        f"{name}: {', '.join(map(str, values))}" for name, values in study.axes.items()
+    )
+    seeds = len({seed for _, seed, _ in study.runs})
+    introduction = (
+        f"{len(study.runs)} runs: {len(study.points)} combinations with up to {seeds} seeds each. "
+        f"{axes}. Intervals are Student's, at a level of {100 * study.level:g} %; the same seed "
+        "means the same jobs."
+    )
+    sections = [
+        Section("Comparisons", comparisons),
+        Section("Means", [means_table(study, metrics)]),
+        Section("Differences, paired by seed", _differences(study, metrics)),
+        Section("Distributions", distributions),
+        Section("Over time", courses),
+        Section("How it was made", _sources(folder)),
+    ]
+    page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
+
+
+def _telling_metrics(study: Study) -> tuple[str, ...]:
+    """Metrics that differ between points, the customary ones."""
+    telling = []
+    for metric in PREFERRED:
+        means = [study.interval(metric, point) for point in study.points]
+        values = {round(one.mean, 12) for one in means if one is not None}
+        if len(values) > 1 or (len(study.points) == 1 and values):
+            telling.append(metric)
+    return tuple(telling[:METRICS_SHOWN])
+
+
+def comparison_charts(study: Study, metric: str) -> Iterator[Picture]:
+    """The metric over the axes: the compared one as lines or bars, another as x."""
+    others = [name for name in study.axes if name != study.compare]
+    numeric = [name for name in others if _is_numeric(study.axes[name])]
+    across = next(iter(numeric or others), None)
+    rest = [name for name in others if name != across]
+    fixed = [{name: point[name] for name in rest} for point in study.points]
+    unique = [point for n, point in enumerate(fixed) if point not in fixed[:n]]
+    for number, where in enumerate(unique[:CHARTS_A_METRIC], start=1):
+        series = list(_series(study, metric, across, where))
+        if not series:
+            continue
+        suffix = f"-{number}" if len(unique) > 1 else ""
+        with_fixed = "".join(f", {name} {value}" for name, value in where.items())
+        caption = f"{label_of(metric)[0].upper()}{label_of(metric)[1:]}{with_fixed}."
+        name = f"compare-{metric.replace('_', '-')}{suffix}"
+        yield chart(Labels(name, caption, across or study.compare or "", label_of(metric)), series)
+
+
+def _series(
+    study: Study, metric: str, across: str | None, where: Mapping[str, Any]
+) -> Iterator[Series]:
+    """A series for each compared value, along `across`; without it, one along the compared."""
+    if across is None:
+        axis = study.compare
+        places = list(study.axes[axis]) if axis is not None else [study.name]
+        points = [{axis: value} if axis is not None else {} for value in places]
+        one = series_of(study, metric, "", places, points)
+        if one is not None:
+            yield one
+        return
+    compared = study.axes[study.compare] if study.compare is not None else [None]
+    for value in compared:
+        base = {**where, study.compare: value} if study.compare is not None else dict(where)
+        places = list(study.axes[across])
+        points = [{**base, across: place} for place in places]
+        one = series_of(study, metric, str(value), places, points)
+        if one is not None:
+            yield one
+
+
+def series_of(
+    study: Study, metric: str, label: str, places: list[Any], points: list[dict[str, Any]]
+) -> Series | None:
+    """The metric's means and intervals at `points`, which stand at `places`; None if none has."""
+    found = [
+        (place, interval)
+        for place, point in zip(places, points, strict=True)
+        if (interval := study.interval(metric, point)) is not None
+    ]
+    if not found:
+        return None
+    return Series(
+        label,
+        [place for place, _ in found],
+        [interval.mean for _, interval in found],
+        [interval.low for _, interval in found],
+        [interval.high for _, interval in found],
+    )
+
+
+def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
+    """Every point with its means ± half the interval, and the repetitions that seem enough."""
+    rows = []
+    for point in study.points:
+        cells = []
+        most = 0
+        for metric in metrics:
+            values = list(study.values(metric, point).values())
+            interval = study.interval(metric, point)
+            cells.append("–" if interval is None else plus_minus(interval))
+            if interval is not None:
+                wished = abs(interval.mean) * WISHED
+                most = max(most, repetitions(values, wished, study.level) or 0)
+        rows.append([*(str(value) for value in point.values()), *cells, shown(most or None)])
+    enough = f"repetitions for ± {100 * WISHED:g} %"
+    return Table([*study.axes, *(label_of(metric) for metric in metrics), enough], rows)
+
+
+def plus_minus(interval: Interval) -> str:
+    """The mean, and how far from it the interval reaches."""
+    half = interval.half_width
+    if not math.isfinite(half):
+        return f"{shown(interval.mean)} (one run)"
+    if half == 0.0:
+        return f"{shown(interval.mean)} ± 0"
+    # As many places as two digits of the uncertainty have.
+    places = max(0, 1 - math.floor(math.log10(half)))
+    return f"{interval.mean:,.{places}f} ± {half:,.{places}f}"
+
+
+def _differences(study: Study, metrics: tuple[str, ...]) -> list[Block]:
+    """Each compared value against the first one, all else equal."""
+    rows = []
+    for first, other in study.pairs():
+        cells = []
+        for metric in metrics:
+            difference = study.difference(metric, other, first)
+            if difference is None:
+                cells.append("–")
+                continue
+            cells.append(plus_minus(difference) + _doubt(difference))
+        assert study.compare is not None
+        others = [str(value) for name, value in other.items() if name != study.compare]
+        rows.append([f"{other[study.compare]} - {first[study.compare]}", *others, *cells])
+    if not rows:
+        return []
+    others = [name for name in study.axes if name != study.compare]
+    headers = [study.compare or "", *others, *(label_of(metric) for metric in metrics)]
+    return ["A difference whose interval contains zero is unsure.", Table(headers, rows)]
+
+
+def _doubt(difference: Interval) -> str:
+    if difference.above_zero or difference.below_zero:
+        return ""
+    return " (equal)" if difference.low == difference.high else " (unsure)"
+
+
+def _distributions(study: Study) -> Iterator[Picture]:
+    """Percentiles of waits and slowdowns, averaged over seeds, at the first value of other axes."""
+    for name, label in (("wait_s", "wait (s)"), ("slowdown", "slowdown")):
+        found = []
+        for value, where in _compared_points(study):
+            sets = [study.records[key]["quantiles"][name] for key in study.keys(where).values()]
+            sets = [quantiles for quantiles in sets if quantiles]
+            if sets:
+                mean = np.mean(np.array(sets), axis=0)
+                found.append(Series(value, mean.tolist(), np.linspace(0, 1, len(mean)).tolist()))
+        if found:
+            is_wide = max(one.x[-1] for one in found) > 30 * max(1, min(one.x[0] for one in found))
+            caption = f"Share of jobs with at most so much {label}{_elsewhere(study)}."
+            text = Labels(f"cdf-{name.replace('_', '-')}", caption, label, "share of jobs", is_wide)
+            yield lines(text, found, markers=False)
+
+
+def _courses(study: Study) -> Iterator[Picture]:
+    """How the runs of the first seed went, at the first value of other axes."""
+    for name, label in (("jobs_in_system", "jobs in the system"), ("utilization", "utilization")):
+        found = []
+        for value, where in _compared_points(study):
+            keys = study.keys(where)
+            course = study.records[keys[min(keys)]]["courses"].get(name) if keys else None
+            if course is not None:
+                found.append(Series(value, course["time_s"], course["value"]))
+        if found:
+            caption = f"{label[0].upper()}{label[1:]}, first seed{_elsewhere(study)}."
+            text = Labels(f"course-{name.replace('_', '-')}", caption, "time (s)", label)
+            yield lines(text, found, markers=False)
+
+
+def _compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
+    first = {name: values[0] for name, values in study.axes.items()}
+    if study.compare is None:
+        return [(study.name, first)]
+    return [(str(value), {**first, study.compare: value}) for value in study.axes[study.compare]]
+
+
+def _elsewhere(study: Study) -> str:
+    return "".join(
+        f", {name} {values[0]}" for name, values in study.axes.items() if name != study.compare
+    )
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _sources(folder: Path) -> list[Block]:
+    files = (
+        ("The experiment", folder / "experiment.yaml"),
+        ("The scenario of its first run, defaults filled in", folder / "scenario.yaml"),
+    )
+    return [Source(title, path.read_text(encoding="utf-8")) for title, path in files]

@@ -1,0 +1,1 @@
+"""Pictures and pages: what a run or a study looks like."""

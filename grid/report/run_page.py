@@ -1,0 +1,78 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from grid.report.labels import label_of, shown
+from grid.report.page import Section, Source, Table, html_page
+from grid.report.run_data import RunData, read_run
+from grid.report.run_pictures import run_pictures
+
+VOS_SHOWN = 12
+PICTURES = "pictures"
+
+
+def write_run_page(folder: Path, page: Path) -> None:
+    """Write the report of the run in `folder`, and its pictures into `pictures` beside it."""
+    run = read_run(folder)
+    pictures = list(run_pictures(run))
+    for drawn in pictures:
+        drawn.save(page.parent / PICTURES)
+    manifest = run.manifest
+    jobs = manifest["jobs"]
+    introduction = (
+        f"Seed {manifest['seed']}; {jobs['completed']} jobs completed, {jobs['failed']} failed, "
+        f"{jobs['rejected']} rejected, on {len(run.clusters)} clusters of {len(run.vos)} VOs."
+    )
+    sections = [
+        Section("Results", [_results(run), *_left_out(run)]),
+        Section("Over time", [one for one in pictures if not one.name.startswith("cdf-")]),
+        Section("Distributions", [one for one in pictures if one.name.startswith("cdf-")]),
+        Section(
+            "How it was made",
+            [_making(manifest), Source("The scenario, defaults filled in", run.scenario)],
+        ),
+    ]
+    title = f"Run of {manifest.get('scenario', folder.resolve().name)}"
+    page.write_text(html_page(title, introduction, sections), encoding="utf-8")
+
+
+def _results(run: RunData) -> Table:
+    """The metrics of the grid and of the VOs with most jobs."""
+    vos = run.metrics["vos"]
+    names = sorted(vos, key=lambda name: -(vos[name]["jobs_submitted"] or 0))[:VOS_SHOWN]
+    names = [name for name in vos if name in names]
+    columns = [run.metrics["grid"], *(vos[name] for name in names)]
+    rows = [
+        [label_of(metric), *(shown(column.get(metric)) for column in columns)]
+        for metric in run.metrics["grid"]
+        if any(column.get(metric) is not None for column in columns)
+    ]
+    return Table(["metric", "grid", *names], rows)
+
+
+def _left_out(run: RunData) -> list[str]:
+    count = len(run.vos) - VOS_SHOWN
+    return [f"{count} VOs with fewer jobs stand in metrics.json alone."] if count > 0 else []
+
+
+def _making(manifest: dict[str, Any]) -> Table:
+    """What the manifest says, nested figures spelt out."""
+    rows: list[list[str]] = []
+    for name, value in manifest.items():
+        if isinstance(value, dict):
+            for inner, figure in value.items():
+                rows.append([f"{name}: {inner}", _plain(figure)])
+        else:
+            rows.append([name, _plain(value)])
+    rows = [[name.replace("_", " "), value] for name, value in rows]
+    return Table(["", "value"], rows, prose=True)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items()) or "none"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return shown(value) if is_number else str(value)

@@ -1,0 +1,257 @@
+"""Pictures of one run: who did what when, how busy it was, who waited and who helped whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LogNorm
+from matplotlib.patches import Patch
+
+from grid.report.run_data import FloatColumn, RunData
+from grid.report.style import COLOURS, DASHES, SEQUENTIAL, Picture, drawing, legend, picture
+
+GANTT_JOBS = 20_000
+"""More jobs than this are more than a picture shows; the first ones are drawn."""
+MOSTLY = 0.8
+"""Where it is known of so many jobs which CPUs they had, the chart has a row for every CPU."""
+LINES = 6
+"""More lines than this are a tangle; the middle of them is drawn instead."""
+WIDE = 30.0
+STEPS = 240
+"""Points along the time axis: one for about every pixel of a small screen."""
+ANNOTATED = 10
+
+Bars = list[tuple[float, float, float, float]]
+"""Rectangles: from, to (s), lowest row, rows."""
+
+
+def run_pictures(run: RunData) -> Iterator[Picture]:
+    """All pictures that the run has data for."""
+    yield from _gantt(run)
+    for column, label in (
+        ("utilization", "CPUs in use / CPUs"),
+        ("queued", "jobs waiting"),
+        ("license_use", "license copies in use / copies"),
+    ):
+        yield from _course(run, column, label)
+    yield from _distributions(run)
+    yield from _map_of_vos(run)
+
+
+def _gantt(run: RunData) -> Iterator[Picture]:
+    """The Gantt chart of the cluster that ran most jobs, coloured by whose jobs they are."""
+    rows = _busiest_cluster(run)
+    if not len(rows):
+        return
+    first = rows[0]
+    where = f"{run.jobs['executed_vo'][first].as_py()}/{run.jobs['cluster'][first].as_py()}"
+    caption = f"Gantt chart of {where}, the cluster with most jobs."
+    if len(rows) > GANTT_JOBS:
+        caption += f" Of its {len(rows)} jobs the first {GANTT_JOBS} are drawn."
+        rows = rows[:GANTT_JOBS]
+    by_cpu = run.jobs["allocated_resources"].take(rows).to_pylist()
+    known = np.array([bool(cpus) for cpus in by_cpu])
+    are_known = bool(known.mean() > MOSTLY)
+    if are_known:
+        cpus = [_intervals(text) for text in by_cpu]
+        if not known.all():
+            caption += f" {np.count_nonzero(~known)} jobs that were preempted are left out."
+    else:
+        cpus = [[(machine, 1.0)] for machine in run.column("machine")[rows].tolist()]
+        caption += " Bars reach from first start to end; those of a machine overlap."
+    start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]
+    owner = run.positions("vo", run.vos)[rows]
+    bars = [(start[i], end[i], low, n) for i, places in enumerate(cpus) for low, n in places]
+    owners = [int(owner[i]) for i, places in enumerate(cpus) for _ in places]
+    with drawing(height=3.6) as (figure, axes):
+        _draw_bars(axes, bars, owners, run.vos, 1.0 if are_known else 0.4)
+        axes.set(xlabel="time (s)", ylabel="CPU" if are_known else "machine")
+        yield picture("gantt", caption, figure)
+
+
+def _busiest_cluster(run: RunData) -> npt.NDArray[np.intp]:
+    """The rows of the jobs that ran in the cluster with most of them."""
+    names = list(dict.fromkeys(name for _, name in run.clusters))
+    executed, cluster = run.positions("executed_vo", run.vos), run.positions("cluster", names)
+    started = ~np.isnan(run.column("starting_time")) & (executed >= 0) & (cluster >= 0)
+    place = np.where(started, executed * len(names) + cluster, -1)
+    values, counts = np.unique(place[started], return_counts=True)
+    return np.flatnonzero(place == values[np.argmax(counts)]) if len(values) else np.array([], int)
+
+
+def _intervals(cpus: str) -> list[tuple[float, float]]:
+    """Lowest CPU and number of CPUs of each interval of a set such as "0-3 5"."""
+    found = []
+    for part in cpus.split():
+        low, _, high = part.partition("-")
+        found.append((float(low), float(high or low) - float(low) + 1))
+    return found
+
+
+def _draw_bars(
+    axes: Axes, bars: Bars, owners: Sequence[int], vos: list[str], opacity: float
+) -> None:
+    begin, end, low, rows = np.array(bars, np.float64).T
+    corners = np.stack(
+        [
+            np.column_stack([begin, low]),
+            np.column_stack([begin, low + rows]),
+            np.column_stack([end, low + rows]),
+            np.column_stack([end, low]),
+        ],
+        axis=1,
+    )
+    present = np.unique(owners).tolist()
+    shades = {owner: COLOURS[place % len(COLOURS)] for place, owner in enumerate(present)}
+    axes.add_collection(
+        PolyCollection(
+            list(corners),
+            facecolors=[shades[owner] for owner in owners],
+            edgecolors="white",
+            linewidths=0.2 if len(bars) < 2000 else 0.0,
+            alpha=opacity,
+            rasterized=True,
+        )
+    )
+    axes.set_xlim(begin.min(), end.max())
+    axes.set_ylim(low.min(), (low + rows).max())
+    axes.grid(visible=False)
+    if 1 < len(present) <= len(COLOURS):
+        handles = [Patch(color=shades[owner], label=f"jobs of {vos[owner]}") for owner in present]
+        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
+
+
+def _course(run: RunData, column: str, label: str) -> Iterator[Picture]:
+    """How a column of the series went over time, a line a cluster or the middle of all."""
+    if column not in run.series.column_names:
+        return
+    values = run.series[column].to_numpy()
+    times = run.series["time_s"].to_numpy()
+    count = len(run.clusters)
+    is_only_one = count == len(run.vos)
+    if not len(times) or np.isnan(values).all():
+        return
+    length = len(times) // count
+    time, levels = _thinned(times[:length], values.reshape(count, length))
+    with drawing() as (figure, axes):
+        if count <= LINES:
+            for number, (vo, name) in enumerate(run.clusters):
+                axes.step(
+                    time,
+                    levels[number],
+                    where="post",
+                    color=COLOURS[number],
+                    linestyle=DASHES[number],
+                    label=vo if is_only_one else f"{vo}/{name}",
+                )
+            caption = f"{label[0].upper()}{label[1:]}, by cluster."
+        else:
+            low, middle, high = np.nanquantile(levels, (0.1, 0.5, 0.9), axis=0)
+            axes.fill_between(
+                time, low, high, step="post", color=COLOURS[5], alpha=0.5, label="10 % to 90 %"
+            )
+            axes.step(time, middle, where="post", color=COLOURS[0], label="median")
+            mean = np.nanmean(levels, axis=0)
+            axes.step(time, mean, where="post", color=COLOURS[1], linestyle="--", label="mean")
+            caption = f"{label[0].upper()}{label[1:]}, over {count} clusters."
+        axes.set(xlabel="time (s)", ylabel=label)
+        axes.set_ylim(bottom=0)
+        legend(axes, count if count <= LINES else 3)
+        yield picture(column.replace("_", "-"), caption, figure)
+
+
+def _thinned(time: FloatColumn, levels: FloatColumn) -> tuple[FloatColumn, FloatColumn]:
+    """Means over at most STEPS intervals of alike length."""
+    width = -(-len(time) // STEPS)
+    starts = np.arange(0, len(time), width)
+    sums = np.add.reduceat(levels, starts, axis=1)
+    counts = np.diff(np.append(starts, len(time)))
+    return time[starts], sums / counts
+
+
+def _distributions(run: RunData) -> Iterator[Picture]:
+    """The share of jobs that waited so long, or were slowed down so much, at most."""
+    submit, wait = run.column("submission_time"), run.column("waiting_time")
+    end = run.column("finish_time")
+    run_s = run.column("execution_time")
+    if "held_time" in run.jobs.column_names:
+        run_s = run.column("held_time")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slowdown = np.where(run_s > 0, (end - submit) / run_s, np.nan)
+    owner = run.positions("vo", run.vos)
+    for name, values, label in (
+        ("wait", wait, "wait (s)"),
+        ("slowdown", slowdown, "slowdown"),
+    ):
+        if np.isnan(values).all():
+            continue
+        with drawing() as (figure, axes):
+            lines = _groups(values, owner, run.vos)
+            for number, (group, mine) in enumerate(lines):
+                axes.step(
+                    np.sort(mine),
+                    np.arange(1, len(mine) + 1) / len(mine),
+                    where="post",
+                    color=COLOURS[number % len(COLOURS)],
+                    linestyle=DASHES[number % len(DASHES)],
+                    label=group,
+                )
+            _spread(axes, values)
+            axes.set(xlabel=label, ylabel="share of jobs", ylim=(0, 1.01))
+            legend(axes, len(lines))
+            caption = f"Distribution of {name}: the share of jobs with at most so much."
+            yield picture(f"cdf-{name}", caption, figure)
+
+
+def _spread(axes: Axes, values: FloatColumn) -> None:
+    """A logarithmic scale for what spans more than one can see on a linear one."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if high > WIDE * max(low, 1.0):
+        axes.set_xscale("symlog", linthresh=1.0)
+    axes.set_xlim(low, high if high > low else low + 1.0)
+
+
+def _groups(
+    values: FloatColumn, owner: npt.NDArray[np.int64], vos: list[str]
+) -> list[tuple[str, FloatColumn]]:
+    """The values of each VO that has any; of all jobs together where there are many VOs."""
+    known = ~np.isnan(values)
+    if not 1 < len(vos) <= LINES:
+        return [("all jobs", values[known])]
+    groups = [(f"jobs of {vo}", values[known & (owner == number)]) for number, vo in enumerate(vos)]
+    return [(name, mine) for name, mine in groups if len(mine)]
+
+
+def _map_of_vos(run: RunData) -> Iterator[Picture]:
+    """How many jobs of each VO (rows) ran in each (columns)."""
+    count = len(run.vos)
+    if count < 2:
+        return
+    owner, executed = run.positions("vo", run.vos), run.positions("executed_vo", run.vos)
+    ran = executed >= 0
+    moved = np.zeros((count, count))
+    np.add.at(moved, (owner[ran], executed[ran]), 1)
+    with drawing(height=3.9) as (figure, axes):
+        shown = np.where(moved > 0, moved, np.nan)
+        norm = LogNorm(vmin=1, vmax=max(2.0, float(moved.max())))
+        image = axes.imshow(shown, cmap=SEQUENTIAL, norm=norm)
+        figure.colorbar(image, ax=axes, label="jobs", shrink=0.8)
+        axes.set(xlabel="ran in", ylabel="submitted in")
+        axes.grid(visible=False)
+        if count <= ANNOTATED:
+            axes.set_xticks(range(count), run.vos, rotation=45, ha="right")
+            axes.set_yticks(range(count), run.vos)
+            for row, column in np.ndindex(count, count):
+                light = moved[row, column] < np.sqrt(norm.vmax or 1.0)
+                colour = "white" if light and moved[row, column] else "black"
+                axes.text(
+                    column, row, f"{moved[row, column]:.0f}", ha="center", va="center", color=colour
+                )
+        caption = (
+            "Who forwarded how much to whom: jobs by the VO of their user and the VO they ran in."
+        )
+        yield picture("vo-map", caption, figure)
