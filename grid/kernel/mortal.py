@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from grid.kernel.entity import Context, Entity
+from grid.kernel.entity import Context, Entity, Finishing
 from grid.kernel.faults import Outage
 
 CRASH, UP = "crash", "up"
@@ -45,6 +45,10 @@ class Mortal:
         elif self._entity is not None and int(life) == self._crashes:
             self._entity.timeout(ctx, name)
             self._settle(ctx)
+
+    def finish(self, ctx: Context) -> None:
+        if isinstance(self._entity, Finishing):
+            self._entity.finish(ctx)
 
     def _rise(self, ctx: Context) -> None:
         state = [] if self._state is None else [pickle.loads(self._state)]

@@ -17,7 +17,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from grid.kernel.entity import Context, Entity, Rows
+from grid.kernel.entity import Context, Entity, Finishing, Rows
 from grid.model.time import NEVER, Time
 
 
@@ -173,6 +173,13 @@ class Reliable:
             self._send_again(ctx)
         else:
             self._take(ctx, TIMEOUT, "", timer[1:])
+
+    def finish(self, ctx: Context) -> None:
+        if isinstance(self._entity, Finishing):
+            self._inner.now = ctx.now
+            self._entity.finish(self._inner)
+            ctx.records += self._inner.records
+            self._inner.records.clear()
 
     # Inputs of the entity
 

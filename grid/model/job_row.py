@@ -59,6 +59,14 @@ class PlanTimes(NamedTuple):
     """Real time that the plans of one cluster took, in seconds. No part of a run's results."""
 
     policy: str
-    count: int
+    plans: int
     total_s: float
     longest_s: float
+
+
+class Violation(NamedTuple):
+    """An entity broke a rule of the protocol: a bug of the emulator, never of its user."""
+
+    entity: str
+    time_us: Time
+    rule: str

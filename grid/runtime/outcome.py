@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import ClusterFigure, JobRow, PlanTimes
-from grid.model.time import Time
+from grid.model.job_row import ClusterFigure, JobRow, PlanTimes, Violation
+from grid.model.time import Time, to_seconds
 from grid.results.table import columns_of
 
 Chunk = dict[str, npt.NDArray[np.int64 | np.float64]]
 """Columns of `JobRow`, some rows of them."""
 
-Progress = Callable[[Time, int], None]
-"""Called now and then with the virtual time reached and the number of jobs that have ended."""
+Progress = Callable[[Time, int, int], None]
+"""Called now and then: virtual time reached, jobs that have ended, jobs that there are."""
+
+
+class RunFailed(Exception):
+    """A run came to no result, through no fault of its scenario; the message is one line."""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,14 @@ class RunOutcome:
     actors: int = 0
     figures: list[ClusterFigure] = field(default_factory=list)
     plan_times: list[PlanTimes] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+    def broken_rules(self) -> list[str]:
+        """A line for each rule that an entity broke, the earliest first."""
+        return [
+            f"{entity} at {to_seconds(time):.6f} s: {rule}"
+            for entity, time, rule in sorted(self.violations, key=lambda one: (one.time_us, one))
+        ]
 
     def plan_seconds(self) -> dict[str, dict[str, float]]:
         """Count, mean, longest and total of the seconds that plans took, by policy."""
@@ -47,7 +59,7 @@ class RunOutcome:
             of = summed.setdefault(
                 times.policy, {"count": 0, "mean": 0.0, "max": 0.0, "total": 0.0}
             )
-            of["count"] += times.count
+            of["count"] += times.plans
             of["total"] += times.total_s
             of["max"] = max(of["max"], times.longest_s)
             of["mean"] = of["total"] / of["count"]
@@ -63,6 +75,7 @@ class RecordStore:
         self.jobs = 0
         self.figures: list[ClusterFigure] = []
         self.plan_times: list[PlanTimes] = []
+        self.violations: list[Violation] = []
         self._rows: list[JobRow] = []
         self._chunks: list[Chunk] = []
 
@@ -76,6 +89,8 @@ class RecordStore:
                 self.figures.append(record)
             elif isinstance(record, PlanTimes):
                 self.plan_times.append(record)
+            elif isinstance(record, Violation):
+                self.violations.append(record)
             else:
                 self._chunks.append(record)
                 self.jobs += len(record["number"])

@@ -14,7 +14,7 @@ from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.results.metrics import Metrics, metrics
 from grid.results.table import Directory, JobResults, in_order
-from grid.runtime.outcome import Progress, RunOutcome
+from grid.runtime.outcome import Progress, RunFailed, RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.workload import realize
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class RunInvalid(Exception):
+class RunInvalid(RunFailed):
     """A run broke a rule that every run must keep: a bug of the emulator, never of its user."""
 
 
@@ -85,6 +85,7 @@ def execute(
         )
     results = in_order(outcome.chunks)
     mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
+    mistakes += outcome.broken_rules()
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
     manifest = _manifest(scenario, results, outcome, skipped.reasons)

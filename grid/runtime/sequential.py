@@ -19,17 +19,19 @@ def run_sequential(grid: Grid, progress: Progress | None = None) -> RunOutcome:
         grid.entities(grid.names, time.perf_counter), grid.network, grid.seed, grid.first_rows()
     )
     store = RecordStore()
+    jobs = sum(grid.jobs_by_vo())
     process.start()
     while process.advance(NEVER, EVENTS_AT_A_TIME):
         store.add(process.records)
         if progress is not None:
-            progress(process.now, store.jobs)
+            progress(process.now, store.jobs, jobs)
     process.finish()
     store.add(process.records)
     return RunOutcome(
         chunks=store.take(),
         figures=store.figures,
         plan_times=store.plan_times,
+        violations=store.violations,
         messages=process.messages,
         snapshots=process.snapshots,
         cpu_seconds=time.process_time() - cpu,

@@ -82,6 +82,7 @@ class Window:
             chunks=self._store.take(),
             figures=self._store.figures,
             plan_times=self._store.plan_times,
+            violations=self._store.violations,
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from typing import Any
 
 import ray
 
-from grid.runtime.outcome import Progress, RunOutcome
+from grid.model.errors import InputError, Mistake
+from grid.runtime.outcome import Progress, RunFailed, RunOutcome
 from grid.runtime.transport import RayCalls, Sockets, Transport, WindowActor
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
@@ -22,7 +24,7 @@ QUIET = {
 }
 
 
-class ActorDied(Exception):
+class ActorDied(RunFailed):
     """A Ray actor of the run is gone, and with it the part of the grid that it held."""
 
 
@@ -38,6 +40,8 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         yield ray.util.get_node_ip_address()
         return
     address = address or os.environ.get("RAY_ADDRESS")
+    if address:
+        _knock(address)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -55,6 +59,19 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         yield ray.util.get_node_ip_address() if address else "127.0.0.1"
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """See whether anything answers at HOST:PORT; Ray itself would go on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError):
+        what = "a running Ray cluster"
+        mistake = Mistake("--address", None, "", f"nothing that answers at {address}", what)
+        raise InputError([mistake]) from None
 
 
 def run_windowed(
@@ -87,7 +104,7 @@ def run_windowed(
             ]
             coordinator = Coordinator(grid.network.lookahead(members), replies)
             wall, cpu = time.perf_counter(), time.process_time()
-            rounds = _drive(coordinator, link, progress)
+            rounds = _drive(coordinator, link, sum(grid.jobs_by_vo()), progress)
             link.close()
             total = _gather(handles)
             total.cpu_seconds += time.process_time() - cpu
@@ -113,7 +130,7 @@ def _start_actors(grid: Grid, process_of: list[int]) -> list[Any]:
     ]
 
 
-def _drive(coordinator: Coordinator, link: Transport, progress: Progress | None) -> int:
+def _drive(coordinator: Coordinator, link: Transport, jobs: int, progress: Progress | None) -> int:
     """Round after round until nothing is left to do; returns how many there were."""
     rounds = 0
     while not coordinator.done:
@@ -121,7 +138,7 @@ def _drive(coordinator: Coordinator, link: Transport, progress: Progress | None)
             coordinator.take(number, reply)
         rounds += 1
         if progress is not None and rounds % 64 == 0:
-            progress(coordinator.now, sum(coordinator.jobs))
+            progress(coordinator.now, sum(coordinator.jobs), jobs)
     return rounds
 
 
@@ -131,6 +148,7 @@ def _gather(handles: list[Any]) -> RunOutcome:
         total.chunks += part.chunks
         total.figures += part.figures
         total.plan_times += part.plan_times
+        total.violations += part.violations
         total.messages += part.messages
         total.snapshots += part.snapshots
         total.cpu_seconds += part.cpu_seconds

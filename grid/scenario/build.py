@@ -24,7 +24,9 @@ from grid.model.resources import resources_of
 from grid.model.time import from_seconds
 from grid.policies.registry import make_policy
 from grid.results.table import ClusterEntry, Directory
+from grid.scenario.faults import message_faults
 from grid.scenario.schema import ScenarioSection
+from grid.scenario.wrapped import mortal_entities
 from grid.selection.by_utility import ByUtility
 
 
@@ -74,7 +76,7 @@ class Grid:
 
     @cached_property
     def network(self) -> Network:
-        settings = self.scenario.network
+        settings, faults = self.scenario.network, self.scenario.faults
         position = {vo.name: index for index, vo in enumerate(self.vos)}
         return Network(
             self.names,
@@ -86,20 +88,8 @@ class Grid:
                 for link in settings.links
             },
             settings.bandwidth_mbps,
-            self._faults,
+            None if faults is None else message_faults(faults, self.seed, position),
         )
-
-    @cached_property
-    def _faults(self) -> Faults | None:
-        section = self.scenario.faults
-        positions = {vo.name: position for position, vo in enumerate(self.vos)}
-        return None if section is None else message_faults(section, self.seed, positions)
-
-    @cached_property
-    def _outages(self) -> dict[str, tuple[Outage, ...]]:
-        section = self.scenario.faults
-        vos = {name: self.vos[position].name for name, position in self._entity_vos.items()}
-        return {} if section is None else entity_outages(section, self.seed, vos)
 
     @cached_property
     def directory(self) -> Directory:
@@ -136,7 +126,19 @@ class Grid:
     def entities(
         self, members: Collection[str], clock: Callable[[], float] | None = None
     ) -> dict[str, Entity]:
-        """The entities of those names. `clock` tells seconds, if plans are to be timed."""
+        """The entities of those names, such as can bear the scenario's faults, if it has any.
+
+        `clock` tells seconds, if plans are to be timed.
+        """
+        faults = self.scenario.faults
+        if faults is None:
+            return self.bare_entities(members, clock)
+        return mortal_entities(self, faults, members, clock)
+
+    def bare_entities(
+        self, members: Collection[str], clock: Callable[[], float] | None = None
+    ) -> dict[str, Entity]:
+        """The entities of those names, for a world in which nothing goes wrong."""
         wanted = frozenset(members)
         made: dict[str, Entity] = {}
         for position, vo in enumerate(self.vos):

@@ -231,6 +231,65 @@ class VosFromTraceSection(Section):
     policy: PolicySection | Name = "fcfs"
 
 
+Share = Annotated[float, Field(ge=0, le=0.9, strict=True)]
+
+
+class MessageFaultsSection(Section):
+    """What happens to messages, in shares of them."""
+
+    lost: Share = 0.0
+    doubled: Share = 0.0
+    delayed: Share = 0.0
+    delay_s: PositiveSeconds = Field(default=1.0, description="by how much at most")
+
+
+class CrashSection(Section):
+    """An entity loses what it has not saved, and hears nothing until it starts again."""
+
+    entity: str = Field(description="as the protocol calls it, such as north/scheduler")
+    at_s: Seconds
+    for_s: PositiveSeconds
+
+
+class RandomCrashesSection(Section):
+    """Every entity crashes now and then."""
+
+    every_s: PositiveSeconds = Field(description="of each entity, on average")
+    for_s: PositiveSeconds
+
+
+class VoOutageSection(Section):
+    """All entities of a VO are down; jobs that run there go on."""
+
+    vo: Name
+    at_s: Seconds
+    for_s: PositiveSeconds
+
+
+class PartitionSection(Section):
+    """Nothing passes between VOs of `one` and those of `other`."""
+
+    one: Annotated[tuple[Name, ...], Field(min_length=1)]
+    other: Annotated[tuple[Name, ...], Field(min_length=1)]
+    at_s: Seconds
+    for_s: PositiveSeconds
+
+
+class FaultsSection(Section):
+    """What goes wrong in virtual time, until all of it heals."""
+
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None = Field(
+        default=None, description="default: the scenario's"
+    )
+    heal_s: PositiveSeconds = Field(description="from then on, nothing goes wrong any more")
+    between_vos: MessageFaultsSection = MessageFaultsSection()
+    within_vos: MessageFaultsSection = MessageFaultsSection()
+    crashes: tuple[CrashSection, ...] = ()
+    random_crashes: RandomCrashesSection | None = None
+    vo_outages: tuple[VoOutageSection, ...] = ()
+    partitions: tuple[PartitionSection, ...] = ()
+
+
 class ScenarioSection(Section):
     """A whole scenario, its parameters filled in."""
 
@@ -243,6 +302,7 @@ class ScenarioSection(Section):
     workload: WorkloadSection | None = Field(
         default=None, description="of the whole grid, routed to VOs"
     )
+    faults: FaultsSection | None = None
 
     @model_validator(mode="after")
     def _vos_and_jobs(self) -> ScenarioSection:

@@ -1,0 +1,289 @@
+"""Entities under the eye of a checker: what each must keep to, told from what passes through it.
+
+A checker hears every message to its entity and sees every message from it, and keeps books of its
+own. Together the books hold a job in one place: each entity hands on what it was handed, once, and
+what lies between two entities is handed over exactly once (`grid.kernel.reliable`). A rule that is
+broken is recorded as a `Violation`; the entity goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from grid.kernel.entity import Context, Entity, Finishing
+from grid.model.job import JobKey
+from grid.model.job_row import JobRow, Violation
+from grid.model.messages import (
+    Assigned,
+    AssignJob,
+    ForwardJob,
+    JobDone,
+    JobEnded,
+    Load,
+    LocalStatus,
+    Refused,
+    Resources,
+    RunJob,
+    SubmissionFail,
+    SubmitJob,
+)
+from grid.model.resources import ResourceColumns
+
+
+class Checker(Protocol):
+    """The rules of one entity. Each method gives a line for every rule that is broken."""
+
+    def hears(self, message: Any) -> Iterator[str]:
+        """Before the entity handles `message`."""
+        ...
+
+    def says(self, message: Any) -> Iterator[str]:
+        """The entity has sent `message`."""
+        ...
+
+    def records(self, row: Any) -> Iterator[str]:
+        """The entity has recorded `row`."""
+        ...
+
+    def rests(self) -> Iterator[str]:
+        """The entity has handled one message or timer."""
+        ...
+
+    def left(self) -> Sequence[JobKey]:
+        """Jobs that the entity still has to do with."""
+        ...
+
+
+class Checked:
+    """Wraps `entity` and has `checker` look on."""
+
+    def __init__(self, entity: Entity, checker: Checker) -> None:
+        self._entity = entity
+        self._checker = checker
+
+    def start(self, ctx: Context, saved: Any) -> None:
+        self._entity.start(ctx, saved)
+        self._look(ctx)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self._tell(ctx, self._checker.hears(message))
+        self._entity.handle(ctx, sender, message)
+        self._look(ctx)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        self._entity.timeout(ctx, timer)
+        self._look(ctx)
+
+    def finish(self, ctx: Context) -> None:
+        if isinstance(self._entity, Finishing):
+            self._entity.finish(ctx)
+        left = self._checker.left()
+        if left:
+            vo, number = left[0]
+            text = f"still has {len(left)} jobs, the first is job {number} of {vo}"
+            ctx.record(Violation(ctx.name, ctx.now, text))
+
+    def _look(self, ctx: Context) -> None:
+        checker = self._checker
+        for _, message, _ in ctx.sent:
+            self._tell(ctx, checker.says(message))
+        for row in tuple(ctx.records):
+            self._tell(ctx, checker.records(row))
+        self._tell(ctx, checker.rests())
+
+    def _tell(self, ctx: Context, lines: Iterator[str]) -> None:
+        for line in lines:
+            ctx.record(Violation(ctx.name, ctx.now, line))
+
+
+class _Books:
+    """What all checkers have in common: jobs in hand, and lines on one job."""
+
+    def __init__(self) -> None:
+        self._open: dict[JobKey, Any] = {}
+
+    def records(self, row: Any) -> Iterator[str]:
+        del row
+        return iter(())
+
+    def rests(self) -> Iterator[str]:
+        return iter(())
+
+    def left(self) -> Sequence[JobKey]:
+        return tuple(self._open)
+
+    def _take(self, key: JobKey, what: Any) -> Iterator[str]:
+        if key in self._open:
+            yield f"{_job(key)} comes while it is here"
+        self._open[key] = what
+
+    def _known(self, key: JobKey, what: str) -> Iterator[str]:
+        if key not in self._open:
+            yield f"{what} {_job(key)}, which is not here"
+
+    def _close(self, key: JobKey, what: str) -> Iterator[str]:
+        yield from self._known(key, what)
+        self._open.pop(key, None)
+
+
+class SchedulerChecker(_Books):
+    """A Local Scheduler of VO `name`: each job that comes goes on or ends, once; a TTL falls.
+
+    The greatest TTL with which a job may be sent on is kept for each job in hand.
+    """
+
+    def __init__(self, name: str, ttl: int) -> None:
+        super().__init__()
+        self._name = name
+        self._ttl = ttl
+        self._asked: dict[JobKey, None] = {}
+        self._away: dict[JobKey, None] = {}
+        self._ended: dict[int, None] = {}
+
+    def hears(self, message: Any) -> Iterator[str]:
+        match message:
+            case SubmitJob(job):
+                if job.key in self._away or job.number in self._ended:
+                    yield f"{_job(job.key)} is submitted again"
+                yield from self._take(job.key, self._ttl)
+            case ForwardJob(job):
+                if not 1 <= message.ttl <= self._ttl:
+                    yield f"{_job(job.key)} comes with a TTL of {message.ttl}"
+                yield from self._take(job.key, message.ttl - 1)
+            case Resources(key):
+                yield from self._known(key, "resources are told for")
+            case Assigned(key) | Refused(key):
+                if key not in self._asked:
+                    yield f"an answer comes for {_job(key)}, and nothing was asked"
+                del self._asked[key]
+            case JobEnded(key):
+                yield from self._known(key, "the end is told of")
+            case JobDone(JobEnded(key)) | SubmissionFail(key):
+                if key not in self._away:
+                    yield f"the end is told of {_job(key)}, which is not away"
+
+    def says(self, message: Any) -> Iterator[str]:
+        match message:
+            case AssignJob(job):
+                yield from self._known(job.key, "a resource is asked for")
+                if job.key in self._asked:
+                    yield f"a resource is asked for {_job(job.key)} twice"
+                self._asked[job.key] = None
+            case ForwardJob(job):
+                if message.ttl > self._open.get(job.key, -1) or message.ttl < 1:
+                    yield f"{_job(job.key)} goes on with a TTL of {message.ttl}"
+                yield from self._close(job.key, "there goes on")
+                if job.vo == self._name:
+                    self._away[job.key] = None
+            case JobDone(JobEnded(key)) | SubmissionFail(key):
+                yield from self._close(key, "there ends")
+                if key[0] == self._name:
+                    yield f"{_job(key)} is its own, and it tells others of the end"
+
+    def records(self, row: Any) -> Iterator[str]:
+        if not isinstance(row, JobRow):
+            return
+        key = (self._name, row.number)
+        if row.number in self._ended:
+            yield f"{_job(key)} ends again"
+        if key not in self._open and key not in self._away:
+            yield f"{_job(key)} ends, and was never submitted"
+        self._ended[row.number] = None
+        self._open.pop(key, None)
+        self._away.pop(key, None)
+
+    def left(self) -> Sequence[JobKey]:
+        return (*self._open, *self._away)
+
+
+class ManagerChecker(_Books):
+    """A Resource Manager: it answers at once, and assigns no more than it has.
+
+    CPUs held are kept for each job in hand.
+    """
+
+    def __init__(self, resources: ResourceColumns) -> None:
+        super().__init__()
+        self._cpus = resources.cpus
+        self._asked: AssignJob | None = None
+        self._ended: JobKey | None = None
+        self._unheld = -1
+
+    def hears(self, message: Any) -> Iterator[str]:
+        match message:
+            case AssignJob(job):
+                if job.key in self._open:
+                    yield f"{_job(job.key)} comes while it is here"
+                self._asked = message
+            case JobEnded(key):
+                yield from self._close(key, "the end is told of")
+                self._ended = key
+
+    def says(self, message: Any) -> Iterator[str]:
+        asked = self._asked
+        match message:
+            case Refused(key) | Assigned(key):
+                if asked is None or asked.job.key != key:
+                    yield f"an answer goes out for {_job(key)}, and nothing was asked"
+                elif isinstance(message, Assigned):
+                    self._open[key] = asked.job.processors
+                    self._unheld = -1 if asked.wait else asked.resource
+                self._asked = None
+            case RunJob(job):
+                yield from self._known(job.key, "there is run")
+            case JobEnded(key):
+                if key != self._ended:
+                    yield f"the end of {_job(key)} goes out, and did not come in"
+                self._ended = None
+            case LocalStatus(assigned):
+                held = sum(self._open.values())
+                if assigned.sum() != held or (assigned < 0).any():
+                    yield f"{assigned.sum():g} CPUs are assigned, and jobs hold {held}"
+                resource, self._unheld = self._unheld, -1
+                if resource >= 0 and assigned[resource] > self._cpus[resource]:
+                    yield (
+                        f"resource {resource} of {self._cpus[resource]:g} CPUs was not to be "
+                        f"waited for, and {assigned[resource]:g} are assigned"
+                    )
+
+    def rests(self) -> Iterator[str]:
+        if self._asked is not None:
+            yield f"no answer goes out for {_job(self._asked.job.key)}"
+        if self._ended is not None:
+            yield f"the end of {_job(self._ended)} does not go on"
+        self._asked = self._ended = None
+
+
+class PassingChecker(_Books):
+    """A Grid Dispatcher: what comes is sent to one cluster, or rejected."""
+
+    def hears(self, message: Any) -> Iterator[str]:
+        match message:
+            case RunJob(job):
+                yield from self._take(job.key, None)
+            case Load(key):
+                yield from self._known(key, "a load is told for")
+
+    def says(self, message: Any) -> Iterator[str]:
+        match message:
+            case RunJob(job):
+                yield from self._close(job.key, "there is run")
+            case JobEnded(key):
+                yield from self._close(key, "there ends")
+
+
+class ClusterChecker(_Books):
+    """A Local Dispatcher: every job that it is sent ends, once."""
+
+    def hears(self, message: Any) -> Iterator[str]:
+        if isinstance(message, RunJob):
+            yield from self._take(message.job.key, None)
+
+    def says(self, message: Any) -> Iterator[str]:
+        if isinstance(message, JobEnded):
+            yield from self._close(message.key, "there ends")
+
+
+def _job(key: JobKey) -> str:
+    return f"job {key[1]} of {key[0]}"
