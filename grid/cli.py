@@ -23,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+FAILED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -97,9 +98,9 @@ def schema() -> None:
     """Print the JSON Schema of scenarios, for editors."""
     import json
 
-    from grid.scenario.schema import ScenarioSection
+    from grid.scenario.json_schema import json_schema
 
-    typer.echo(json.dumps(ScenarioSection.model_json_schema(), indent=2))
+    typer.echo(json.dumps(json_schema(), indent=2))
 
 
 def _load(path: Path, overrides: list[str]) -> ScenarioSection:
@@ -117,6 +118,7 @@ def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
     from grid.model.errors import InputError
     from grid.results.files import check_folder
     from grid.results.summary import print_summary
+    from grid.runtime.outcome import RunFailed
     from grid.runtime.progress import progress_on
     from grid.runtime.run import execute, save
 
@@ -127,6 +129,9 @@ def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
         save(finished, folder, path.stem)
     except InputError as error:
         _fail([str(mistake) for mistake in error.mistakes])
+    except RunFailed as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from None
     print_summary(finished.metrics)
     _print_manifest(finished.manifest, folder)
 

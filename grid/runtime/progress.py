@@ -32,14 +32,14 @@ def _clock(now: Time) -> str:
 def _plain(stream: TextIO) -> Progress:
     started = last = time.monotonic()
 
-    def progress(now: Time, jobs: int) -> None:
+    def progress(now: Time, jobs: int, total: int) -> None:
         nonlocal last
         moment = time.monotonic()
         if moment - last >= PLAIN_EVERY_SECONDS:
             last = moment
             rate = jobs / (moment - started)
             print(
-                f"virtual time {_clock(now)}, {jobs} jobs ended, {rate:.0f} jobs a second",
+                f"virtual time {_clock(now)}, {jobs} of {total} jobs ended, {rate:.0f} a second",
                 file=stream,
                 flush=True,
             )
@@ -63,12 +63,12 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
         task = bar.add_task("run", total=None, clock=_clock(0), rate=0.0)
         started = last = time.monotonic()
 
-        def progress(now: Time, jobs: int) -> None:
+        def progress(now: Time, jobs: int, total: int) -> None:
             nonlocal last
             moment = time.monotonic()
             if moment - last >= BAR_EVERY_SECONDS:
                 last = moment
                 rate = jobs / max(moment - started, 1e-9)
-                bar.update(task, completed=jobs, clock=_clock(now), rate=rate)
+                bar.update(task, total=total, completed=jobs, clock=_clock(now), rate=rate)
 
         yield progress
