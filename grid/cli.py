@@ -132,6 +132,9 @@ def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
     except RunFailed as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted; nothing was written", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     print_summary(finished.metrics)
     _print_manifest(finished.manifest, folder)
 
