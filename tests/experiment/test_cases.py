@@ -1,0 +1,121 @@
+"""From an experiment file to its runs, and what is wrong with files that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_experiments import EXPERIMENT, write
+
+from grid.experiment.cases import Case, expand, key_of, load_experiment
+from grid.model.errors import InputError
+
+
+def cases_of(folder: Path, text: str, *, quick: bool = False) -> list[Case]:
+    path = write(folder, text)
+    cases, wrong = expand(load_experiment(path, quick=quick), path.parent)
+    assert not wrong
+    return cases
+
+
+def test_every_combination_with_every_seed(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("seeds: 3", "seeds: [7, 5]").replace(
+        "level", "set: {protocol.ttl: 9}\nlevel"
+    )
+    text = text.replace("axes:\n", "axes:\n  network.latency_s: [0.1, 0.5]\n", 1)
+    cases = cases_of(tmp_path, text)
+    assert len(cases) == 2 * 3 * 2
+    assert cases[0].point == {"network.latency_s": 0.1, "selection": "partial"}
+    assert [case.seed for case in cases[:3]] == [7, 5, 7]
+    last = cases[-1].scenario
+    assert (last.network.latency_s, last.protocol.ttl, last.seed) == (0.5, 9, 5)
+    assert last.vos is not None and last.vos[0].selection == "matchmaking"
+
+
+def test_a_label_may_stand_for_several_settings(tmp_path: Path) -> None:
+    text = """\
+name: labels
+scenario: scenario.yaml
+axes:
+  scheduler:
+    near: {selection: partial, protocol.ttl: 1}
+    far: {selection: binary, "vos.0.clusters.0.policy": {name: easy}}
+seeds: 1
+"""
+    near, far = cases_of(tmp_path, text)
+    assert near.point == {"scheduler": "near"}
+    assert near.scenario.protocol.ttl == 1
+    assert far.scenario.vos is not None
+    policy = far.scenario.vos[0].clusters[0].policy
+    assert not isinstance(policy, str) and policy.name == "easy"
+
+
+def test_quick_has_what_the_file_says(tmp_path: Path) -> None:
+    cases = cases_of(tmp_path, EXPERIMENT, quick=True)
+    assert [(case.point, case.seed) for case in cases] == [({"selection": "partial"}, 1)]
+
+
+def test_a_key_tells_what_a_result_depends_on(tmp_path: Path) -> None:
+    cases = cases_of(tmp_path, EXPERIMENT)
+    keys = [key_of(case, "code") for case in cases]
+    assert len(set(keys)) == len(cases)
+    assert keys == [key_of(case, "code") for case in cases_of(tmp_path, EXPERIMENT)]
+    assert not {key_of(case, "other code") for case in cases} & set(keys)
+    renamed = EXPERIMENT.replace("level", "set: {name: another}\nlevel")
+    assert keys == [key_of(case, "code") for case in cases_of(tmp_path, renamed)]
+
+
+def test_a_key_follows_the_bytes_of_a_trace_and_not_its_place(tmp_path: Path) -> None:
+    log = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+    scenario = "vos: [{name: a, clusters: [{processors: 2}], workload: {trace: log.swf}}]\n"
+    keys = []
+    for name, text in (("one", log), ("two", log), ("three", log.replace(" 10 ", " 20 "))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "log.swf").write_text(text)
+        path = write(folder, "name: t\nscenario: scenario.yaml\nseeds: 1\n", scenario)
+        cases, _ = expand(load_experiment(path), folder)
+        keys.append(key_of(cases[0], "code"))
+    assert keys[0] == keys[1] != keys[2]
+
+
+WRONG = {
+    "no scenario": ("name: x\n", "scenario"),
+    "unknown key": (EXPERIMENT + "axis: {}\n", "axes"),
+    "no seeds": (EXPERIMENT.replace("seeds: 3", "seeds: 0"), "at least 1"),
+    "level": (EXPERIMENT.replace("0.9", "95"), "at most 0.999"),
+    "compare": (EXPERIMENT + "compare: ttl\n", "among the axes: selection"),
+    "quick axis": (EXPERIMENT.replace("axes: {selection", "axes: {ttl"), "among the axes"),
+    "too many": (EXPERIMENT.replace("seeds: 3", "seeds: 10000\nset: {}") + "", None),
+    "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_an_experiment_is_said_in_a_line(tmp_path: Path, name: str) -> None:
+    text, expected = WRONG[name]
+    path = write(tmp_path, text)
+    if expected is None:
+        assert load_experiment(path).runs == 30_000
+        return
+    with pytest.raises(InputError) as caught:
+        load_experiment(path)
+    lines = [str(mistake) for mistake in caught.value.mistakes]
+    assert any(expected in line for line in lines), lines
+    assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
+
+
+def test_more_runs_than_anyone_wants_are_a_mistake(tmp_path: Path) -> None:
+    values = ", ".join(map(str, range(40)))
+    text = EXPERIMENT.replace("seeds: 3", "seeds: 10000").replace(
+        "axes:\n", f"axes:\n  protocol.ttl: [{values}]\n", 1
+    )
+    with pytest.raises(InputError, match="at most 100000 runs"):
+        load_experiment(write(tmp_path, text))
+
+
+def test_a_combination_that_makes_no_scenario_is_told_and_the_others_stay(tmp_path: Path) -> None:
+    path = write(tmp_path, EXPERIMENT.replace("binary", "quantum"))
+    cases, wrong = expand(load_experiment(path), tmp_path)
+    assert {str(case.point["selection"]) for case in cases} == {"partial", "matchmaking"}
+    assert len(wrong) == 1 and "quantum" in str(wrong[0])

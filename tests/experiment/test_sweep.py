@@ -1,0 +1,164 @@
+"""Sweeps: only what is missing is run, failures stop nothing else, tables hold what was found."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.csv
+import pytest
+from small_experiments import EXPERIMENT, files, write
+
+import grid
+from grid.experiment.cases import load_experiment
+from grid.experiment.study import read_study
+from grid.experiment.sweep import Sweep, Tally, run_sweep
+from grid.model.errors import InputError
+
+
+def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:
+    return run_sweep(load_experiment(path), path, folder, in_process=in_process)
+
+
+def test_a_second_sweep_finds_everything_there(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    first = sweep(path, tmp_path / "out")
+    assert (first.runs, first.kept, first.failures) == (9, 0, ())
+    left = files(tmp_path / "out")
+    again = sweep(path, tmp_path / "out")
+    assert again.kept == 9
+    assert files(tmp_path / "out") == left
+
+
+def test_a_new_seed_and_a_new_value_run_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    sweep(write(tmp_path), folder)
+    more = EXPERIMENT.replace("seeds: 3", "seeds: 4")
+    assert sweep(write(tmp_path, more), folder).kept == 9
+    wider = more.replace("axes:\n", "axes:\n  protocol.ttl: [3, 2]\n", 1)
+    done = sweep(write(tmp_path, wider), folder)
+    # What had a TTL of 3 by its file has it now by an axis: the same runs.
+    assert (done.runs, done.kept) == (24, 12)
+
+
+def test_what_is_lost_is_run_again_with_the_same_result(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    whole = files(folder)
+    run = sorted((folder / "runs").iterdir())[4]
+    run.unlink()
+    (folder / "runs" / ".half.json.1.partial").write_text("{")
+    (folder / "results.csv").unlink()
+    assert sweep(path, folder).kept == 8
+    assert files(folder) == whole
+
+
+def test_a_run_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    scenario = """\
+parameters: {trace: good.swf}
+vos: [{name: a, clusters: [{processors: 2}], workload: {trace: "${trace}", enters: cluster}}]
+"""
+    good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+    (tmp_path / "good.swf").write_text(good)
+    (tmp_path / "bad.swf").write_text(good + "2 0 x\n")
+    text = "name: f\nscenario: scenario.yaml\naxes: {trace: [good.swf, bad.swf]}\nseeds: 2\n"
+    path, folder = write(tmp_path, text, scenario), tmp_path / "out"
+    done = sweep(path, folder)
+    assert [failure.seed for failure in done.failures] == [1, 2]
+    line = str(done.failures[0])
+    assert "bad.swf" in line and "seed 1" in line and "bad.swf:2" in line
+    told = json.loads((folder / "failed.json").read_text())["failed"]
+    assert {failure["point"]["trace"] for failure in told} == {"bad.swf"}
+    results = grid.load_results(folder)
+    assert set(results["trace"].to_pylist()) == {"good.swf"}
+    # Once it is mended, only what failed is run, and nothing is said to have failed.
+    (tmp_path / "bad.swf").write_text(good)
+    assert sweep(path, folder).failures == ()
+    assert not (folder / "failed.json").exists()
+
+
+def test_progress_counts_every_run(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    sorted((folder / "runs").iterdir())[0].unlink()
+    seen: list[Tally] = []
+    run_sweep(load_experiment(path), path, folder, in_process=True, progress=seen.append)
+    assert [(tally.runs, tally.kept, tally.done) for tally in seen] == [(9, 8, 0), (9, 8, 1)]
+
+
+def test_the_jobs_of_a_seed_are_the_same_under_every_policy(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    scenarios = [
+        grid.load_scenario(path.parent / "scenario.yaml", [f"selection={selection}", "seed=5"])
+        for selection in ("partial", "binary", "matchmaking")
+    ]
+    tables = [grid.run(scenario).jobs() for scenario in scenarios]
+    columns = ["vo", "user", "job_id", "submission_time", "requested_time", "deadline"]
+    # Rows stand in the order of submission, VO and number, which is that of the workload.
+    jobs = [table.select(columns) for table in tables]
+    assert jobs[0].equals(jobs[1]) and jobs[1].equals(jobs[2])
+    assert not tables[0]["executed_vo"].equals(tables[2]["executed_vo"])
+
+
+def test_tables_hold_what_the_runs_found(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    table = grid.load_results(folder)
+    assert table.column_names == ["selection", "seed", "scope", "metric", "value"]
+    assert table.equals(grid.load_results(str(folder)))
+    run = grid.run(
+        grid.load_scenario(path.parent / "scenario.yaml", ["selection=binary", "seed=2"])
+    )
+    chosen = table.filter(
+        (pc.field("selection") == "binary")
+        & (pc.field("seed") == 2)
+        & (pc.field("scope") == "grid")
+    )
+    found = dict(zip(chosen["metric"].to_pylist(), chosen["value"].to_pylist(), strict=True))
+    assert found == run.metrics["grid"]
+    text = pyarrow.csv.read_csv(folder / "results.csv")
+    assert text.num_rows == table.num_rows
+    clock = grid.load_results(folder, clock=True)
+    walls = clock.filter(pc.field("metric") == "wall_seconds")
+    assert walls.num_rows == 9 and min(walls["value"].to_pylist()) > 0
+
+
+def test_a_study_compares_by_seed(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    study = read_study(folder)
+    partial, matching = {"selection": "partial"}, {"selection": "matchmaking"}
+    ones = study.values("user_utility", partial)
+    others = study.values("user_utility", matching)
+    assert list(ones) == [1, 2, 3]
+    difference = study.difference("user_utility", partial, matching)
+    assert difference is not None and difference.level == 0.9
+    assert difference.mean == pytest.approx(sum(ones[s] - others[s] for s in ones) / 3)
+    assert study.interval("no such metric", partial) is None
+    with pytest.raises(ValueError, match="no single point"):
+        study.keys({})
+
+
+def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="no sweep"):
+        sweep(path, folder)
+    assert [file.name for file in folder.iterdir()] == ["thesis.txt"]
+    with pytest.raises(InputError, match="a file"):
+        sweep(path, folder / "thesis.txt")
+    with pytest.raises(InputError, match="no such thing"):
+        grid.load_results(folder)
+
+
+def test_two_sweeps_do_not_share_a_folder_at_once(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    with (folder / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="a sweep that is running"):
+            sweep(path, folder)
+    assert sweep(path, folder).kept == 9

@@ -1,0 +1,142 @@
+"""Sweeps as Ray tasks: the same files as in one process, on one node or two, killed or not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_experiments import EXPERIMENT, files, write
+
+from grid.experiment.cases import load_experiment
+from grid.experiment.sweep import run_sweep
+
+KILLS = int(os.environ.get("GRID_KILLS", "2"))
+"""How often drivers and workers are killed; each kill costs a start of Ray."""
+SEEDS = 20
+LONG = EXPERIMENT.replace("seeds: 3", f"seeds: {SEEDS}")
+
+pytestmark = pytest.mark.ray
+
+
+def sweep_in_process(path: Path, folder: Path) -> dict[str, bytes]:
+    run_sweep(load_experiment(path), path, folder, in_process=True)
+    return files(folder)
+
+
+@pytest.mark.usefixtures("ray_session")
+def test_tasks_leave_the_files_that_one_process_leaves(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    run_sweep(load_experiment(path), path, tmp_path / "tasks")
+    assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
+
+
+TWO_NODES = """\
+import sys
+from pathlib import Path
+from ray.cluster_utils import Cluster
+import ray
+from grid.experiment.cases import load_experiment
+from grid.experiment.sweep import run_sweep
+
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+cluster.add_node(num_cpus=1)
+cluster.wait_for_nodes()
+path, folder = Path(sys.argv[1]), Path(sys.argv[2])
+done = run_sweep(load_experiment(path), path, folder, address=cluster.address)
+print(done.runs - done.kept, len(done.failures))
+ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+print(sum(node["Alive"] for node in ray.nodes()))
+ray.shutdown()
+cluster.shutdown()
+"""
+
+
+def test_a_cluster_of_two_nodes_gives_the_same_files(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    command = [sys.executable, "-c", TWO_NODES, str(path), str(tmp_path / "nodes")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.stdout.split() == ["9", "0", "2"], answer.stderr[-2000:]
+    assert files(tmp_path / "nodes") == sweep_in_process(path, tmp_path / "here")
+
+
+def start_sweep(path: Path, folder: Path) -> subprocess.Popen[bytes]:
+    program = "from grid.cli import main; main()"
+    command = [sys.executable, "-c", program, "sweep", str(path), "--out", str(folder)]
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def finished(folder: Path) -> int:
+    return len(list((folder / "runs").glob("*.json"))) if folder.is_dir() else 0
+
+
+def wait_for(folder: Path, runs: int, process: subprocess.Popen[bytes]) -> None:
+    """Until so many runs are finished, or the sweep has ended by itself."""
+    while process.poll() is None and finished(folder) < runs:
+        time.sleep(0.005)
+
+
+def workers_below(process: subprocess.Popen[bytes]) -> list[int]:
+    """The processes that run the tasks of a sweep; Ray's own, killed, end Ray."""
+    children: dict[int, list[int]] = {}
+    titles: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text()
+                titles[int(entry.name)] = (entry / "cmdline").read_text()
+            except OSError:
+                continue
+            parent = int(status.rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found, below = [], [process.pid]
+    while below:
+        below = [child for parent in below for child in children.get(parent, [])]
+        found += [
+            child for child in below if titles.get(child, "").startswith("ray::_attempt_with")
+        ]
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_drivers_killed_at_random_lose_nothing_but_runs_in_flight(tmp_path: Path) -> None:
+    path, folder = write(tmp_path, LONG), tmp_path / "killed"
+    chance = random.Random(7)
+    most = 3 * SEEDS
+    goals = sorted(chance.randrange(most) for _ in range(KILLS))
+    for goal in goals:
+        process = start_sweep(path, folder)
+        wait_for(folder, goal, process)
+        time.sleep(chance.random() * 0.05)
+        before = finished(folder)
+        process.kill()
+        process.wait()
+        assert finished(folder) >= before
+    process = start_sweep(path, folder)
+    assert process.wait() == 0
+    assert files(folder) == sweep_in_process(path, tmp_path / "here")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_killed_at_random_are_replaced(tmp_path: Path) -> None:
+    path, folder = write(tmp_path, LONG), tmp_path / "killed"
+    chance = random.Random(11)
+    process = start_sweep(path, folder)
+    killed = 0
+    for goal in sorted(chance.randrange(1, 3 * SEEDS - 5) for _ in range(KILLS)):
+        wait_for(folder, goal, process)
+        workers = workers_below(process)
+        if workers and process.poll() is None:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+            killed += 1
+    assert process.wait() == 0
+    assert killed > 0
+    assert files(folder) == sweep_in_process(path, tmp_path / "here")
