@@ -1,0 +1,99 @@
+"""What a schedule-based policy does at one instant: repair, place, search, start.
+
+`play` does it all in one compiled call, since a call costs more than most instants need.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grid.policies.schedule.arrays import HOMELESS, NOWHERE, Ints, Jobs, Schedule
+from grid.policies.schedule.eg_edf import place
+from grid.policies.schedule.moves import lengths_us, start
+from grid.policies.schedule.repair import repair
+from grid.policies.schedule.tabu import improve
+
+
+@njit(cache=True)
+def play(
+    schedule: Schedule,
+    jobs: Jobs,
+    tabu: Ints,
+    iterations: int,
+    now: int,
+    free: Ints,
+    license_copies_free: Ints,
+    expected_end_us: Ints,
+    ended: Ints,
+    waiting: Ints,
+) -> tuple[bool, Ints, Ints]:
+    """The whole instant, with so many iterations of the search.
+
+    The result is (whether it was played to its end, what to start, what to reject), see `due` and
+    `place_all`. It is broken off after the repair where that took jobs out of the schedule.
+    """
+    if repair(schedule, jobs, now, free, expected_end_us, ended):
+        return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
+    rejected = place_all(schedule, jobs, now, waiting)
+    if iterations:
+        improve(schedule, jobs, tabu, iterations, now)
+    return True, due(schedule, jobs, now, license_copies_free), rejected
+
+
+@njit(cache=True)
+def place_all(schedule: Schedule, jobs: Jobs, now: int, waiting: Ints) -> Ints:
+    """Place those of `waiting` that are not in the schedule, one after the other.
+
+    The result are the slots of those that no machine could ever run.
+    """
+    rejected = np.empty(len(waiting), np.int64)
+    rejects, homeless = 0, 0
+    for slot in waiting:
+        if jobs.machine[slot] != NOWHERE or place(schedule, jobs, slot, now):
+            continue
+        if lengths_us(schedule, jobs, slot).any():
+            homeless += 1
+        else:
+            rejected[rejects] = slot
+            rejects += 1
+    schedule.totals[HOMELESS] = homeless
+    return rejected[:rejects]
+
+
+@njit(cache=True)
+def due(schedule: Schedule, jobs: Jobs, now: int, license_copies_free: Ints) -> Ints:
+    """Start every job whose start has come and that gets its licenses: rows of (slot, machine).
+
+    The schedule plans CPUs, not copies of licenses. A job without its copy keeps its CPUs and is
+    tried again at the next instant, for a copy can only become free when a job ends.
+    """
+    copies = license_copies_free.copy()
+    started = np.empty((schedule.cpus.sum(), 2), np.int64)
+    number = 0
+    for machine in range(len(schedule.cpus)):
+        position = schedule.running[machine]
+        while position < schedule.planned[machine] and schedule.start_us[machine, position] <= now:
+            slot = schedule.slot[machine, position]
+            if _licensed(schedule, jobs, slot, machine, copies):
+                started[number, 0], started[number, 1] = slot, machine
+                number += 1
+                start(schedule, machine, position)
+            position += 1
+    return started[:number]
+
+
+@njit(cache=True)
+def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: Ints) -> bool:
+    """Whether the job has its licenses on the machine; the copies that it takes are counted off."""
+    lacking = jobs.licenses[slot]
+    if lacking == 0:
+        return True
+    for position in range(schedule.running[machine]):
+        lacking &= ~jobs.licenses[schedule.slot[machine, position]]
+    for license in range(len(copies)):
+        if lacking >> license & 1 and copies[license] == 0:
+            return False
+    for license in range(len(copies)):
+        copies[license] -= lacking >> license & 1
+    return True

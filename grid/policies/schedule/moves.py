@@ -1,0 +1,222 @@
+"""Jobs put into a schedule, started, and taken out of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Ints, Jobs, Schedule
+from grid.policies.schedule.timing import (
+    duration_us,
+    forget_past,
+    retime,
+    set_completion,
+    take_from_profile,
+)
+
+
+@njit(cache=True)
+def length_us(
+    bound: int,
+    processors: int,
+    licenses: int,
+    estimate_us: int,
+    reference_mips: float,
+    machine: int,
+    cpus: int,
+    offered: int,
+    mips: float,
+) -> int:
+    """How long a job (the first five) takes on a machine (the rest); 0 if it can never run there.
+
+    `licenses` is the mask of what it needs, `offered` of what the machine can run.
+    """
+    if bound not in (NOWHERE, machine) or processors > cpus or licenses & ~offered:
+        return 0
+    return duration_us(estimate_us, reference_mips, mips)
+
+
+@njit(cache=True)
+def lengths_us(schedule: Schedule, jobs: Jobs, slot: int) -> Ints:
+    """How long the job takes on each machine, shape (machines,); see `length_us`."""
+    cpus, offered, mips = schedule.cpus, schedule.licenses, schedule.mips
+    bound, processors, licenses = (
+        jobs.bound_machine[slot],
+        jobs.processors[slot],
+        jobs.licenses[slot],
+    )
+    estimate_us, reference_mips = jobs.estimate_us[slot], jobs.reference_mips[slot]
+    lengths = np.empty(len(cpus), np.int64)
+    for machine in range(len(cpus)):
+        lengths[machine] = length_us(
+            bound,
+            processors,
+            licenses,
+            estimate_us,
+            reference_mips,
+            machine,
+            cpus[machine],
+            offered[machine],
+            mips[machine],
+        )
+    return lengths
+
+
+@njit(cache=True)
+def put(
+    schedule: Schedule, jobs: Jobs, slot: int, machine: int, position: int, start: int, end: int
+) -> None:
+    """The job comes to `position` of the machine, those from there on one further back."""
+    for column in _columns(schedule):
+        row = column[machine]
+        for place in range(schedule.planned[machine], position, -1):
+            row[place] = row[place - 1]
+    deadline = jobs.deadline_us[slot]
+    schedule.slot[machine, position] = slot
+    schedule.processors[machine, position] = jobs.processors[slot]
+    schedule.start_us[machine, position] = start
+    schedule.end_us[machine, position] = end
+    schedule.deadline_us[machine, position] = deadline
+    schedule.planned[machine] += 1
+    schedule.late[machine] += end > deadline
+    schedule.totals[LATE] += end > deadline
+    schedule.totals[JOBS] += 1
+    schedule.totals[FULLEST] = max(schedule.totals[FULLEST], schedule.planned[machine])
+    jobs.machine[slot] = machine
+
+
+@njit(cache=True)
+def insert_in_gap(
+    schedule: Schedule, jobs: Jobs, slot: int, machine: int, start: int, length_us: int
+) -> None:
+    """The job runs in the gap at `start`; nobody else moves."""
+    end = start + length_us
+    position = schedule.planned[machine]
+    while position > 0 and schedule.start_us[machine, position - 1] > start:
+        position -= 1
+    put(schedule, jobs, slot, machine, position, start, end)
+    take_from_profile(schedule, machine, start, end, jobs.processors[slot])
+
+
+@njit(cache=True)
+def deadline_position(planned_us: Ints, running: int, count: int, deadline_us: int) -> int:
+    """Where a job comes by earliest deadline first: before the first that has a later one.
+
+    `planned_us` are the deadlines of the machine's jobs; the running ones stay in front.
+    """
+    position = running
+    while position < count and planned_us[position] <= deadline_us:
+        position += 1
+    return position
+
+
+@njit(cache=True)
+def insert_by_deadline(
+    schedule: Schedule, jobs: Jobs, slot: int, machine: int, length_us: int, now: int
+) -> None:
+    """The job comes where its deadline says; those behind it are timed anew."""
+    position = deadline_position(
+        schedule.deadline_us[machine],
+        schedule.running[machine],
+        schedule.planned[machine],
+        jobs.deadline_us[slot],
+    )
+    # Any start will do: it is timed at once.
+    put(schedule, jobs, slot, machine, position, now, now + length_us)
+    retime(schedule, machine, position, now)
+
+
+@njit(cache=True)
+def position_of(schedule: Schedule, jobs: Jobs, slot: int) -> int:
+    """The position of a job on its machine."""
+    planned = schedule.slot[jobs.machine[slot]]
+    position = 0
+    while planned[position] != slot:
+        position += 1
+    return position
+
+
+@njit(cache=True)
+def take_out(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> int:
+    """The job leaves the schedule: it is moved, or it ended. Those behind it move up.
+
+    One that ends exactly as planned moves nobody. The result is when it should have ended.
+    """
+    machine = jobs.machine[slot]
+    position = position_of(schedule, jobs, slot)
+    end = schedule.end_us[machine, position]
+    was_running = position < schedule.running[machine]
+    late = end > schedule.deadline_us[machine, position]
+    schedule.totals[LATE] -= late
+    schedule.totals[JOBS] -= 1
+    if was_running:
+        schedule.running[machine] -= 1
+        schedule.held[machine] -= schedule.processors[machine, position]
+    else:
+        schedule.late[machine] -= late
+    schedule.planned[machine] -= 1
+    for column in _columns(schedule):
+        row = column[machine]
+        for place in range(position, schedule.planned[machine]):
+            row[place] = row[place + 1]
+    jobs.machine[slot] = NOWHERE
+    if not (was_running and end == now):
+        retime(schedule, machine, schedule.running[machine] if was_running else position, now)
+        return int(end)
+    forget_past(schedule, machine, now)
+    if schedule.planned[machine] == 0:
+        set_completion(schedule, machine, 0)
+    return int(end)
+
+
+@njit(cache=True)
+def move_up(schedule: Schedule, machine: int, position: int, now: int) -> None:
+    """The waiting job at `position`, for which there are idle CPUs, is due at once.
+
+    Those that were in front of it keep their times or move up as well.
+    """
+    first = schedule.running[machine]
+    while schedule.start_us[machine, first] <= now:
+        first += 1
+    for column in _columns(schedule):
+        row = column[machine]
+        moved = row[position]
+        for place in range(position, first, -1):
+            row[place] = row[place - 1]
+        row[first] = moved
+    retime(schedule, machine, first, now)
+
+
+@njit(cache=True)
+def start(schedule: Schedule, machine: int, position: int) -> None:
+    """The waiting job at `position`, which is due, runs from now on."""
+    first = schedule.running[machine]
+    if position > first:
+        # Those in front of it are due as well but cannot start. Which of them comes first in the
+        # order changes no time.
+        for column in _columns(schedule):
+            row = column[machine]
+            row[first], row[position] = row[position], row[first]
+    schedule.running[machine] += 1
+    schedule.held[machine] += schedule.processors[machine, first]
+    schedule.late[machine] -= schedule.end_us[machine, first] > schedule.deadline_us[machine, first]
+
+
+@njit(cache=True)
+def expect_end(schedule: Schedule, machine: int, position: int, end: int) -> None:
+    """The running job at `position` is now expected to end at `end`; `retime` must follow."""
+    deadline = schedule.deadline_us[machine, position]
+    schedule.totals[LATE] += (end > deadline) - (schedule.end_us[machine, position] > deadline)
+    schedule.end_us[machine, position] = end
+
+
+@njit(cache=True)
+def _columns(schedule: Schedule) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """What is kept of each position."""
+    return (
+        schedule.slot,
+        schedule.processors,
+        schedule.start_us,
+        schedule.end_us,
+        schedule.deadline_us,
+    )

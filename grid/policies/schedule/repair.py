@@ -1,0 +1,139 @@
+"""A schedule brought back in line with what has happened (EG 5 leaves this to future work).
+
+While run times are exact none of this moves a job. Repair is local: what ends at another time than
+planned concerns the jobs of its machine, and those who can profit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grid.model.time import NEVER
+from grid.policies.schedule.arrays import NOWHERE, Ints, Jobs, Schedule
+from grid.policies.schedule.moves import expect_end, length_us, lengths_us, move_up, put, take_out
+from grid.policies.schedule.timing import retime
+
+
+@njit(cache=True)
+def repair(
+    schedule: Schedule, jobs: Jobs, now: int, free: Ints, expected_end_us: Ints, ended: Ints
+) -> int:
+    """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
+
+    - A job ends early: those behind it on its machine move up, and what is idle even then is
+      filled (`_fill`).
+    - A job goes on for longer than planned: the waiting jobs of its machine lose their places.
+    - A machine is down: all its jobs lose their places.
+    - A job was due and could not start: its machine is timed anew.
+    """
+    machines = len(schedule.cpus)
+    early = np.zeros(machines, np.bool_)
+    for slot in ended:
+        machine = jobs.machine[slot]
+        if machine != NOWHERE and take_out(schedule, jobs, slot, now) > now:
+            early[machine] = True
+    lost = 0
+    for machine in range(machines):
+        running, planned = schedule.running[machine], schedule.planned[machine]
+        # A machine that is down has no free CPUs, whatever its jobs hold.
+        up = free[machine] == schedule.cpus[machine] - schedule.held[machine]
+        schedule.up[machine] = up
+        longer = _expect_ends(schedule, machine, expected_end_us)
+        if longer or (running < planned and schedule.start_us[machine, running] < now):
+            retime(schedule, machine, running, now)
+        if longer or not up:
+            kept = running if up else 0
+            lost += planned - kept
+            for position in range(planned - 1, kept - 1, -1):
+                take_out(schedule, jobs, schedule.slot[machine, position], now)
+    for machine in range(machines):
+        if early[machine] and schedule.up[machine]:
+            _fill(schedule, jobs, machine, now)
+    return lost
+
+
+@njit(cache=True)
+def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> bool:
+    """Whether a running job is now expected to end at another time, which is noted."""
+    longer = False
+    for position in range(schedule.running[machine]):
+        end = expected_end_us[schedule.slot[machine, position]]
+        if end != schedule.end_us[machine, position]:
+            expect_end(schedule, machine, position, end)
+            longer = True
+    return longer
+
+
+@njit(cache=True)
+def _fill(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> None:
+    """Give CPUs of the machine that are idle sooner than planned to waiting jobs.
+
+    One after the other, by earliest deadline, then planned start: a job of this machine or another
+    that can start here at once, delays nobody, and ends earlier than where it is. Such a move has
+    no weight below zero.
+    """
+    while schedule.edges[machine]:
+        place, position = _who_can_start(schedule, jobs, machine, now)
+        if place == NOWHERE:
+            return
+        if place == machine:
+            move_up(schedule, machine, position, now)
+            continue
+        slot = schedule.slot[place, position]
+        length = lengths_us(schedule, jobs, slot)[machine]
+        take_out(schedule, jobs, slot, now)
+        put(schedule, jobs, slot, machine, schedule.running[machine], now, now + length)
+        retime(schedule, machine, schedule.running[machine], now)
+
+
+@njit(cache=True)
+def _who_can_start(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> tuple[int, int]:
+    """Machine and position of the waiting job that is to start on `machine` next."""
+    edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
+    edges, idle = schedule.edges[machine], schedule.edge_free[machine, 0]
+    cpus, offered, mips = (
+        schedule.cpus[machine],
+        schedule.licenses[machine],
+        schedule.mips[machine],
+    )
+    best, best_position, best_deadline, best_start = NOWHERE, 0, NEVER, NEVER
+    for place in range(len(schedule.cpus)):
+        slots, processors = schedule.slot[place], schedule.processors[place]
+        start_us, end_us = schedule.start_us[place], schedule.end_us[place]
+        deadline_us = schedule.deadline_us[place]
+        for position in range(schedule.running[place], schedule.planned[place]):
+            slot, start, deadline = slots[position], start_us[position], deadline_us[position]
+            if processors[position] > idle or start <= now:
+                continue
+            if deadline > best_deadline or (deadline == best_deadline and start >= best_start):
+                continue
+            length = length_us(
+                jobs.bound_machine[slot],
+                processors[position],
+                jobs.licenses[slot],
+                jobs.estimate_us[slot],
+                jobs.reference_mips[slot],
+                machine,
+                cpus,
+                offered,
+                mips,
+            )
+            if length == 0 or now + length >= end_us[position]:
+                continue
+            # From its present start on, a job of this machine has its CPUs already.
+            until = min(now + length, start) if place == machine else now + length
+            if _idle_until(edge_us, edge_free, edges, processors[position], until):
+                best, best_position, best_deadline, best_start = place, position, deadline, start
+    return best, best_position
+
+
+@njit(cache=True)
+def _idle_until(edge_us: Ints, edge_free: Ints, edges: int, processors: int, until: int) -> bool:
+    """Whether so many CPUs are idle from the first edge to `until`."""
+    for edge in range(edges):
+        if edge_us[edge] >= until:
+            return True
+        if edge_free[edge] < processors:
+            return False
+    return True

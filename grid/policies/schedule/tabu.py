@@ -1,0 +1,182 @@
+"""Tabu search over a schedule (EG 3.3), bounded by iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from grid.model.time import NEVER
+from grid.policies.schedule.arrays import (
+    MAKESPAN_US,
+    NOWHERE,
+    ORIGIN_US,
+    Bools,
+    Ints,
+    Jobs,
+    Schedule,
+)
+from grid.policies.schedule.eg_edf import figures, weight
+from grid.policies.schedule.moves import insert_in_gap, lengths_us, position_of, take_out
+from grid.policies.schedule.timing import earliest_gap, tried
+
+NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
+"""A tabu list is an array: where the next entry goes, how many there are, and the entries, each
+the slot and the serial number of a job."""
+
+
+def empty_tabu_list(limit: int) -> Ints:
+    """A tabu list for at most `limit` jobs."""
+    return np.zeros(FIRST_ENTRY + 2 * limit, np.int64)
+
+
+@njit(cache=True)
+def improve(schedule: Schedule, jobs: Jobs, tabu: Ints, iterations: int, now: int) -> int:
+    """Move waiting jobs into gaps of other machines while that makes a better schedule.
+
+    A move is accepted when its weight is above zero, that is when (jobs in time) / makespan rises:
+    the objective never falls. Returns the number of iterations that were made.
+    """
+    exhausted = np.zeros(len(schedule.cpus), np.bool_)
+    for iteration in range(iterations):
+        if not _late_and_free(schedule, jobs):
+            return iteration
+        slot = _selected(schedule, jobs, exhausted)
+        if _forbid(jobs, tabu, slot):
+            exhausted[:] = False
+        machine, start, length_us = _accepted(schedule, jobs, slot, now)
+        if machine != NOWHERE:
+            take_out(schedule, jobs, slot, now)
+            insert_in_gap(schedule, jobs, slot, machine, start, length_us)
+            exhausted[:] = False
+    return iterations
+
+
+@njit(cache=True)
+def _late_and_free(schedule: Schedule, jobs: Jobs) -> bool:
+    """Whether a waiting job is late and not in the tabu list."""
+    for machine in range(len(schedule.cpus)):
+        if schedule.late[machine] == 0:
+            continue
+        for position in range(schedule.running[machine], schedule.planned[machine]):
+            late = schedule.end_us[machine, position] > schedule.deadline_us[machine, position]
+            if late and not jobs.tabu[schedule.slot[machine, position]]:
+                return True
+    return False
+
+
+@njit(cache=True)
+def _selected(schedule: Schedule, jobs: Jobs, exhausted: Bools) -> int:
+    """The last job of the machine with most late jobs; neither job nor machine is barred by tabu.
+
+    There must be such a job. A machine whose jobs are all in the list is noted as `exhausted`.
+    """
+    while True:
+        best = NOWHERE
+        for machine in range(len(schedule.cpus)):
+            if not exhausted[machine] and (
+                best == NOWHERE or schedule.late[machine] > schedule.late[best]
+            ):
+                best = machine
+        for position in range(schedule.planned[best] - 1, schedule.running[best] - 1, -1):
+            slot = schedule.slot[best, position]
+            if not jobs.tabu[slot]:
+                return int(slot)
+        exhausted[best] = True
+
+
+@njit(cache=True)
+def _forbid(jobs: Jobs, tabu: Ints, slot: int) -> bool:
+    """Put the job into the tabu list; whether the oldest one had to leave it."""
+    limit = (len(tabu) - FIRST_ENTRY) // 2
+    entry = FIRST_ENTRY + 2 * tabu[NEXT]
+    full = tabu[LENGTH] == limit
+    if full:
+        oldest, serial = tabu[entry], tabu[entry + 1]
+        # By now the slot may be another job's.
+        if jobs.serial[oldest] == serial:
+            jobs.tabu[oldest] = False
+    else:
+        tabu[LENGTH] += 1
+    tabu[entry], tabu[entry + 1] = slot, jobs.serial[slot]
+    jobs.tabu[slot] = True
+    tabu[NEXT] = (tabu[NEXT] + 1) % limit
+    return bool(full)
+
+
+@njit(cache=True)
+def _accepted(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> tuple[int, int, int]:
+    """The first other machine whose gap makes a schedule of weight > 0, start and length there.
+
+    A gap ends before its machine's last job starts, so what a move does to the makespan, and
+    to the jobs behind the moved one, is known before a gap is searched, and so is by when the job
+    must end.
+    """
+    machine, processors = jobs.machine[slot], jobs.processors[slot]
+    latest_end = _latest_end(schedule, machine, position_of(schedule, jobs, slot), now)
+    if latest_end == 0:
+        return NOWHERE, 0, 0
+    lengths = lengths_us(schedule, jobs, slot)
+    up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
+    edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
+    for step in range(1, len(lengths)):
+        other = (machine + step) % len(lengths)
+        if lengths[other] == 0 or not up[other] or running[other] == planned[other]:
+            continue
+        start = earliest_gap(
+            edge_us[other],
+            edge_free[other],
+            edges[other],
+            processors,
+            lengths[other],
+            now,
+            min(latest_end, start_us[other, planned[other] - 1]),
+        )
+        if start != NEVER:
+            return other, start, lengths[other]
+    return NOWHERE, 0, 0
+
+
+@njit(cache=True)
+def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> int:
+    """By when a job must end in a gap elsewhere for its move to have a weight above zero.
+
+    NEVER: whenever it ends there; 0: there is no such time.
+    """
+    end, deadline = schedule.end_us[machine, position], schedule.deadline_us[machine, position]
+    late, completion, _ = tried(
+        schedule.processors[machine],
+        schedule.start_us[machine],
+        schedule.end_us[machine],
+        schedule.deadline_us[machine],
+        schedule.active_end_us,
+        schedule.active_processors,
+        schedule.cpus[machine],
+        schedule.running[machine],
+        schedule.planned[machine],
+        position,
+        True,
+        0,
+        0,
+        now,
+    )
+    makespan_us, in_time = figures(schedule, now)
+    latest = max(completion, _latest_without(schedule, machine), now)
+    makespan_then = latest - schedule.totals[ORIGIN_US]
+    others_in_time = in_time - late - (end <= deadline)
+    if weight(makespan_us, makespan_then, in_time, others_in_time) > 0.0:
+        return NEVER
+    if weight(makespan_us, makespan_then, in_time, others_in_time + 1) > 0.0:
+        return int(deadline)
+    return 0
+
+
+@njit(cache=True)
+def _latest_without(schedule: Schedule, machine: int) -> int:
+    """The end of the last job on any other machine, 0 if there is none."""
+    if schedule.completion_us[machine] < schedule.totals[MAKESPAN_US]:
+        return int(schedule.totals[MAKESPAN_US])
+    latest = 0
+    for other in range(len(schedule.cpus)):
+        if other != machine:
+            latest = max(latest, int(schedule.completion_us[other]))
+    return latest
