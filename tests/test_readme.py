@@ -1,0 +1,53 @@
+"""What the README shows, works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from grid.cluster import make_cluster
+from grid.model.job import Job
+from grid.model.platform import Cluster, Machine
+from grid.scenario.schema import ScenarioSection
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_policy_of_the_readme_plans() -> None:
+    (source,) = (block for block in blocks("python") if "class LargestFirst" in block)
+    names: dict[str, Any] = {}
+    exec(source, names)
+    cluster = make_cluster(
+        Cluster("c", (Machine("slow", 4, 500.0), Machine("fast", 2, 1000.0))),
+        names["largest_first"]({}),
+    )
+    for number, processors in enumerate((1, 2, 4)):
+        cluster.submit(Job(number, "v", 0, 0, processors, 1_000_000, 1_000_000), -1, 0)
+    cluster.advance(10_000_000)
+    ended = {end.key[1]: (end.machine, end.start_us, end.end_us) for end in cluster.take_ended()}
+    # Four CPUs on the slow machine, two on the fast; the single one waits for the fast to be free.
+    assert ended == {
+        2: (0, 0, 2_000_000),
+        1: (1, 0, 1_000_000),
+        0: (1, 1_000_000, 2_000_000),
+    }
+
+
+def test_the_scenario_of_the_readme_is_a_scenario() -> None:
+    (text,) = (block for block in blocks("yaml") if "two-sites" in block)
+    described = yaml.safe_load(text.replace("${policy}", "easy"))
+    described.pop("parameters")
+    assert len(ScenarioSection.model_validate(described).vos or ()) == 2
+
+
+@pytest.mark.parametrize("path", re.findall(r"`((?:grid|scenarios|scripts)/[\w./-]+)`", README))
+def test_every_file_that_the_readme_names_is_there(path: str) -> None:
+    assert (Path(__file__).parents[1] / path).exists()
