@@ -1,0 +1,282 @@
+"""What will be free from when on: one structure for all reservations. Compiled.
+
+A row is one step function: `level[i]` holds from `time[i]` until `time[i + 1]`, the last one for
+ever; `length` steps are in use. Neighbouring levels differ. Rows of a profile:
+
+    0 ... machines - 1          free CPUs of each machine
+    then one for each license   copies that no machine holds
+    then, if there are any,     for each machine and license: jobs on the machine that use it
+
+so that a copy is reserved once for all jobs that share a machine, while any of them is there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+NEVER = 2**62
+FIRST_STEPS = 8
+
+
+class AvailabilityProfile(NamedTuple):
+    """Rows of `time` and `level`, shape (rows, room), and how many steps each has, (rows,)."""
+
+    time: Ints
+    level: Ints
+    length: Ints
+    machines: int
+    licenses: int
+
+
+@njit(cache=True)
+def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
+    """Everything free at all times: so many CPUs of each machine, copies of each license."""
+    machines, licenses = len(cpus), len(copies)
+    rows = machines + licenses + machines * licenses
+    profile = AvailabilityProfile(
+        np.zeros((rows, FIRST_STEPS), np.int64),
+        np.zeros((rows, FIRST_STEPS), np.int64),
+        np.ones(rows, np.int64),
+        machines,
+        licenses,
+    )
+    profile.level[:machines, 0] = cpus
+    profile.level[machines : machines + licenses, 0] = copies
+    return profile
+
+
+@njit(cache=True)
+def forget(profile: AvailabilityProfile, now: int) -> None:
+    """Drop what is over."""
+    time, level, length = profile.time, profile.level, profile.length
+    for row in range(len(length)):
+        if length[row] > 1 and time[row, 1] <= now:
+            length[row] = drop_past(time[row], level[row], length[row], now)
+
+
+@njit(cache=True)
+def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
+    """Drop the steps of a row that end by `now`; returns how many there are left."""
+    first = 0
+    while first + 1 < length and time[first + 1] <= now:
+        first += 1
+    if first > 0:
+        for step in range(first, length):
+            time[step - first] = time[step]
+            level[step - first] = level[step]
+    return length - first
+
+
+@njit(cache=True)
+def earliest(
+    time: Ints,
+    level: Ints,
+    length: int,
+    needed: int,
+    duration: int,
+    not_before: int,
+    before: int,
+    certain_from: int,
+) -> int:
+    """The first start from which on `needed` are free for `duration`; NEVER if not below `before`.
+
+    From `certain_from` on they are known to be free, whatever the row says: a job that has a
+    reservation asks so for an earlier start, its own CPUs counted in.
+    """
+    step = 0
+    while step + 1 < length and time[step + 1] <= not_before:
+        step += 1
+    while True:
+        while step < length and level[step] < needed:
+            step += 1
+        if step == length:
+            return NEVER
+        start = max(time[step], not_before)
+        if start >= before:
+            return NEVER
+        end = min(start + duration, certain_from)
+        while step < length and level[step] >= needed:
+            step += 1
+            if step == length or time[step] >= end:
+                return int(start)
+
+
+@njit(cache=True)
+def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: int) -> int:
+    """Add `amount` from `start` until `end`; needs room for two more steps; returns their number.
+
+    What is before the row's first step is over, and forgotten.
+    """
+    if end <= max(start, time[0]):
+        return length
+    first = length - 1
+    while first > 0 and time[first] > start:
+        first -= 1
+    last = first
+    while last + 1 < length and time[last + 1] < end:
+        last += 1
+    begins_inside = time[first] < start
+    # The level that `end` goes back to, unless a step begins there anyway.
+    ends_inside = end < NEVER and (last + 1 == length or time[last + 1] > end)
+    after = level[last]
+    added = int(begins_inside) + int(ends_inside)
+    if added:
+        for step in range(length - 1, last, -1):
+            time[step + added] = time[step]
+            level[step + added] = level[step]
+    if ends_inside:
+        time[last + added] = end
+        level[last + added] = after
+    if begins_inside:
+        for step in range(last, first - 1, -1):
+            time[step + 1] = time[step]
+            level[step + 1] = level[step]
+        first += 1
+        last += 1
+        time[first] = start
+    for step in range(first, last + 1):
+        level[step] += amount
+    length += added
+    length = _merge(time, level, length, last + 1)
+    return _merge(time, level, length, first)
+
+
+@njit(cache=True)
+def _merge(time: Ints, level: Ints, length: int, step: int) -> int:
+    """Take the step out if its level is that of the one before it."""
+    if step == 0 or step >= length or level[step] != level[step - 1]:
+        return length
+    for later in range(step + 1, length):
+        time[later - 1] = time[later]
+        level[later - 1] = level[later]
+    return length - 1
+
+
+@njit(cache=True)
+def with_room(profile: AvailabilityProfile, machine: int, licenses: int) -> AvailabilityProfile:
+    """The profile, larger if a reservation on that machine might find no room."""
+    length, room = profile.length, profile.time.shape[1]
+    most = length[machine] + 2
+    for number in range(profile.licenses):
+        if licenses >> number & 1:
+            copies, users = _license_rows(profile, machine, number)
+            most = max(most, length[copies] + 2 * length[users] + 2)
+    if most <= room:
+        return profile
+    time = np.zeros((len(length), 2 * most), np.int64)
+    level = np.zeros((len(length), 2 * most), np.int64)
+    time[:, :room] = profile.time
+    level[:, :room] = profile.level
+    return AvailabilityProfile(time, level, length, profile.machines, profile.licenses)
+
+
+@njit(cache=True)
+def reserve(
+    profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
+) -> None:
+    """Take CPUs and licenses of a machine out of what is free from `start` until `end`.
+
+    Needs room, see `with_room`.
+    """
+    _change_row(profile, machine, start, end, -processors)
+    for number in range(profile.licenses):
+        if licenses >> number & 1:
+            copies, users = _license_rows(profile, machine, number)
+            _change_where_unused(profile, users, copies, start, end, -1)
+            _change_row(profile, users, start, end, 1)
+
+
+@njit(cache=True)
+def release(
+    profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
+) -> None:
+    """Undo `reserve`, or the part of it that is from `start` on. Needs room."""
+    _change_row(profile, machine, start, end, processors)
+    for number in range(profile.licenses):
+        if licenses >> number & 1:
+            copies, users = _license_rows(profile, machine, number)
+            _change_row(profile, users, start, end, -1)
+            _change_where_unused(profile, users, copies, start, end, 1)
+
+
+@njit(cache=True)
+def _license_rows(profile: AvailabilityProfile, machine: int, number: int) -> tuple[int, int]:
+    """The row of a license's copies, and that of its users on the machine."""
+    copies = profile.machines + number
+    return copies, profile.machines + (machine + 1) * profile.licenses + number
+
+
+@njit(cache=True)
+def _change_row(profile: AvailabilityProfile, row: int, start: int, end: int, amount: int) -> None:
+    time, level, length = profile.time[row], profile.level[row], profile.length
+    length[row] = change(time, level, length[row], start, end, amount)
+
+
+@njit(cache=True)
+def _change_where_unused(
+    profile: AvailabilityProfile, users: int, copies: int, start: int, end: int, amount: int
+) -> None:
+    """Change the copies of a license while no job on the machine uses it."""
+    time, level, length = profile.time[users], profile.level[users], profile.length[users]
+    for step in range(length):
+        begin = max(start, time[step])
+        stop = end if step + 1 == length else min(end, time[step + 1])
+        if level[step] == 0 and begin < stop:
+            _change_row(profile, copies, begin, stop, amount)
+
+
+@njit(cache=True)
+def earliest_start(
+    profile: AvailabilityProfile,
+    machine: int,
+    processors: int,
+    licenses: int,
+    duration: int,
+    not_before: int,
+    before: int,
+) -> int:
+    """The first start below `before` at which the machine has all that a job needs, or NEVER."""
+    time, level = profile.time[machine], profile.level[machine]
+    start = not_before
+    while True:
+        start = earliest(
+            time, level, profile.length[machine], processors, duration, start, before, NEVER
+        )
+        if start == NEVER or licenses == 0:
+            return start
+        later = start
+        for number in range(profile.licenses):
+            if licenses >> number & 1:
+                copies, users = _license_rows(profile, machine, number)
+                later = _earliest_copy(profile, users, copies, duration, later)
+        if later == start:
+            return start
+        if later >= before:
+            return NEVER
+        start = later
+
+
+@njit(cache=True)
+def _earliest_copy(
+    profile: AvailabilityProfile, users: int, copies: int, duration: int, start: int
+) -> int:
+    """From when on the machine holds a copy, or there is one for it, for so long; or NEVER."""
+    time, level, length = profile.time, profile.level, profile.length
+    user, copy = 0, 0
+    while start < NEVER:
+        user_end = time[users, user + 1] if user + 1 < length[users] else NEVER
+        copy_end = time[copies, copy + 1] if copy + 1 < length[copies] else NEVER
+        end = min(user_end, copy_end)
+        if end > start:
+            if level[users, user] == 0 and level[copies, copy] < 1:
+                start = end
+            elif end >= start + duration:
+                return start
+        user += user_end == end
+        copy += copy_end == end
+    return NEVER
