@@ -55,21 +55,23 @@ def load_experiment(path: str | Path, *, quick: bool = False) -> ExperimentSecti
     return experiment.quickened() if quick else experiment
 
 
-def expand(experiment: ExperimentSection, folder: Path) -> tuple[list[Case], list[InputError]]:
+def expand(
+    experiment: ExperimentSection, folder: Path
+) -> tuple[list[Case], list[tuple[Point, InputError]]]:
     """The runs of `experiment`, seeds within combinations, and what keeps others from being runs.
 
     `folder` is where the path of the scenario starts. A combination that makes no right scenario
-    gives one InputError and no cases.
+    stands among the second instead, with its mistakes.
     """
     cases: list[Case] = []
-    wrong: list[InputError] = []
+    wrong: list[tuple[Point, InputError]] = []
     path = folder / experiment.scenario
     for point, settings in _combinations(experiment.axes):
         overrides = [_override(*item) for item in (experiment.set | settings).items()]
         try:
             scenario = load_scenario(path, overrides)
         except InputError as error:
-            wrong.append(error)
+            wrong.append((point, error))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})

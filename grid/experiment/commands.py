@@ -31,6 +31,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="Few repetitions, as the fi
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this module to `app`."""
     app.command()(sweep)
+    app.command()(reproduce)
     app.command()(report)
 
 
@@ -93,6 +94,47 @@ def _sweep(
             f"interrupted; finished runs are in {folder}, the same command goes on", err=True
         )
         raise typer.Exit(INTERRUPTED) from None
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...",
+            help="Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Quick = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Default: reproduction, or reproduction-quick.", show_default=False),
+    ] = None,
+    address: Address = None,
+    cpus: Cpus = None,
+    in_process: InProcess = False,
+) -> None:
+    """Run the papers' experiments, judge their claims by our data, and draw their figures."""
+    from grid.experiment.progress import sweep_progress
+    from grid.experiment.reproduce import QUICK, How, tally
+    from grid.experiment.reproduce import reproduce as run_and_judge
+    from grid.model.errors import InputError
+
+    folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
+    if quick:
+        typer.echo(QUICK)
+    try:
+        with sweep_progress(sys.stderr) as progress:
+            how = How(address, cpus, in_process, quick, progress)
+            found = run_and_judge(list(ids or []), folder, how, typer.echo)
+    except InputError as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        words = f"interrupted; finished runs are in {folder}, and the same command goes on"
+        typer.echo(words, err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    typer.echo(tally(found))
+    typer.echo(f"table: {folder}/claims.md; with figures: {folder}/report.html")
 
 
 def report(

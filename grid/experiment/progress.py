@@ -42,6 +42,8 @@ class _Clock:
         ended = tally.done + tally.failed
         missing = tally.runs - tally.kept - ended
         if not ended:
+            # A sweep begins, maybe not the first one.
+            self.started = time.monotonic()
             return "unknown time"
         seconds = (time.monotonic() - self.started) * missing / ended
         return str(timedelta(seconds=round(seconds)))
@@ -60,8 +62,9 @@ def _plain(stream: TextIO) -> Progress:
     clock = _Clock()
 
     def progress(tally: Tally) -> None:
+        left = clock.left(tally)
         if clock.is_due(PLAIN_EVERY_SECONDS):
-            print(f"{in_words(tally)}, {clock.left(tally)} left", file=stream, flush=True)
+            print(f"{in_words(tally)}, {left} left", file=stream, flush=True)
 
     return progress
 
@@ -84,7 +87,7 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
 
         def progress(tally: Tally) -> None:
             ended = tally.kept + tally.done + tally.failed
-            if clock.is_due(BAR_EVERY_SECONDS) or ended == tally.runs:
+            if clock.is_due(BAR_EVERY_SECONDS) or ended in (tally.kept, tally.runs):
                 bar.update(
                     task,
                     total=tally.runs,

@@ -14,6 +14,7 @@ from grid.experiment.record import Record
 from grid.model.errors import InputError, Mistake
 
 SWEEP_FILE = "sweep.json"
+FAILED_FILE = "failed.json"
 
 
 class Store:

@@ -11,14 +11,17 @@ from typing import Any
 from grid.experiment.cases import Point
 from grid.experiment.record import Record
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
-from grid.experiment.store import SWEEP_FILE, Store, read_json
+from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, read_json
 
 GRID = "grid"
 
 
 @dataclass(frozen=True)
 class Study:
-    """The runs of a sweep that are there: pairs of a point and a seed, with the key of each."""
+    """The runs of a sweep that are there: pairs of a point and a seed, with the key of each.
+
+    `absent` are points without runs, and why they have none.
+    """
 
     name: str
     axes: Mapping[str, list[Any]]
@@ -26,6 +29,7 @@ class Study:
     compare: str | None
     metrics: tuple[str, ...]
     runs: tuple[tuple[Point, int, str], ...]
+    absent: tuple[tuple[Point, str], ...]
     store: Store
 
     @cached_property
@@ -57,6 +61,11 @@ class Study:
         if len(found) < len(fitting):
             raise ValueError(f"{dict(where)} names no single point of {self.name}")
         return found
+
+    def reason_for(self, where: Mapping[str, Any]) -> str:
+        """Why there is no run at the point that has the values of `where`; empty if unknown."""
+        reasons = [why for point, why in self.absent if where.items() <= point.items()]
+        return reasons[0] if reasons else ""
 
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
         """The metric of the grid at a point, by seed; seeds where it does not apply left out.
@@ -127,5 +136,16 @@ def read_study(folder: Path) -> Study:
             for case in sweep["cases"]
             if store.has(case["key"])
         ),
+        tuple((one["point"], one["reason"]) for one in (*sweep["absent"], *_failed(folder))),
         store,
     )
+
+
+def _failed(folder: Path) -> list[Record]:
+    path = folder / FAILED_FILE
+    if not path.exists():
+        return []
+    return [
+        {"point": one["point"], "reason": f"it failed ({one['error']})"}
+        for one in read_json(path)["failed"]
+    ]

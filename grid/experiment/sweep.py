@@ -11,7 +11,7 @@ from grid.experiment.cases import Case, Point, expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.record import Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import SWEEP_FILE, Store, write_json, write_text
+from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json, write_text
 from grid.model.errors import InputError
 
 
@@ -63,20 +63,24 @@ def run_sweep(
     address: str | None = None,
     cpus: int | None = None,
     in_process: bool = False,
+    partly: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
-    `file` is where the experiment stands. Raises InputError where a combination makes no right
-    scenario, or `folder` is something else; a run that fails is told of in the Sweep.
+    `file` is where the experiment stands. Raises InputError where `folder` is something else, or a
+    combination makes no right scenario (with `partly`, only where none does); a run that fails is
+    told of in the Sweep.
     """
     cases, wrong = expand(experiment, file.parent)
-    if wrong:
-        raise InputError([mistake for error in wrong for mistake in error.mistakes])
+    if wrong and not (partly and cases):
+        # Combinations share most of their mistakes.
+        mistakes = dict.fromkeys(mistake for _, error in wrong for mistake in error.mistakes)
+        raise InputError(list(mistakes))
     keys = keys_of(cases)
     store = Store(folder)
     with store.locked():
-        _describe(store, experiment, file, cases, keys)
+        _describe(store, experiment, file, cases, keys, wrong)
         failures, kept = run_missing(
             store, cases, keys, address=address, cpus=cpus, in_process=in_process, progress=progress
         )
@@ -144,7 +148,12 @@ def _steps(
 
 
 def _describe(
-    store: Store, experiment: ExperimentSection, file: Path, cases: list[Case], keys: list[str]
+    store: Store,
+    experiment: ExperimentSection,
+    file: Path,
+    cases: list[Case],
+    keys: list[str],
+    wrong: list[tuple[Point, InputError]],
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
     from grid.scenario.load import resolved_yaml
@@ -168,12 +177,15 @@ def _describe(
                 {"point": case.point, "seed": case.seed, "key": key}
                 for case, key in zip(cases, keys, strict=True)
             ],
+            "absent": [
+                {"point": point, "reason": str(error.mistakes[0])} for point, error in wrong
+            ],
         },
     )
 
 
 def _tell_failures(store: Store, failures: Sequence[Failure]) -> None:
-    path = store.folder / "failed.json"
+    path = store.folder / FAILED_FILE
     if failures:
         write_json(path, {"failed": [dataclasses.asdict(failure) for failure in failures]})
     else:

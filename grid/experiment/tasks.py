@@ -20,7 +20,7 @@ RETRIES = 3
 
 def _attempt_with(code: str, scenario: ScenarioSection, file: str) -> Answer:
     if code_version() != code:
-        node = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        node = ray.util.get_node_ip_address()
         return f"the node {node} has another version of the code"
     return attempt(scenario, file)
 
@@ -32,7 +32,7 @@ def run_all(work: Sequence[Work]) -> Iterator[Step]:
     """
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
-    resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    resources = ray.cluster_resources()
     cpus = max(1, int(resources.get("CPU", 1)))
     limit = cpus * (1 + WAITING_TASKS_PER_CPU)
     waiting = iter(work)

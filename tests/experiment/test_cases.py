@@ -118,4 +118,5 @@ def test_a_combination_that_makes_no_scenario_is_told_and_the_others_stay(tmp_pa
     path = write(tmp_path, EXPERIMENT.replace("binary", "quantum"))
     cases, wrong = expand(load_experiment(path), tmp_path)
     assert {str(case.point["selection"]) for case in cases} == {"partial", "matchmaking"}
-    assert len(wrong) == 1 and "quantum" in str(wrong[0])
+    assert [point for point, _ in wrong] == [{"selection": "quantum"}]
+    assert "'quantum'" in str(wrong[0][1])

@@ -1,0 +1,5 @@
+"""placeholder"""
+
+from grid.experiment.claims import Paper
+
+PAPER = Paper("CS2", "", (), lambda s: iter(()))

@@ -1,0 +1,102 @@
+"""Pages and pictures as files: what is markup in a name is not markup on the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import grid
+from grid.experiment.reporting import write_report
+from grid.model.errors import InputError
+from grid.report.charts import Labels, Series, bars, chart, lines
+from grid.report.labels import shown
+from grid.report.page import Section, Source, Table, html_page
+from grid.report.style import COLOURS
+
+
+def test_markup_in_texts_is_shown_and_not_obeyed() -> None:
+    nasty = "<script>alert('&')</script>"
+    sections = [Section(nasty, [nasty, Table([nasty], [[nasty]]), Source(nasty, nasty)])]
+    page = html_page(nasty, nasty, sections)
+    assert "<script>" not in page
+    assert page.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;") == 9
+
+
+def test_a_section_without_anything_is_left_out() -> None:
+    assert "Nothing" not in html_page("a", "b", [Section("Nothing", [])])
+
+
+def test_pictures_of_equal_data_are_equal() -> None:
+    series = [Series("a", [1, 2], [3.0, 4.0], [2.5, 3.5], [3.5, 4.5]), Series("b", [1], [2.0])]
+    labels = Labels("name", "caption", "x", "y")
+    assert lines(labels, series).svg == lines(labels, series).svg
+    assert bars(labels, series).png == bars(labels, series).png
+    ElementTree.fromstring(lines(labels, series).svg)
+
+
+def test_names_along_an_axis_become_bars_and_numbers_lines() -> None:
+    labels = Labels("name", "caption", "x", "y")
+    names = [Series("", ["PU", "BU"], [1.0, 2.0])]
+    numbers = [Series("", [1, 2], [1.0, 2.0])]
+    assert chart(labels, names).svg == bars(labels, names).svg
+    assert chart(labels, numbers).svg == lines(labels, numbers).svg
+
+
+def test_unknown_intervals_are_drawn_without_bars() -> None:
+    infinity = float("inf")
+    one = Series("a", [1, 2], [3.0, 4.0], [-infinity, 3.5], [infinity, 4.5])
+    assert lines(Labels("name", "caption", "x", "y"), [one]).svg
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (Web Content Accessibility Guidelines 2.1)."""
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+              for part in parts]  # fmt: skip
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_colours_stand_out_from_white() -> None:
+    for colour in COLOURS:
+        assert 1.05 / (luminance(colour) + 0.05) > 2.1, colour
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (3.0, "3"), (12345, "12,345"), (0.12345678, "0.1235"), (1234.56, "1,234.6")],
+)
+def test_figures_as_people_read_them(value: float | None, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_grid_in_which_nothing_ran_has_a_report(tmp_path: Path) -> None:
+    scenario = tmp_path / "none.yaml"
+    scenario.write_text(
+        "vos: [{name: a, clusters: [{machines: [{cpus: 1}]}], workload: {jobs: [{run_s: 1, "
+        "requirements: [{kind: cores, options: [{value: 8}]}]}]}}]\n"
+    )
+    run = grid.run(scenario, out=tmp_path / "run")
+    assert run.metrics["grid"]["jobs_completed"] == 0
+    page = write_report(tmp_path / "run").read_text()
+    assert "1 rejected" in page
+
+
+def test_what_is_neither_run_nor_sweep_has_no_report(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a folder of something else"):
+        write_report(tmp_path)
+    with pytest.raises(InputError, match="no such folder"):
+        write_report(tmp_path / "none")
+    grid.run(_small(tmp_path), out=tmp_path / "run")
+    (tmp_path / "run" / "jobs.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="a broken file"):
+        write_report(tmp_path / "run")
+
+
+def _small(folder: Path) -> Path:
+    path = folder / "one.yaml"
+    path.write_text(
+        "vos: [{name: a, clusters: [{machines: [{cpus: 1}]}], workload: {jobs: [{run_s: 1}]}}]\n"
+    )
+    return path
