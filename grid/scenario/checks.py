@@ -7,6 +7,7 @@ from math import prod
 
 from grid.model.errors import shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+from grid.scenario.fault_checks import fault_wrongs
 from grid.scenario.plugged import meant
 from grid.scenario.schema import (
     ClusterSection,
@@ -44,6 +45,7 @@ def wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
             yield from _licenses(cluster, ("vos", v, "clusters", c))
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
+    yield from fault_wrongs(scenario)
 
 
 def _sizes(scenario: ScenarioSection) -> Iterator[Wrong]:

@@ -1,0 +1,69 @@
+"""Whether those that a scenario lets go wrong are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grid.entities import names
+from grid.scenario.plugged import meant
+from grid.scenario.schema import ScenarioSection, VoSection
+from grid.scenario.yaml_tree import Path
+
+Wrong = tuple[Path, str, str]
+
+
+def fault_wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
+    """Faults of VOs and entities that the scenario does not have."""
+    named = list(_named(scenario))
+    if scenario.vos is None:
+        for path, name, _ in named:
+            yield path, repr(name), "no VO by name where VOs come from a trace"
+        return
+    vos = [name for vo in scenario.vos for name in vo.names]
+    entities = [entity for vo in scenario.vos for entity in _entities(vo, scenario)]
+    for path, name, known in named:
+        if known == "entity" and name not in entities:
+            yield path, repr(name), meant(name, entities, "an entity")
+        elif known == "vo" and name not in vos:
+            yield path, repr(name), meant(name, vos, "the name of a VO")
+    yield from _two_sides(scenario)
+
+
+def _named(scenario: ScenarioSection) -> Iterator[tuple[Path, str, str]]:
+    """Each name in the faults, where it stands, and of what it is the name."""
+    faults = scenario.faults
+    if faults is None:
+        return
+    for number, crash in enumerate(faults.crashes):
+        yield ("faults", "crashes", number, "entity"), crash.entity, "entity"
+    for number, outage in enumerate(faults.vo_outages):
+        yield ("faults", "vo_outages", number, "vo"), outage.vo, "vo"
+    for number, cut in enumerate(faults.partitions):
+        for side, vos in (("one", cut.one), ("other", cut.other)):
+            for place, vo in enumerate(vos):
+                yield ("faults", "partitions", number, side, place), vo, "vo"
+
+
+def _two_sides(scenario: ScenarioSection) -> Iterator[Wrong]:
+    for number, cut in enumerate(scenario.faults.partitions if scenario.faults else ()):
+        both = [name for name in cut.other if name in cut.one]
+        if both:
+            path: Path = ("faults", "partitions", number, "other")
+            yield path, repr(both[0]), "a VO that is not in `one`"
+
+
+def _entities(vo: VoSection, scenario: ScenarioSection) -> Iterator[str]:
+    """The entities of the VOs of one section."""
+    fed = vo.workload is not None and vo.workload.enters == "cluster"
+    shares = scenario.workload is not None
+    for name in vo.names:
+        for cluster in vo.clusters:
+            yield names.local_dispatcher(name, cluster.name)
+        if len(vo.clusters) > 1:
+            yield names.grid_dispatcher(name)
+        if shares or not fed:
+            yield names.scheduler(name)
+            yield names.resource_manager(name)
+            yield names.information_service(name)
+        if shares or (vo.workload is not None and not fed):
+            yield names.workload_source(name)

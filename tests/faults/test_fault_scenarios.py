@@ -1,0 +1,105 @@
+"""Faults as a scenario tells them: read, checked, and the same whatever runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grid.model.errors import InputError
+from grid.results.checkers import check
+from grid.results.digest import digest
+from grid.results.table import in_order
+from grid.runtime.outcome import RunOutcome
+from grid.runtime.sequential import run_sequential
+from grid.scenario.build import Grid
+from grid.scenario.load import load_scenario
+from grid.scenario.schema import FaultsSection
+from grid.scenario.workload import realize
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+EVERYTHING: dict[str, Any] = {
+    "heal_s": 300.0,
+    "between_vos": {"lost": 0.2, "doubled": 0.1, "delayed": 0.2, "delay_s": 5.0},
+    "within_vos": {"lost": 0.05, "doubled": 0.05, "delayed": 0.1, "delay_s": 0.5},
+    "crashes": [{"entity": "vo1/scheduler", "at_s": 5.0, "for_s": 10.0}],
+    "random_crashes": {"every_s": 60.0, "for_s": 4.0},
+    "vo_outages": [{"vo": "vo2", "at_s": 15.0, "for_s": 5.0}],
+    "partitions": [{"one": ["vo1"], "other": ["vo2", "vo3"], "at_s": 8.0, "for_s": 20.0}],
+}
+
+
+def small_partial_utility(faults: dict[str, Any] | None) -> Grid:
+    path = SCENARIOS / "partial-utility.yaml"
+    settings = ["workload.settings.users=8", "workload.settings.jobs_per_user=5"]
+    scenario = load_scenario(path, settings)
+    section = None if faults is None else FaultsSection.model_validate(faults)
+    return realize(scenario.model_copy(update={"faults": section}), str(path))[0]
+
+
+def result(outcome: RunOutcome) -> str:
+    return digest(in_order(outcome.chunks))
+
+
+def test_faults_that_never_happen_change_nothing() -> None:
+    bare = run_sequential(small_partial_utility(None))
+    wrapped = run_sequential(small_partial_utility({"heal_s": 1e-6}))
+    assert result(wrapped) == result(bare)
+    # Each message is acknowledged.
+    assert wrapped.messages == 2 * bare.messages
+    assert not wrapped.violations
+
+
+def test_all_faults_at_once_lose_no_job_and_break_no_rule() -> None:
+    grid = small_partial_utility(EVERYTHING)
+    outcome = run_sequential(grid)
+    results = in_order(outcome.chunks)
+    assert check(results, grid.directory, sum(grid.jobs_by_vo())) == []
+    assert outcome.broken_rules() == []
+    assert outcome.messages > run_sequential(small_partial_utility({"heal_s": 1e-6})).messages
+
+
+def test_the_seed_of_the_faults_is_the_scenarios_unless_they_have_their_own() -> None:
+    first = run_sequential(small_partial_utility(EVERYTHING))
+    again = run_sequential(small_partial_utility({**EVERYTHING, "seed": 1}))
+    other = run_sequential(small_partial_utility({**EVERYTHING, "seed": 2}))
+    assert result(first) == result(again) != result(other)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_faults_fall_alike_on_any_number_of_actors() -> None:
+    from grid.runtime.windowed import run_windowed
+
+    small = {**EVERYTHING, "heal_s": 30.0}
+    expected = run_sequential(small_partial_utility(small))
+    outcome = run_windowed(small_partial_utility(small), actors=2)
+    assert result(outcome) == result(expected)
+    assert outcome.messages == expected.messages
+    assert not outcome.violations
+
+
+WRONG = {
+    "crashes: [{entity: north/schedule, at_s: 1, for_s: 1}]": "such as north/scheduler",
+    "crashes: [{entity: north/dispatcher, at_s: 1, for_s: 1}]": "expected an entity",
+    "vo_outages: [{vo: nort, at_s: 1, for_s: 1}]": "such as north",
+    "vo_outages: [{vo: north, at_s: -1, for_s: 1}]": "at least 0",
+    "partitions: [{one: [north], other: [east], at_s: 1, for_s: 1}]": "the name of a VO",
+    "partitions: [{one: [north], other: [north], at_s: 1, for_s: 1}]": "not in `one`",
+    "between_vos: {lost: 1.0}": "at most 0.9",
+    "random_crashes: {every_s: 0, for_s: 1}": "at least",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_with_faults_is_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    scenario = (SCENARIOS / "two-vos.yaml").read_text()
+    path.write_text(f"{scenario}\nfaults:\n  heal_s: 10\n  {text}\n")
+    with pytest.raises(InputError) as told:
+        load_scenario(path)
+    (mistake,) = told.value.mistakes
+    assert mistake.line == scenario.count("\n") + 4
+    assert WRONG[text] in str(mistake)
