@@ -141,7 +141,12 @@ class ResourceManager:
         ctx.send(self._scheduler, ended)
 
     def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
-        """The Grid Dispatcher took another cluster than the selection: move what it holds."""
+        """The Grid Dispatcher took another cluster than the selection: move what it holds.
+
+        The cluster may have told of the job's end before the Grid Dispatcher's word came.
+        """
+        if key not in self._holds:
+            return
         resource, processors = self._holds[key]
         if self._resources.cluster[resource] == cluster:
             return
