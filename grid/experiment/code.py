@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 
 import grid
+from grid.policies.registry import GROUP
 
 PACKAGES = (
     "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
@@ -15,6 +16,7 @@ PACKAGES = (
 MODULES = (
     "scenario/build.py", "scenario/platform.py", "scenario/workload.py",
     "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
+    "experiment/bound.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
 """Their random streams and solvers decide results; numba only compiles what Python says."""
@@ -34,6 +36,9 @@ def code_version() -> str:
     state = hashlib.sha256()
     for file in files:
         state.update(file.relative_to(root).as_posix().encode() + b"\n" + file.read_bytes())
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        other = point.dist.version if point.dist is not None else ""
+        state.update(f"{point.name} {point.value} {other}\n".encode())
     for library in LIBRARIES:
         state.update(f"{library} {version(library)}\n".encode())
     return state.hexdigest()[:16]

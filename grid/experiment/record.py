@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from grid.experiment.bound import slowdown_bound
 from grid.model.errors import InputError
 from grid.model.job import JobState
-from grid.model.time import SECOND_US
+from grid.model.time import NEVER, SECOND_US
 from grid.results.occupancy import machine_cpus, ran
 from grid.results.table import Directory, JobResults
 from grid.runtime.run import Run, RunInvalid, execute
 from grid.scenario.schema import ScenarioSection
+from grid.scenario.workload import realize
 
 POINTS = 101
 
@@ -55,15 +57,23 @@ def perform(scenario: ScenarioSection, file: str) -> tuple[Record, Record]:
     Raises InputError, RunInvalid.
     """
     run = execute(scenario, file, in_process=True)
-    return record_of(run), clock_of(run)
+    record = record_of(run)
+    bound = slowdown_bound(realize(scenario, file)[0])
+    if bound is not None:
+        record["more"]["slowdown_bound"] = bound
+    return record, clock_of(run)
 
 
 def record_of(run: Run) -> Record:
-    """Seed, digest, counts, metrics, quantiles and courses of a run, as plain data."""
+    """Seed, digest, counts, metrics, quantiles and courses of a run, as plain data.
+
+    `more` are figures of the whole grid that `metrics.json` does not have.
+    """
     kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
     return {
         **kept,
         "metrics": run.metrics,
+        "more": {"slowdown_without_deadline_mean": _slowdown_without_deadline(run.results)},
         "quantiles": _quantiles(run.results),
         "courses": _courses(run.results, run.directory),
     }
@@ -74,13 +84,24 @@ def clock_of(run: Run) -> Record:
     return {name: run.manifest[name] for name in ("cpu_seconds", "wall_seconds", "plan_seconds")}
 
 
-def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
-    """Percentiles 0 to 100 of waits and slowdowns (as in `grid.results.metrics`); empty: no job."""
-    completed = jobs.state == JobState.COMPLETED
-    wait = (jobs.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
+def _slowdowns(jobs: JobResults) -> tuple[npt.NDArray[np.bool_], FloatColumn]:
+    """Which jobs have a slowdown (as in `grid.results.metrics`), and theirs."""
     run_us = jobs.held_us - jobs.lost_us
-    chosen = completed & (run_us > 0)
-    slowdown = (jobs.end_us - jobs.submit_us)[chosen] / run_us[chosen]
+    chosen = (jobs.state == JobState.COMPLETED) & (run_us > 0)
+    return chosen, (jobs.end_us - jobs.submit_us)[chosen] / run_us[chosen]
+
+
+def _slowdown_without_deadline(jobs: JobResults) -> float | None:
+    """The mean slowdown of jobs without a deadline (C07 Fig. 5); None where there is none."""
+    chosen, slowdown = _slowdowns(jobs)
+    without = jobs.deadline_us[chosen] == NEVER
+    return float(slowdown[without].mean()) if without.any() else None
+
+
+def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
+    """Percentiles 0 to 100 of waits and slowdowns; empty where there is no such job."""
+    wait = (jobs.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
+    _, slowdown = _slowdowns(jobs)
     share = np.linspace(0.0, 1.0, POINTS)
     return {
         name: np.quantile(values, share).tolist() if len(values) else []

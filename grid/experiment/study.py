@@ -78,7 +78,8 @@ class Study:
     def _value(self, metric: str, key: str) -> float | None:
         if metric.startswith("plan_seconds_"):
             return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
-        value = self.records[key]["metrics"][GRID].get(metric)
+        record = self.records[key]
+        value = (record["metrics"][GRID] | record["more"]).get(metric)
         return None if value is None else float(value)
 
     def interval(self, metric: str, where: Mapping[str, Any]) -> Interval | None:

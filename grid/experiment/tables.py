@@ -50,13 +50,14 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
         raise InputError([Mistake(str(folder), None, "", "no such thing", expected)])
     manifest = read_json(folder / "manifest.json")
     metrics = read_json(folder / "metrics.json")
-    rows = _clock_rows(manifest) if clock else _result_rows({"metrics": metrics})
+    rows = _clock_rows(manifest) if clock else _result_rows({"metrics": metrics, "more": {}})
     return _columns([], [((), manifest["seed"], row) for row in rows])
 
 
 def _result_rows(record: Record) -> Iterator[Row]:
     metrics = record["metrics"]
-    for scope, figures in (("grid", metrics["grid"]), *metrics["vos"].items()):
+    scopes = (("grid", metrics["grid"] | record["more"]), *metrics["vos"].items())
+    for scope, figures in scopes:
         for metric, value in figures.items():
             yield scope, metric, None if value is None else float(value)
 

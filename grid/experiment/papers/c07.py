@@ -2,4 +2,4 @@
 
 from grid.experiment.claims import Paper
 
-PAPER = Paper("C07", "", (), lambda s: iter(()))
+PAPER = Paper("C07", "", (), lambda _: iter(()))

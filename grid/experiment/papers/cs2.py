@@ -2,4 +2,4 @@
 
 from grid.experiment.claims import Paper
 
-PAPER = Paper("CS2", "", (), lambda s: iter(()))
+PAPER = Paper("CS2", "", (), lambda _: iter(()))

@@ -2,4 +2,4 @@
 
 from grid.experiment.claims import Paper
 
-PAPER = Paper("EG", "", (), lambda s: iter(()))
+PAPER = Paper("EG", "", (), lambda _: iter(()))

@@ -2,4 +2,4 @@
 
 from grid.experiment.claims import Paper
 
-PAPER = Paper("GM", "", (), lambda s: iter(()))
+PAPER = Paper("GM", "", (), lambda _: iter(()))

@@ -1,0 +1,93 @@
+"""The bound of the mean slowdown: worked by hand, and below every schedule that there is."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from grids import grid_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.experiment.bound import mean_busy_times, slowdown_bound
+from grid.results.metrics import metrics
+from grid.results.table import in_order
+from grid.runtime.sequential import run_sequential
+
+
+def farm(jobs: list[tuple[float, float, int]], machines: list[tuple[int, float]]) -> Any:
+    """A grid of one cluster; jobs are (submission, run time at 1000 MIPS, processors)."""
+    return grid_of(
+        vos=[
+            {
+                "name": "a",
+                "clusters": [
+                    {
+                        "bind": "cluster",
+                        "machines": [{"cpus": cpus, "mips": mips} for cpus, mips in machines],
+                    }
+                ],
+                "workload": {
+                    "enters": "cluster",
+                    "jobs": [
+                        {"submit_s": submit, "run_s": run_s, "processors": processors}
+                        for submit, run_s, processors in sorted(jobs)
+                    ],
+                },
+            }
+        ]
+    )
+
+
+def test_two_jobs_on_one_machine_by_hand() -> None:
+    """10 s and 20 s at once: the short one first, so 10 and 30 s; slowdowns 1 and 1.5."""
+    assert slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0)])) == pytest.approx(1.25)
+
+
+def test_a_grid_with_room_for_all_is_bounded_by_one() -> None:
+    assert slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0), (1, 1000.0)])) == 1.0
+
+
+def test_a_job_that_is_interrupted_is_busy_before_and_after() -> None:
+    """10 s from 0, interrupted at 4 by 2 s of more weight: busy in [0, 4] and [6, 12]."""
+    busy = mean_busy_times(np.array([0.0, 4.0]), np.array([10.0, 2.0]), np.array([1.0, 1.0]))
+    assert busy.tolist() == pytest.approx([(4 * 2 + 6 * 9) / 10, 5.0])
+
+
+jobs = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 20), st.integers(1, 2)), min_size=1, max_size=7
+)
+
+
+@settings(deadline=None)
+@given(jobs, st.lists(st.sampled_from([(2, 500.0), (2, 1000.0)]), min_size=1, max_size=2))
+def test_no_run_is_below_the_bound(
+    given_jobs: list[tuple[int, int, int]], machines: list[tuple[int, float]]
+) -> None:
+    grid = farm([(float(s), float(r), p) for s, r, p in given_jobs], machines)
+    bound = slowdown_bound(grid)
+    results = in_order(run_sequential(grid).chunks)
+    found = metrics(results, grid.directory)["grid"]["slowdown_mean"]
+    assert bound is not None and found is not None
+    assert bound <= found + 1e-9
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_no_order_of_jobs_that_come_at_once_is_below_the_bound(lengths: list[int]) -> None:
+    """One machine, one job at a time: by brute force over all orders. Shortest first is best."""
+    best = min(
+        np.mean([end / run_s for end, run_s in zip(np.cumsum(order), order, strict=True)])
+        for order in itertools.permutations(lengths)
+    )
+    bound = slowdown_bound(farm([(0.0, float(run_s), 1) for run_s in lengths], [(1, 1000.0)]))
+    assert bound is not None
+    assert bound <= best + 1e-9
+    assert bound == pytest.approx(best)
+
+
+def test_several_clusters_have_no_bound() -> None:
+    grid = grid_of(vos=[{"name": n, "clusters": [{"processors": 1}]} for n in ("a", "b")],
+                   workload={"generator": "partial_utility"})  # fmt: skip
+    assert slowdown_bound(grid) is None
