@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grid.experiment.commands import add_commands
+from grid.experiment.commands import add_commands as add_experiments
+from grid.runtime.commands import add_commands as add_chaos
 
 if TYPE_CHECKING:
     from grid.scenario.schema import ScenarioSection
@@ -163,7 +164,8 @@ def _fail(lines: list[str]) -> None:
     raise typer.Exit(WRONG_INPUT)
 
 
-add_commands(app)
+add_chaos(app)
+add_experiments(app)
 
 
 def main() -> None:

@@ -191,7 +191,7 @@ class Reliable:
         ctx.save(Input(ctx.now, kind, sender, content, tuple(self._reads)))
         for to, one in sent:
             self._transmit(ctx, to, one)
-            self._expect_answer(ctx, self._peers[to])
+            self._expect_answer(ctx, self._peers[to], one)
         inner = self._inner
         for name in inner.cancelled:
             ctx.cancel_timer("/" + name)
@@ -277,9 +277,9 @@ class Reliable:
     def _transmit(self, ctx: Context, to: str, one: _Sent) -> None:
         ctx.send(to, Data(self._life, one.number, one.message), one.megabytes)
 
-    def _expect_answer(self, ctx: Context, peer: _Peer) -> None:
-        """A message has just been sent: if it is the only one, wait for its acknowledgement."""
-        if len(peer.waiting) == 1:
+    def _expect_answer(self, ctx: Context, peer: _Peer, one: _Sent) -> None:
+        """`one` has just been sent: if it is first in line, wait for its acknowledgement."""
+        if peer.waiting[0] is one:
             peer.again_us = ctx.now + peer.wait_us
             self._wake_at(ctx, peer.again_us)
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 
 from grid.kernel.process import LogicalProcess
-from grid.model.time import NEVER
-from grid.runtime.outcome import Progress, RecordStore, RunOutcome
+from grid.model.time import NEVER, to_seconds
+from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
 from grid.scenario.build import Grid
 
 EVENTS_AT_A_TIME = 20_000
 
 
-def run_sequential(grid: Grid, progress: Progress | None = None) -> RunOutcome:
-    """Run `grid` until nothing is left to do."""
+class NeverEnds(RunFailed):
+    """A run was still going on after the number of events that it was granted."""
+
+
+def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NEVER) -> RunOutcome:
+    """Run `grid` until nothing is left to do. Raises NeverEnds after about `limit` events."""
     wall, cpu = time.perf_counter(), time.process_time()
     process = LogicalProcess(
         grid.entities(grid.names, time.perf_counter), grid.network, grid.seed, grid.first_rows()
@@ -21,7 +25,12 @@ def run_sequential(grid: Grid, progress: Progress | None = None) -> RunOutcome:
     store = RecordStore()
     jobs = sum(grid.jobs_by_vo())
     process.start()
-    while process.advance(NEVER, EVENTS_AT_A_TIME):
+    events = 0
+    while handled := process.advance(NEVER, EVENTS_AT_A_TIME):
+        events += handled
+        if events > limit:
+            seconds = to_seconds(process.now)
+            raise NeverEnds(f"goes on after {events} events, at {seconds:.3f} s of virtual time")
         store.add(process.records)
         if progress is not None:
             progress(process.now, store.jobs, jobs)

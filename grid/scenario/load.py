@@ -144,9 +144,14 @@ def resolved_yaml(scenario: ScenarioSection) -> str:
 
     Paths of traces are absolute, so that a run's copy runs again from any folder.
     """
+    return section_yaml(scenario)
+
+
+def section_yaml(section: Any) -> str:
+    """A section, or a mapping of some, as YAML with defaults filled in."""
     return str(
         yaml.dump(
-            _written(scenario), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
+            _written(section), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
         )
     )
 

@@ -25,7 +25,7 @@ NO_FAULTS = Faults(seed=0)
 
 
 class Talker:
-    """Sends its peers ten messages each, at random times, and answers half of what it hears.
+    """Sends its peers ten messages each, two at a time, and answers half of what it hears.
 
     What it heard is recorded with every message, so a state that came back wrong is seen.
     """
@@ -51,7 +51,8 @@ class Talker:
     def timeout(self, ctx: Context, timer: str) -> None:
         for peer in self.peers:
             ctx.send(peer, ("say", self.left))
-        self.left -= 1
+            ctx.send(peer, ("say", self.left - 1))
+        self.left -= 2
         if self.left:
             ctx.set_timer(int(ctx.rng.integers(1, 500)), "talk")
 

@@ -1,0 +1,129 @@
+"""Many short runs in virtual time, each with other faults, held to everything that must be true."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from grid.model.errors import InputError
+from grid.model.time import to_seconds
+from grid.results.checkers import check
+from grid.results.table import in_order
+from grid.runtime.sequential import NeverEnds, run_sequential
+from grid.scenario.build import Grid
+from grid.scenario.random_faults import random_faults
+from grid.scenario.schema import FaultsSection, ScenarioSection
+from grid.scenario.workload import realize
+
+SEEDS_A_TASK = 25
+LONGEST = 200
+"""A run with faults handles at most so many times the messages of one without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A scenario without faults, and what a run of it takes."""
+
+    scenario: ScenarioSection
+    file: str
+    lasts_s: float
+    messages: int
+
+
+class Trial(NamedTuple):
+    """What came out under a seed: a line for each rule that was broken."""
+
+    seed: int
+    broken: list[str]
+
+
+Progress = Callable[[int, int], None]
+"""Called with the number of seeds tried, and of those that broke a rule."""
+
+
+def subject_of(scenario: ScenarioSection, file: str) -> Subject:
+    """Run the scenario once, without faults. Raises InputError."""
+    scenario = scenario.model_copy(update={"faults": None})
+    grid, _ = realize(scenario, file)
+    outcome = run_sequential(grid)
+    results = in_order(outcome.chunks)
+    ends = results.end_us if len(results) else results.submit_us
+    return Subject(scenario, file, max(1.0, to_seconds(int(ends.max(initial=0)))), outcome.messages)
+
+
+def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
+    """The grid as it is under `seed`, and what goes wrong in it."""
+    scenario = subject.scenario.model_copy(update={"seed": seed})
+    grid, _ = realize(scenario, subject.file)
+    vos = [vo.name for vo in grid.vos]
+    faults = random_faults(seed, grid.names, vos, scenario.network, subject.lasts_s)
+    return replace(grid, scenario=scenario.model_copy(update={"faults": faults})), faults
+
+
+def attempt(subject: Subject, seed: int) -> Trial:
+    """Run the subject under `seed`, its workload's and its faults', and see what is broken."""
+    try:
+        grid, _ = faults_of(subject, seed)
+        outcome = run_sequential(grid, limit=LONGEST * subject.messages)
+        results = in_order(outcome.chunks)
+        mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
+        return Trial(seed, outcome.broken_rules() + mistakes)
+    except InputError:
+        raise
+    except NeverEnds as error:
+        return Trial(seed, [str(error)])
+    except Exception as error:
+        # Whatever an entity stumbles over is a finding, with the seed that leads there.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+        return Trial(seed, [" ".join(text.split())])
+
+
+def run_chaos(
+    subject: Subject,
+    seeds: Sequence[int],
+    *,
+    in_process: bool = False,
+    address: str | None = None,
+    cpus: int | None = None,
+    progress: Progress | None = None,
+) -> list[Trial]:
+    """Try all seeds; the trials that broke a rule, by seed. Raises InputError."""
+    if in_process:
+        trials = ([attempt(subject, seed)] for seed in seeds)
+        return _failing(trials, progress)
+    from grid.runtime.windowed import ray_cluster
+
+    with ray_cluster(address, cpus):
+        return _failing(_in_tasks(subject, seeds), progress)
+
+
+def _failing(batches: Iterator[list[Trial]], progress: Progress | None) -> list[Trial]:
+    failing: list[Trial] = []
+    tried = 0
+    for batch in batches:
+        tried += len(batch)
+        failing += [trial for trial in batch if trial.broken]
+        if progress is not None:
+            progress(tried, len(failing))
+    return sorted(failing)
+
+
+def _in_tasks(subject: Subject, seeds: Sequence[int]) -> Iterator[list[Trial]]:
+    """Trials in batches, as Ray tasks, a few of them waiting for each CPU."""
+    import ray
+
+    @ray.remote(num_cpus=1)
+    def batch(subject: Subject, seeds: Sequence[int]) -> list[Trial]:
+        return [attempt(subject, seed) for seed in seeds]
+
+    shared = ray.put(subject)
+    parts = iter([seeds[i : i + SEEDS_A_TASK] for i in range(0, len(seeds), SEEDS_A_TASK)])
+    ahead = 3 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    running = [batch.remote(shared, part) for _, part in zip(range(ahead), parts, strict=False)]
+    while running:
+        ready, running = ray.wait(running)
+        yield ray.get(ready[0])
+        running += [batch.remote(shared, part) for part in [next(parts, None)] if part is not None]
