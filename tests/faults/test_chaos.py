@@ -1,0 +1,246 @@
+"""Whatever goes wrong, no rule is broken; and whatever bug is put in, one is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.entities.grid_dispatcher import GridDispatcher
+from grid.entities.local_dispatcher import LocalDispatcher
+from grid.entities.local_scheduler import LocalScheduler
+from grid.entities.resource_manager import ResourceManager
+from grid.kernel.entity import Context
+from grid.kernel.mortal import Mortal
+from grid.kernel.reliable import Input, Reliable
+from grid.model.job import JobState
+from grid.model.messages import AssignJob, ForwardJob, Refused
+from grid.runtime.chaos import Subject, attempt, run_chaos, subject_of
+from grid.scenario.load import load_scenario
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "1000"))
+"""Over all scenarios, which share them alike."""
+
+NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+@cache
+def subject(name: str) -> Subject:
+    path = SCENARIOS / f"{name}.yaml"
+    return subject_of(load_scenario(path), str(path))
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+@pytest.mark.parametrize("name", NAMES)
+def test_no_faults_break_a_rule(name: str) -> None:
+    failing = run_chaos(subject(name), range(SEEDS // len(NAMES)))
+    assert failing == []
+
+
+Bug = Callable[[pytest.MonkeyPatch], None]
+BUGS: dict[str, Bug] = {}
+
+
+def replaced(where: Any, name: str) -> Callable[[Any], Bug]:
+    """Make a bug of a function that stands for the method `name`: it is given the right one."""
+
+    def decorate(wrong: Any) -> Bug:
+        def plant(patch: pytest.MonkeyPatch) -> None:
+            right = getattr(where, name)
+            patch.setattr(where, name, lambda self, *args: wrong(right, self, *args))
+
+        BUGS[wrong.__name__] = plant
+        return plant
+
+    return decorate
+
+
+# Bugs of the layer below the entities.
+
+
+@replaced(Reliable, "_receive")
+def no_deduplication(
+    right: Any, self: Any, ctx: Context, sender: str, peer: Any, number: int, content: Any
+) -> None:
+    peer.handled = min(peer.handled, number - 1)
+    right(self, ctx, sender, peer, number, content)
+
+
+@replaced(Reliable, "_receive")
+def no_order(
+    right: Any, self: Any, ctx: Context, sender: str, peer: Any, number: int, content: Any
+) -> None:
+    if number > peer.handled:
+        peer.handled = number - 1
+    right(self, ctx, sender, peer, number, content)
+
+
+@replaced(Reliable, "_send_again")
+def nothing_sent_again(right: Any, self: Any, ctx: Context) -> None:
+    del right, self, ctx
+
+
+@replaced(Mortal, "_settle")
+def acknowledged_before_saved(right: Any, self: Any, ctx: Context) -> None:
+    held = [] if self._entity is not self.__dict__.get("_holder") else self._held
+    self._holder, self._held = self._entity, ctx.saved[:]
+    ctx.saved[:] = held
+    right(self, ctx)
+
+
+@replaced(Reliable, "_receive")
+def acknowledged_before_handled(
+    right: Any, self: Any, ctx: Context, sender: str, peer: Any, number: int, content: Any
+) -> None:
+    right(self, ctx, sender, peer, number, content)
+    newest = max(peer.early, default=0)
+    if newest:
+        right(self, ctx, sender, _Pretending(peer, newest), 0, None)
+
+
+class _Pretending:
+    """A peer of which everything up to `handled` seems to be handled."""
+
+    def __init__(self, peer: Any, handled: int) -> None:
+        self.early: dict[int, Any] = {}
+        self.life, self.handled = peer.life, handled
+
+
+@replaced(Reliable, "_go_on")
+def timers_forgotten_in_a_crash(right: Any, self: Any, ctx: Context) -> None:
+    self._timers.clear()
+    right(self, ctx)
+
+
+@replaced(Reliable, "_restore")
+def unanswered_messages_not_saved(right: Any, self: Any, state: Any) -> None:
+    right(self, state)
+    for peer in self._peers.values():
+        peer.waiting.clear()
+
+
+@replaced(Reliable, "_replay")
+def what_was_heard_not_counted(right: Any, self: Any, entry: Input) -> None:
+    right(self, entry)
+    for peer in self._peers.values():
+        peer.handled = max(0, peer.handled - 1)
+
+
+# Bugs of the entities.
+
+
+@replaced(LocalScheduler, "_take_in")
+def ttl_not_lowered(right: Any, self: Any, ctx: Context, forwarded: ForwardJob) -> None:
+    right(self, ctx, forwarded)
+    self._cases[forwarded.job.key].ttl += 1
+
+
+@replaced(LocalScheduler, "_take_in")
+def ttl_set_anew(right: Any, self: Any, ctx: Context, forwarded: ForwardJob) -> None:
+    right(self, ctx, forwarded)
+    self._cases[forwarded.job.key].ttl = self._ttl
+
+
+@replaced(LocalScheduler, "_forward")
+def forwarded_and_kept(right: Any, self: Any, ctx: Context, case: Any, *where: Any) -> None:
+    right(self, ctx, case, *where)
+    self._cases[case.job.key] = case
+    ctx.send(self._neighbours.resource_manager, AssignJob(case.job, 0, True))
+
+
+@replaced(LocalScheduler, "handle")
+def refusal_ignored(right: Any, self: Any, ctx: Context, sender: str, message: Any) -> None:
+    if not isinstance(message, Refused):
+        right(self, ctx, sender, message)
+
+
+@replaced(LocalScheduler, "_fail")
+def failure_not_told(right: Any, self: Any, ctx: Context, case: Any, state: JobState) -> None:
+    if case.origin == self._vo:
+        right(self, ctx, case, state)
+    else:
+        del self._cases[case.job.key]
+
+
+@replaced(ResourceManager, "_release")
+def reservation_not_released(right: Any, self: Any, ctx: Context, ended: Any) -> None:
+    resource, processors = self._holds[ended.key]
+    self._assigned[resource] += processors
+    right(self, ctx, ended)
+
+
+@replaced(ResourceManager, "_assign")
+def assigned_though_not_free(right: Any, self: Any, ctx: Context, *what: Any) -> None:
+    scheduler, job, resource, wait = what
+    assigned, self._assigned = self._assigned, self._assigned - 1e9
+    right(self, ctx, scheduler, job, resource, wait)
+    self._assigned += 1e9
+    del assigned
+    for place, (to, message, size) in enumerate(ctx.sent):
+        if type(message).__name__ == "LocalStatus":
+            ctx.sent[place] = (to, type(message)(message.assigned_cpus + 1e9), size)
+
+
+@replaced(ResourceManager, "_move")
+def moved_without_its_cpus(right: Any, self: Any, ctx: Context, key: Any, cluster: int) -> None:
+    right(self, ctx, key, cluster)
+    if key in self._holds:
+        resource, _ = self._holds[key]
+        self._holds[key] = (resource, 0)
+
+
+@replaced(GridDispatcher, "_place")
+def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> None:
+    right(self, ctx, question)
+    to, message, size = ctx.sent[-1]
+    other = [name for name in self._dispatchers if name != to]
+    ctx.send(other[0], message, size)
+
+
+@replaced(LocalDispatcher, "_report")
+def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
+    right(self, ctx)
+    ctx.sent += ctx.sent[-1:]
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    subjects = [subject(scenario) for scenario in NAMES]
+    BUGS[name](monkeypatch)
+    found = (
+        trial.broken
+        for seed in range(1000 // len(subjects))
+        for one in subjects
+        if (trial := attempt(one, seed)).broken
+    )
+    assert next(found, None), "1,000 seeds, and nothing was broken"
+
+
+def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    BUGS["ttl_not_lowered"](monkeypatch)
+    path = str(SCENARIOS / "mixed.yaml")
+    command = ["chaos", path, "--set", "protocol.ttl=2", "--in-process", "--seeds", "20"]
+    many = CliRunner().invoke(app, command)
+    assert many.exit_code == 1
+    lines = many.stdout.splitlines()
+    finding, replay = lines[0], lines[1].split()
+    assert replay[:2] == ["grid", "chaos"]
+    alone = CliRunner().invoke(app, replay[1:])
+    assert alone.exit_code == 1
+    assert alone.stdout.splitlines()[0] == finding
+    assert "between_vos:" in alone.stdout
+
+
+def test_chaos_that_finds_nothing_says_so() -> None:
+    command = ["chaos", str(SCENARIOS / "mixed.yaml"), "--in-process", "--seeds", "3"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0
+    assert "no rule was broken" in done.stdout
