@@ -75,12 +75,24 @@ def columns_of(rows: Sequence[JobRow]) -> dict[str, npt.NDArray[np.int64 | np.fl
 
 
 def in_order(chunks: Sequence[dict[str, npt.NDArray[np.int64 | np.float64]]]) -> JobResults:
-    """One table of all chunks of columns, in the order that no partition of a run can change."""
-    merged: dict[str, npt.NDArray[Any]] = {
-        name: np.concatenate([chunk[name] for chunk in chunks])
-        if chunks
-        else np.empty(0, np.float64 if name == "utility" else np.int64)
-        for name in JobRow._fields
-    }
-    order = np.lexsort((merged["number"], merged["vo"], merged["submit_us"]))
-    return JobResults(**{name: column[order] for name, column in merged.items()})
+    """One table of all chunks of columns, in the order that no partition of a run can change.
+
+    The chunks are taken over and left empty, so that a long table is never in memory twice.
+    """
+    keys = [_merged(chunks, name) for name in ("number", "vo", "submit_us")]
+    order = np.lexsort(keys)
+    del keys
+    columns = {}
+    for name in JobRow._fields:
+        columns[name] = _merged(chunks, name)[order]
+        for chunk in chunks:
+            del chunk[name]
+    return JobResults(**columns)
+
+
+def _merged(
+    chunks: Sequence[dict[str, npt.NDArray[np.int64 | np.float64]]], name: str
+) -> npt.NDArray[Any]:
+    if not chunks:
+        return np.empty(0, np.float64 if name == "utility" else np.int64)
+    return np.concatenate([chunk[name] for chunk in chunks])

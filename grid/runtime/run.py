@@ -83,8 +83,11 @@ def execute(
             transport=transport,
             progress=progress,
         )
+    directory, submitted = grid.directory, sum(grid.jobs_by_vo())
+    # The jobs as they were submitted take as much room as what became of them.
+    del grid
     results = in_order(outcome.chunks)
-    mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
+    mistakes = check(results, directory, submitted)
     mistakes += outcome.broken_rules()
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
@@ -95,8 +98,8 @@ def execute(
         "read": round(read_seconds, 6),
         "run": round(outcome.cpu_seconds, 6),
     }
-    figures = metrics(results, grid.directory, outcome.figures)
-    return Run(scenario, results, grid.directory, figures, manifest)
+    figures = metrics(results, directory, outcome.figures)
+    return Run(scenario, results, directory, figures, manifest)
 
 
 def _manifest(
