@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from grid.cluster import pool_loop
-from grid.cluster.pool_loop import (
+from grid.cluster.pool_loop import DONE, ENDED_FULL
+from grid.cluster.pool_state import (
     ARRIVALS,
+    ASKED,
     COUNTERS,
-    DONE,
+    CPUS,
     ENDED,
-    ENDED_FULL,
     FREE,
     FREE_SLOTS,
-    NEVER,
     NEXT_ARRIVAL,
-    QUEUED,
+    PART_S,
     RUNNING,
+    SHARE,
+    WHOLE_S,
     Arrivals,
     Ends,
     Pool,
 )
-from grid.cluster.state import Ended, EndedColumns, IntColumn
+from grid.cluster.state import Ended, EndedColumns
 from grid.model.job import Job, JobState
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
+from grid.policies.fitting import duration, durations
+from grid.policies.pool_policy import PoolPolicy
 
 FIRST_SLOTS = 256
+FIRST_ENDS = 4096
 SUBMITTED = -1
 """Rows below zero are submitted jobs: row -1 - n is the n-th of them."""
 
 
 class PoolCluster:
-    """A `ClusterState` of one machine. `policy` is a number of `pool_loop`."""
+    """A `ClusterState` of one machine without licenses, under a policy that the loop can play."""
 
-    def __init__(self, machine: Machine, policy: int) -> None:
+    def __init__(self, machine: Machine, policy: PoolPolicy) -> None:
         self._machine = machine
-        self._policy = policy
+        self._policy = int(policy)
         self._pool = _empty_pool(FIRST_SLOTS)
-        self._pool.counters[FREE] = machine.cpus
-        self._arrivals = Arrivals(*(np.empty(16, np.int64) for _ in Arrivals._fields))
-        self._ends = Ends(*(np.empty(FIRST_SLOTS, np.int64) for _ in Ends._fields))
+        self._pool.counters[CPUS] = self._pool.counters[FREE] = machine.cpus
+        self._arrivals = _no_arrivals(16)
+        self._ends = _no_ends(FIRST_ENDS)
         self._fed_rows = 0
         self._submitted: dict[int, Job] = {}
         self._next_submitted = SUBMITTED
@@ -55,17 +62,18 @@ class PoolCluster:
         counters = self._pool.counters
         if counters[ARRIVALS] == len(self._arrivals.time):
             self._make_room(1)
-        end = int(counters[ARRIVALS])
+        end, first = int(counters[ARRIVALS]), int(counters[NEXT_ARRIVAL])
         times = self._arrivals.time
         place = end
-        while place > counters[NEXT_ARRIVAL] and times[place - 1] > now:
+        while place > first and times[place - 1] > now:
             place -= 1
         values = (
             now,
             job.processors,
-            self._duration(job.estimate_us, job.reference_mips),
-            self._duration(job.run_us, job.reference_mips),
+            duration(job.estimate_us, job.reference_mips, self._machine.mips),
+            duration(job.run_us, job.reference_mips, self._machine.mips),
             job.deadline_us,
+            job.estimate_us * job.reference_mips,
             row,
         )
         for column, value in zip(self._arrivals, values, strict=True):
@@ -75,21 +83,31 @@ class PoolCluster:
         counters[ARRIVALS] = end + 1
 
     def feed(self, jobs: JobTable) -> None:
-        scale = jobs.reference_mips / self._machine.mips
+        if len(jobs) == 0:
+            return
+        mips = self._machine.mips
         columns = (
             jobs.submit_us,
             jobs.processors,
-            np.maximum(1, np.rint(jobs.estimate_us * scale)).astype(np.int64),
-            np.maximum(1, np.rint(jobs.run_us * scale)).astype(np.int64),
+            durations(jobs.estimate_us, jobs.reference_mips, mips),
+            durations(jobs.run_us, jobs.reference_mips, mips),
             jobs.deadline_us,
+            jobs.estimate_us * jobs.reference_mips,
             np.arange(self._fed_rows, self._fed_rows + len(jobs)),
         )
         self._fed_rows += len(jobs)
         self._make_room(len(jobs))
-        end = int(self._pool.counters[ARRIVALS])
+        before = int(self._pool.counters[ARRIVALS])
+        after = before + len(jobs)
         for column, values in zip(self._arrivals, columns, strict=True):
-            column[end : end + len(jobs)] = values
-        self._pool.counters[ARRIVALS] = end + len(jobs)
+            column[before:after] = values
+        self._pool.counters[ARRIVALS] = after
+        if before and self._arrivals.time[before - 1] >= jobs.submit_us[0]:
+            # Submitted jobs come behind the fed ones of their instant.
+            rows, times = self._arrivals.row[:after], self._arrivals.time[:after]
+            order = np.lexsort((rows < 0, times))
+            for column in self._arrivals:
+                column[:after] = column[:after][order]
 
     def advance(self, until: Time) -> None:
         while True:
@@ -98,9 +116,9 @@ class PoolCluster:
                 break
             if what == ENDED_FULL:
                 self._pack()
-                if self._pool.counters[RUNNING] > len(self._ends.row) // 2:
-                    size = 2 * len(self._ends.row)
-                    self._ends = Ends(*(np.empty(size, np.int64) for _ in Ends._fields))
+                most = int(self._pool.counters[RUNNING]) + self._coming()
+                if 2 * most > len(self._ends.row):
+                    self._ends = _no_ends(2 * most)
             else:
                 self._grow()
         if self._pool.counters[ENDED]:
@@ -112,12 +130,12 @@ class PoolCluster:
         first = int(arrivals.time[upcoming]) if upcoming < pool.counters[ARRIVALS] else NEVER
         if pool.counters[RUNNING] == 0:
             return first
-        return min(first, int(pool.run_end[0]))
+        return min(first, int(pool.end[pool.by_end[0]]))
 
     def horizon(self) -> Time:
         pool, arrivals = self._pool, self._arrivals
-        running = pool.counters[RUNNING]
-        last = int(pool.run_end[running - 1]) if running else -1
+        running = pool.by_end[: pool.counters[RUNNING]]
+        last = int(pool.end[running].max()) if len(running) else -1
         end = pool.counters[ARRIVALS]
         if pool.counters[NEXT_ARRIVAL] < end:
             last = max(last, int(arrivals.time[end - 1]))
@@ -140,22 +158,30 @@ class PoolCluster:
         )
 
     def figures(self) -> dict[str, float]:
-        return {}
+        """`machine_usage`, as `SpaceSharedCluster` gives it."""
+        usage = self._pool.usage
+        return {
+            "machine_usage.part": float(usage[PART_S]),
+            "machine_usage.whole": float(usage[WHOLE_S]),
+        }
 
     def plan_times(self) -> tuple[int, float, float]:
         return 0, 0.0, 0.0
 
     def load(self) -> float:
         pool = self._pool
-        waiting = pool.processors[pool.queue[: pool.counters[QUEUED]]].sum()
-        coming = slice(pool.counters[NEXT_ARRIVAL], pool.counters[ARRIVALS])
+        counters = pool.counters
+        coming = slice(counters[NEXT_ARRIVAL], counters[ARRIVALS])
         submitted = self._arrivals.row[coming] < 0
         upcoming = self._arrivals.processors[coming][submitted].sum()
-        busy = self._machine.cpus - pool.counters[FREE]
-        return float(busy + waiting + upcoming) / self._machine.cpus
+        busy = self._machine.cpus - counters[FREE]
+        return float(busy + counters[ASKED] + upcoming) / self._machine.cpus
 
-    def _duration(self, time_us: Time, reference_mips: float) -> Time:
-        return max(1, round(time_us * (reference_mips / self._machine.mips)))
+    def _coming(self) -> int:
+        """How many jobs arrive at the next instant of arrivals."""
+        counters = self._pool.counters
+        times = self._arrivals.time[counters[NEXT_ARRIVAL] : counters[ARRIVALS]]
+        return int(np.searchsorted(times, times[0], side="right")) if len(times) else 0
 
     def _make_room(self, count: int) -> None:
         """Room for `count` more arrivals; those that were taken in are forgotten."""
@@ -163,8 +189,7 @@ class PoolCluster:
         first, end = int(counters[NEXT_ARRIVAL]), int(counters[ARRIVALS])
         kept = [column[first:end].copy() for column in self._arrivals]
         if len(self._arrivals.time) < 2 * (end - first + count):
-            size = 2 * (end - first + count)
-            self._arrivals = Arrivals(*(np.empty(size, np.int64) for _ in Arrivals._fields))
+            self._arrivals = _no_arrivals(2 * (end - first + count))
         for column, values in zip(self._arrivals, kept, strict=True):
             column[: end - first] = values
         counters[NEXT_ARRIVAL], counters[ARRIVALS] = 0, end - first
@@ -173,10 +198,7 @@ class PoolCluster:
         """Twice as many slots, more if the next instant brings more jobs than that."""
         old = self._pool
         size = len(old.processors)
-        upcoming = int(old.counters[NEXT_ARRIVAL])
-        times = self._arrivals.time[: old.counters[ARRIVALS]]
-        coming = int(np.searchsorted(times, times[upcoming], side="right")) - upcoming
-        new = _empty_pool(size + max(size, coming))
+        new = _empty_pool(size + max(size, self._coming()))
         for name, target, source in zip(Pool._fields, new, old, strict=True):
             if name != "free_slots":
                 target[: len(source)] = source
@@ -191,24 +213,48 @@ class PoolCluster:
         """Hand what has ended over to those who ask for it."""
         count = int(self._pool.counters[ENDED])
         self._pool.counters[ENDED] = 0
-        row, start, end, killed = (column[:count].copy() for column in self._ends)
-        state = np.where(killed, int(JobState.FAILED), int(JobState.COMPLETED))
-        for i in np.flatnonzero(row < 0).tolist():
-            job = self._submitted.pop(int(row[i]))
-            s, e = int(start[i]), int(end[i])
-            self._ended.append(Ended(job.key, 0, int(state[i]), s, e, 0, 0, 0, e - s))
-        fed = row >= 0
-        if fed.any():
-            nothing = np.zeros(int(fed.sum()), np.int64)
-            held = end[fed] - start[fed]
-            columns = (row[fed], nothing, state[fed], start[fed], end[fed])
-            self._ended_columns.append(EndedColumns(*columns, nothing, nothing, nothing, held))
+        ends = Ends(*(column[:count] for column in self._ends))
+        if self._submitted:
+            for place in np.flatnonzero(ends.row < 0).tolist():
+                key = self._submitted.pop(int(ends.row[place])).key
+                state, start, end = (int(column[place]) for column in ends[1:])
+                machine, held = (0, end - start) if state != JobState.REJECTED else (-1, 0)
+                self._ended.append(Ended(key, machine, state, start, end, 0, 0, 0, held))
+        if self._fed_rows:
+            fed = Ends(*(column[ends.row >= 0] for column in ends))
+            ran = fed.state != JobState.REJECTED
+            machines = np.where(ran, 0, -1)
+            held_us = np.where(ran, fed.end - fed.start, 0)
+            none = np.zeros(len(ran), np.int64)
+            self._ended_columns.append(
+                EndedColumns(
+                    fed.row, machines, fed.state, fed.start, fed.end, none, none, none, held_us
+                )
+            )
 
 
 def _empty_pool(slots: int) -> Pool:
-    columns: list[IntColumn] = [np.zeros(COUNTERS, np.int64)]
-    columns += [np.zeros(slots, np.int64) for _ in Pool._fields[1:]]
-    pool = Pool(*columns)
+    sizes = dict.fromkeys(Pool._fields, slots)
+    # Twice the slots, so that the queue's front is not moved up for every arrival.
+    sizes |= {"counters": COUNTERS, "queue": 2 * slots, "usage": 3}
+    pool = Pool(**_columns(sizes))
     pool.counters[FREE_SLOTS] = slots
     pool.free_slots[:] = np.arange(slots - 1, -1, -1)
+    pool.usage[SHARE] = -1.0
     return pool
+
+
+def _no_arrivals(size: int) -> Arrivals:
+    return Arrivals(**_columns(dict.fromkeys(Arrivals._fields, size)))
+
+
+def _no_ends(size: int) -> Ends:
+    return Ends(**_columns(dict.fromkeys(Ends._fields, size)))
+
+
+def _columns(sizes: dict[str, int]) -> dict[str, Any]:
+    floats = ("work", "usage")
+    return {
+        name: np.zeros(size, np.float64 if name in floats else np.int64)
+        for name, size in sizes.items()
+    }

@@ -1,7 +1,7 @@
 """The event loop of one pool of processors under a queue policy, whole windows in one call.
 
 The general loop over instants, with a plan asked of a policy object at each, costs some tens of
-microseconds an instant. This one knows the policies it runs and costs about one. Both give the
+microseconds an instant. This one knows the policies it plays and costs about one. Both give the
 same schedule, job by job; the tests hold them to it.
 
 All state is in arrays that the caller owns, so that the loop can stop where one is full, and go on
@@ -10,67 +10,44 @@ when the caller has made it larger.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Ints = npt.NDArray[np.int64]
+from grid.cluster.pool_state import (
+    ARRIVALS,
+    ASKED,
+    BLOCKED,
+    CPUS,
+    ENDED,
+    EXTRA,
+    FIRST,
+    FREE,
+    FREE_SLOTS,
+    LAST,
+    NEXT_ARRIVAL,
+    PART_S,
+    RUNNING,
+    SERIAL,
+    SHADOW,
+    SHARE,
+    SHORTEST,
+    SINCE,
+    WHOLE_S,
+    Arrivals,
+    Ends,
+    Ints,
+    Pool,
+)
+from grid.model.job import JobState
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.pool_policy import PoolPolicy
 
-FCFS, EASY, SJF, EASY_SJBF, EDF = range(5)
-"""Queue policies by number: order of the queue, and whether others may pass a blocked head."""
-
-FREE, QUEUED, RUNNING, NEXT_ARRIVAL, ARRIVALS, ENDED, FREE_SLOTS, SERIAL = range(8)
-COUNTERS = 8
-"""Positions in `Pool.counters`: free processors, lengths of the arrays below, and so on."""
+FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
+EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
+COMPLETED, FAILED, REJECTED = (
+    int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
+)
 
 DONE, SLOTS_FULL, ENDED_FULL = range(3)
-NEVER = 2**62
-
-
-class Arrivals(NamedTuple):
-    """Jobs that are to come, in order of time: positions NEXT_ARRIVAL to ARRIVALS of a column."""
-
-    time: Ints
-    processors: Ints
-    estimate: Ints
-    run: Ints
-    deadline: Ints
-    row: Ints
-
-
-class Pool(NamedTuple):
-    """State of the pool. By slot: `processors` to `serial`; the others are lists with a length.
-
-    `queue` is in the order of the policy. `run_end` and `run_expected` are the running jobs' real
-    and expected ends, sorted, ties in order of arrival, with the jobs' slots beside them.
-    """
-
-    counters: Ints
-    processors: Ints
-    estimate: Ints
-    run: Ints
-    deadline: Ints
-    row: Ints
-    serial: Ints
-    start: Ints
-    free_slots: Ints
-    queue: Ints
-    run_end: Ints
-    run_end_slot: Ints
-    run_expected: Ints
-    run_expected_slot: Ints
-    order: Ints
-
-
-class Ends(NamedTuple):
-    """Jobs that ended, in order of (end, arrival)."""
-
-    row: Ints
-    start: Ints
-    end: Ints
-    killed: Ints
 
 
 @njit(cache=True)
@@ -79,10 +56,10 @@ def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends)
     counters = pool.counters
     total = counters[ARRIVALS]
     while True:
+        upcoming = counters[NEXT_ARRIVAL]
         now = NEVER
         if counters[RUNNING] > 0:
-            now = pool.run_end[0]
-        upcoming = counters[NEXT_ARRIVAL]
+            now = pool.end[pool.by_end[0]]
         if upcoming < total and arrivals.time[upcoming] < now:
             now = arrivals.time[upcoming]
         if now >= until:
@@ -92,165 +69,296 @@ def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends)
             last += 1
         if last - upcoming > counters[FREE_SLOTS]:
             return SLOTS_FULL
-        if counters[ENDED] + counters[RUNNING] > len(ends.row):
+        if counters[ENDED] + counters[RUNNING] + last - upcoming > len(ends.row):
             return ENDED_FULL
-        _complete(now, pool, ends)
+        if _complete(now, pool, ends):
+            counters[BLOCKED] = 0
+        waiting = counters[LAST] - counters[FIRST]
         for arrival in range(upcoming, last):
-            _arrive(policy, arrival, pool, arrivals)
+            _arrive(policy, now, arrival, pool, arrivals, ends)
         counters[NEXT_ARRIVAL] = last
-        _plan(policy, now, pool)
+        _plan(policy, now, waiting, pool)
+        _use(now, pool)
 
 
-@njit(cache=True)
-def _complete(now: int, pool: Pool, ends: Ends) -> None:
+@njit(cache=True, inline="always")
+def _use(now: int, pool: Pool) -> None:
+    """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.usage` has it."""
+    counters, usage = pool.counters, pool.usage
+    if usage[SHARE] >= 0:
+        seconds = (now - counters[SINCE]) / SECOND_US
+        usage[PART_S] += usage[SHARE] * seconds
+        usage[WHOLE_S] += seconds
+    busy = counters[CPUS] - counters[FREE]
+    wanted = min(counters[CPUS], busy + counters[ASKED])
+    usage[SHARE] = busy / wanted if wanted > 0 else -1.0
+    counters[SINCE] = now
+
+
+@njit(cache=True, inline="always")
+def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: Ends) -> None:
+    place = counters[ENDED]
+    ends.row[place], ends.state[place] = row, state
+    ends.start[place], ends.end[place] = start, end
+    counters[ENDED] = place + 1
+
+
+@njit(cache=True, inline="always")
+def _complete(now: int, pool: Pool, ends: Ends) -> bool:
+    """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
-    running = counters[RUNNING]
-    count = 0
-    while count < running and pool.run_end[count] == now:
-        slot = pool.run_end_slot[count]
-        place = counters[ENDED]
-        ends.row[place] = pool.row[slot]
-        ends.start[place] = pool.start[slot]
-        ends.end[place] = now
-        ends.killed[place] = pool.run[slot] > pool.estimate[slot]
-        counters[ENDED] = place + 1
+    any_ended = False
+    while counters[RUNNING] > 0 and pool.end[pool.by_end[0]] == now:
+        slot = pool.by_end[0]
+        killed = pool.run[slot] > pool.estimate[slot]
+        state = FAILED if killed else COMPLETED
+        _record(pool.row[slot], state, pool.start[slot], now, counters, ends)
+        _pop(pool)
         counters[FREE] += pool.processors[slot]
-        _take_out(pool.run_expected, pool.run_expected_slot, running - count, slot, pool)
         pool.free_slots[counters[FREE_SLOTS]] = slot
         counters[FREE_SLOTS] += 1
-        count += 1
-    if count > 0:
-        for i in range(count, running):
-            pool.run_end[i - count] = pool.run_end[i]
-            pool.run_end_slot[i - count] = pool.run_end_slot[i]
-        counters[RUNNING] = running - count
+        any_ended = True
+    return any_ended
 
 
 @njit(cache=True)
-def _arrive(policy: int, arrival: int, pool: Pool, arrivals: Arrivals) -> None:
+def _arrive(
+    policy: int, now: int, arrival: int, pool: Pool, arrivals: Arrivals, ends: Ends
+) -> None:
+    """Take the job into the queue, or reject it at once if the pool is too small for it."""
     counters = pool.counters
+    if arrivals.processors[arrival] > counters[CPUS]:
+        _record(arrivals.row[arrival], REJECTED, -1, now, counters, ends)
+        return
+    counters[ASKED] += arrivals.processors[arrival]
     counters[FREE_SLOTS] -= 1
     slot = pool.free_slots[counters[FREE_SLOTS]]
     pool.processors[slot] = arrivals.processors[arrival]
     pool.estimate[slot] = arrivals.estimate[arrival]
     pool.run[slot] = arrivals.run[arrival]
     pool.deadline[slot] = arrivals.deadline[arrival]
+    pool.work[slot] = arrivals.work[arrival]
     pool.row[slot] = arrivals.row[arrival]
     pool.serial[slot] = counters[SERIAL]
+    pool.waits[slot] = 1
     counters[SERIAL] += 1
-    place = counters[QUEUED]
+    if counters[LAST] == len(pool.queue):
+        first, last = counters[FIRST], counters[LAST]
+        pool.queue[: last - first] = pool.queue[first:last].copy()
+        counters[FIRST], counters[LAST] = 0, last - first
+    queue, place = pool.queue, counters[LAST]
     if policy == SJF:
-        while place > 0 and pool.estimate[pool.queue[place - 1]] > pool.estimate[slot]:
-            pool.queue[place] = pool.queue[place - 1]
+        while place > counters[FIRST] and pool.work[queue[place - 1]] > pool.work[slot]:
+            queue[place] = queue[place - 1]
             place -= 1
     elif policy == EDF:
-        while place > 0 and pool.deadline[pool.queue[place - 1]] > pool.deadline[slot]:
-            pool.queue[place] = pool.queue[place - 1]
+        while place > counters[FIRST] and pool.deadline[queue[place - 1]] > pool.deadline[slot]:
+            queue[place] = queue[place - 1]
             place -= 1
-    pool.queue[place] = slot
-    counters[QUEUED] += 1
-
-
-@njit(cache=True)
-def _plan(policy: int, now: int, pool: Pool) -> None:
-    """Start what can start; behind a blocked head, only what does not delay it (EASY)."""
-    counters = pool.counters
-    queued = counters[QUEUED]
-    head = 0
-    while head < queued and pool.processors[pool.queue[head]] <= counters[FREE]:
-        _start(now, pool.queue[head], pool)
-        head += 1
-    kept = 0
-    if head < queued:
-        rest = queued - head
-        backfills = policy in (EASY, EASY_SJBF)
-        if backfills and rest > 1 and counters[FREE] > 0:
-            kept = _backfill(policy, now, head, pool)
-        else:
-            kept = rest
-            if head > 0:
-                for i in range(rest):
-                    pool.queue[i] = pool.queue[head + i]
-    counters[QUEUED] = kept
-
-
-@njit(cache=True)
-def _backfill(policy: int, now: int, head: int, pool: Pool) -> int:
-    """Start jobs behind the blocked one at `head`; returns how many stay, moved to the front."""
-    counters = pool.counters
-    queue, processors, estimate = pool.queue, pool.processors, pool.estimate
-    queued, running = counters[QUEUED], counters[RUNNING]
-    needed = processors[queue[head]]
-    available = counters[FREE]
-    shadow = now
-    i = 0
-    while i < running and (available < needed or pool.run_expected[i] == shadow):
-        shadow = pool.run_expected[i]
-        available += processors[pool.run_expected_slot[i]]
-        i += 1
-    extra = available - needed
-    count = queued - head - 1
-    order = pool.order
-    for k in range(count):
-        order[k] = head + 1 + k
+    queue[place] = slot
+    counters[LAST] += 1
     if policy == EASY_SJBF:
-        keys = np.empty(count, np.int64)
-        for k in range(count):
-            keys[k] = estimate[queue[order[k]]]
-        order[:count] = head + 1 + np.argsort(keys, kind="mergesort")
-    for k in range(count):
+        place = counters[SHORTEST]
+        while place > 0 and pool.work[pool.shortest[place - 1]] > pool.work[slot]:
+            pool.shortest[place] = pool.shortest[place - 1]
+            place -= 1
+        pool.shortest[place] = slot
+        counters[SHORTEST] += 1
+
+
+@njit(cache=True, inline="always")
+def _plan(policy: int, now: int, waiting: int, pool: Pool) -> None:
+    if policy in (EASY, EASY_SJBF):
+        _plan_backfilling(policy, now, waiting, pool)
+    elif policy == EDF:
+        _plan_all_that_fit(now, pool)
+    else:
+        _plan_in_turn(now, pool)
+
+
+@njit(cache=True, inline="always")
+def _plan_in_turn(now: int, pool: Pool) -> None:
+    """The first job that does not fit holds up all behind it."""
+    counters = pool.counters
+    while counters[FIRST] < counters[LAST]:
+        slot = pool.queue[counters[FIRST]]
+        if pool.processors[slot] > counters[FREE]:
+            return
+        _start(now, slot, pool)
+        counters[FIRST] += 1
+
+
+@njit(cache=True)
+def _plan_all_that_fit(now: int, pool: Pool) -> None:
+    """Every job in its turn, if it fits then."""
+    counters = pool.counters
+    started = False
+    for place in range(counters[FIRST], counters[LAST]):
         if counters[FREE] == 0:
             break
-        slot = queue[order[k]]
-        if processors[slot] > counters[FREE]:
-            continue
-        in_time = now + estimate[slot] <= shadow
-        if in_time or processors[slot] <= extra:
-            if not in_time:
-                extra -= processors[slot]
+        slot = pool.queue[place]
+        if pool.processors[slot] <= counters[FREE]:
             _start(now, slot, pool)
-            queue[order[k]] = -1
-    kept = 0
-    for k in range(head, queued):
-        if queue[k] >= 0:
-            queue[kept] = queue[k]
+            started = True
+    if started:
+        counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
+
+
+@njit(cache=True)
+def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
+    """Start jobs in turn, and behind a blocked head what does not delay it (EASY).
+
+    `waiting` jobs were in the queue before this instant's arrivals. If nothing has ended since the
+    last plan, what did not start then cannot start now, and the head's reservation stands.
+    """
+    counters = pool.counters
+    first = counters[FIRST]
+    if counters[BLOCKED] == 0:
+        _plan_in_turn(now, pool)
+        counters[BLOCKED], counters[SHADOW] = counters[FIRST] < counters[LAST], -1
+        waiting = 1
+    passed = False
+    if counters[FREE] > 0 and counters[LAST] - counters[FIRST] > waiting:
+        if counters[SHADOW] < 0:
+            _reserve_for_head(pool)
+        if policy == EASY:
+            behind = counters[FIRST] + waiting
+            passed = _backfill(now, pool.queue, behind, counters[LAST], pool)
+        else:
+            passed = _backfill(now, pool.shortest, 0, counters[SHORTEST], pool)
+    if policy == EASY_SJBF and (passed or counters[FIRST] != first):
+        counters[SHORTEST] = _close_gaps(pool.shortest, 0, counters[SHORTEST], pool)
+    if passed:
+        counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
+
+
+@njit(cache=True)
+def _reserve_for_head(pool: Pool) -> None:
+    """When the estimates free enough processors for the head, and how many more are free then.
+
+    The running jobs are parted by their expected ends, like in a quicksort that goes on only with
+    the part in which the shadow time is: nothing has to be kept in order for it.
+    """
+    counters, times, sizes = pool.counters, pool.expected_end, pool.freed
+    needed = pool.processors[pool.queue[counters[FIRST]]]
+    low, high = 0, counters[RUNNING]
+    for place in range(high):
+        slot = pool.by_end[place]
+        times[place] = pool.start[slot] + pool.estimate[slot]
+        sizes[place] = pool.processors[slot]
+    available = counters[FREE]
+    while True:
+        pivot = times[(low + high) // 2]
+        less, place, more = low, low, high
+        before, at = 0, 0
+        while place < more:
+            time, size = times[place], sizes[place]
+            if time > pivot:
+                more -= 1
+                times[place], sizes[place] = times[more], sizes[more]
+                times[more], sizes[more] = time, size
+                continue
+            if time < pivot:
+                before += size
+                times[place], sizes[place] = times[less], sizes[less]
+                times[less], sizes[less] = time, size
+                less += 1
+            else:
+                at += size
+            place += 1
+        if available + before >= needed:
+            high = less
+        elif available + before + at >= needed:
+            counters[SHADOW] = pivot
+            counters[EXTRA] = available + before + at - needed
+            return
+        else:
+            available += before + at
+            low = more
+
+
+@njit(cache=True)
+def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
+    """Start those of a list that do not delay the head; whether there were any.
+
+    Most of all time is spent in this loop, so that it has its arrays at hand and calls nothing
+    but for a job that starts.
+    """
+    counters = pool.counters
+    processors, estimate, waits = pool.processors, pool.estimate, pool.waits
+    head = pool.queue[counters[FIRST]]
+    free, shadow, extra = counters[FREE], counters[SHADOW], counters[EXTRA]
+    passed = False
+    for place in range(first, last):
+        if free == 0:
+            break
+        slot = slots[place]
+        needed = processors[slot]
+        if needed > free or waits[slot] == 0 or slot == head:
+            continue
+        if now + estimate[slot] > shadow:
+            if needed > extra:
+                continue
+            extra -= needed
+        free -= needed
+        _start(now, slot, pool)
+        passed = True
+    counters[EXTRA] = extra
+    return passed
+
+
+@njit(cache=True, inline="always")
+def _close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
+    """Take the jobs that do not wait any more out of a list; its new end."""
+    kept = first
+    for place in range(first, last):
+        slot = slots[place]
+        if pool.waits[slot] == 1:
+            slots[kept] = slot
             kept += 1
     return kept
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _start(now: int, slot: int, pool: Pool) -> None:
     counters = pool.counters
     counters[FREE] -= pool.processors[slot]
+    counters[ASKED] -= pool.processors[slot]
+    pool.waits[slot] = 0
     pool.start[slot] = now
-    expected = now + pool.estimate[slot]
-    end = now + min(pool.run[slot], pool.estimate[slot])
-    running = counters[RUNNING]
-    _put_in(pool.run_end, pool.run_end_slot, running, end, slot, pool)
-    _put_in(pool.run_expected, pool.run_expected_slot, running, expected, slot, pool)
-    counters[RUNNING] = running + 1
+    pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
+    _push(slot, pool)
 
 
-@njit(cache=True)
-def _put_in(times: Ints, slots: Ints, count: int, time: int, slot: int, pool: Pool) -> None:
-    place = count
-    while place > 0 and (
-        times[place - 1] > time
-        or (times[place - 1] == time and pool.serial[slots[place - 1]] > pool.serial[slot])
-    ):
-        times[place] = times[place - 1]
-        slots[place] = slots[place - 1]
-        place -= 1
-    times[place] = time
-    slots[place] = slot
+@njit(cache=True, inline="always")
+def _before(one: int, other: int, pool: Pool) -> bool:
+    if pool.end[one] != pool.end[other]:
+        return bool(pool.end[one] < pool.end[other])
+    return bool(pool.serial[one] < pool.serial[other])
 
 
-@njit(cache=True)
-def _take_out(times: Ints, slots: Ints, count: int, slot: int, pool: Pool) -> None:
-    time = pool.start[slot] + pool.estimate[slot]
-    place = np.searchsorted(times[:count], time)
-    while slots[place] != slot:
-        place += 1
-    for i in range(place, count - 1):
-        times[i] = times[i + 1]
-        slots[i] = slots[i + 1]
+@njit(cache=True, inline="always")
+def _push(slot: int, pool: Pool) -> None:
+    heap, place = pool.by_end, pool.counters[RUNNING]
+    while place > 0 and _before(slot, heap[(place - 1) // 2], pool):
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = slot
+    pool.counters[RUNNING] += 1
+
+
+@njit(cache=True, inline="always")
+def _pop(pool: Pool) -> None:
+    heap = pool.by_end
+    size = pool.counters[RUNNING] - 1
+    pool.counters[RUNNING] = size
+    last, place = heap[size], 0
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and _before(heap[child + 1], heap[child], pool):
+            child += 1
+        if not _before(heap[child], last, pool):
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = last

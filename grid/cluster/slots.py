@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from grid.cluster.arrivals import Arrival
 from grid.model.job import JobKey
 from grid.model.time import NEVER
 from grid.policies.interface import JobColumns
@@ -25,7 +26,7 @@ class HiddenColumns:
     """What is left of the run on `machine`, as of its last start or preemption."""
     left_estimate_us: npt.NDArray[np.int64]
     end_us: npt.NDArray[np.int64]
-    """When it really ends, if it goes on running."""
+    """When a running job really ends; NEVER while it waits."""
     first_start_us: npt.NDArray[np.int64]
     preemptions: npt.NDArray[np.int64]
     restarts: npt.NDArray[np.int64]
@@ -34,9 +35,7 @@ class HiddenColumns:
     lost_us: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
     """Row of the fed tables; -1 for a submitted job."""
-    runs: npt.NDArray[np.int64]
-    """Counts starts and preemptions, over all jobs of the slot: tells an event of an earlier run,
-    perhaps of an earlier job, from one of this."""
+    state: npt.NDArray[np.int64]
 
 
 class Slots:
@@ -50,29 +49,23 @@ class Slots:
         self.hidden = HiddenColumns(**_columns(HiddenColumns, FIRST_SLOTS))
         self.keys: list[JobKey | None] = [None] * FIRST_SLOTS
         self._free = list(range(FIRST_SLOTS - 1, -1, -1))
+        self._list_columns()
 
-    def take(self) -> int:
+    def take(self, job: Arrival, key: JobKey | None, serial: int) -> int:
         """A slot for a new job, its columns as those of a job that has not run."""
         if not self._free:
             self._grow()
         slot = self._free.pop()
-        jobs, hidden = self.jobs, self.hidden
-        jobs.machine[slot] = -1
-        jobs.start_us[slot] = hidden.first_start_us[slot] = NEVER
-        jobs.expected_end_us[slot] = NEVER
-        for column in (
-            jobs.done_us,
-            hidden.preemptions,
-            hidden.restarts,
-            hidden.kept_us,
-            hidden.lost_us,
-        ):
-            column[slot] = 0
+        for column, value in zip(self._known, job, strict=True):
+            column[slot] = value
+        for column, value in self._fresh:
+            column[slot] = value
+        self.jobs.serial[slot] = serial
+        self.keys[slot] = key
         return slot
 
     def give_back(self, slot: int) -> None:
         """The job of `slot` is gone."""
-        self.keys[slot] = None
         self._free.append(slot)
 
     def _grow(self) -> None:
@@ -83,6 +76,25 @@ class Slots:
                 setattr(columns, column.name, np.concatenate((old, np.zeros_like(old))))
         self.keys += [None] * size
         self._free += range(2 * size - 1, size - 1, -1)
+        self._list_columns()
+
+    def _list_columns(self) -> None:
+        jobs, hidden = self.jobs, self.hidden
+        self._known: list[npt.NDArray[Any]] = [
+            getattr(jobs if hasattr(jobs, name) else hidden, name) for name in Arrival._fields
+        ]
+        self._fresh: list[tuple[npt.NDArray[np.int64], int]] = [
+            (jobs.machine, -1),
+            (jobs.start_us, NEVER),
+            (jobs.expected_end_us, NEVER),
+            (jobs.done_us, 0),
+            (hidden.end_us, NEVER),
+            (hidden.first_start_us, NEVER),
+            (hidden.preemptions, 0),
+            (hidden.restarts, 0),
+            (hidden.kept_us, 0),
+            (hidden.lost_us, 0),
+        ]
 
 
 _FLOATS = ("reference_mips", "input_mb")

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 
 import numpy as np
 
+from grid.cluster.arrivals import Arrival, Arrivals
 from grid.cluster.licenses import LicensePool
+from grid.cluster.orders import ByExpectedEnd, Queue
 from grid.cluster.slots import Slots
 from grid.cluster.state import Ended, EndedColumns, PlanError
-from grid.model.job import Job, JobState
+from grid.cluster.usage import Usage
+from grid.model.job import Job, JobKey, JobState
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, MachineColumns, Plan, Policy
 
-Arrival = tuple[JobTable, int, int]
-"""(table, row in it, row of all that was fed)."""
+GONE, WAITING, RUNNING = 0, int(JobState.WAITING), int(JobState.RUNNING)
 
 
 class SpaceSharedCluster:
     """A `ClusterState` over machines that hold a job's CPUs from start to end.
 
     A job that was preempted goes on where it was if it is started on its own machine; on another
-    one it starts again, unless it is checkpointable. `clock` measures the plans in seconds, if
-    somebody wants that.
+    one it starts again, unless it is checkpointable. One that no machine could ever run is rejected
+    when it comes, and the policy does not see it. A job that passes its estimate is killed, or with
+    `overrun: extend` it is expected to take as long again as it has since its last start. `clock`
+    measures the plans in seconds, if somebody wants that.
     """
 
     def __init__(
@@ -39,56 +41,58 @@ class SpaceSharedCluster:
         self._plans = 0
         self._plan_seconds = self._longest_plan_seconds = 0.0
         names = [license.name for license in platform.licenses]
+        copies = [license.copies for license in platform.licenses]
         self.machines = machine_columns(platform, names)
         self._mips: list[float] = self.machines.mips.tolist()
+        self._cpus = int(self.machines.cpus.sum())
+        self._widest = int(self.machines.cpus.max())
+        self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._free = self.machines.cpus.copy()
-        self._licenses = LicensePool([one.copies for one in platform.licenses], len(self._free))
+        self._licenses = LicensePool(copies, len(self._free))
         self._slots = Slots()
-        self._queue: list[int] = []
-        self._running: list[tuple[Time, int, int]] = []
-        self._ends: list[tuple[Time, int, int, int]] = []
-        self._inbox: deque[tuple[Job, int, Time]] = deque()
-        self._fed: deque[tuple[JobTable, int, int]] = deque()
-        self._fed_rows = 0
-        self._next_fed_us = NEVER
+        self._queue = Queue()
+        self._running = ByExpectedEnd()
+        self._ends: list[tuple[Time, int, int]] = []
+        self._arrivals = Arrivals()
         self._wake_us = NEVER
         self._serial = 0
         self._arrived: list[int] = []
         self._gone: list[int] = []
         self._ended: list[Ended] = []
         self._ended_rows: list[tuple[int, ...]] = []
+        self._busy = self._waiting = self._requested = 0
+        self._machine_usage = Usage(self._cpus)
+        self._license_usage = Usage(sum(copies)) if copies else None
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
-        self._inbox.append((job, machine, now))
+        self._arrivals.submit(job, machine, now)
 
     def feed(self, jobs: JobTable) -> None:
-        if len(jobs):
-            self._fed.append((jobs, 0, self._fed_rows))
-            self._fed_rows += len(jobs)
-            self._next_fed_us = self._first_fed_us()
+        self._arrivals.feed(jobs)
 
     def advance(self, until: Time) -> None:
         while (now := self.next_instant()) < until:
             self._complete(now)
             self._arrive(now)
             self._apply(self._ask(now), now)
+            self._machine_usage.change(now, self._busy, self._busy + self._waiting)
+            if self._license_usage is not None:
+                self._license_usage.change(now, self._licenses.held, self._requested)
 
     def next_instant(self) -> Time:
         self._forget_stale_ends()
-        first = min(self._next_fed_us, self._wake_us)
+        first = min(self._wake_us, self._arrivals.next_us())
         if self._ends:
             first = min(first, self._ends[0][0])
-        if self._extend and self._running:
-            first = min(first, self._running[0][0])
-        if self._inbox:
-            first = min(first, self._inbox[0][2])
+        if self._extend and len(self._running):
+            first = min(first, self._running.first())
         return first
 
     def horizon(self) -> Time:
-        self._forget_stale_ends()
-        last = max((end[0] for end in self._ends), default=-1)
-        if self._fed:
-            last = max(last, int(self._fed[-1][0].submit_us[-1]))
+        running = self._running.slots
+        last = self._arrivals.last_us()
+        if len(running):
+            last = max(last, int(self._slots.hidden.end_us[running].max()))
         if self._wake_us != NEVER:
             last = max(last, self._wake_us)
         return NEVER if last < 0 else last
@@ -103,22 +107,30 @@ class SpaceSharedCluster:
         return EndedColumns(*np.ascontiguousarray(table.T))
 
     def figures(self) -> dict[str, float]:
-        return {}
+        """`machine_usage` and, where there are licenses, `license_usage` (see `Usage`)."""
+        figures = {
+            "machine_usage.part": self._machine_usage.part_s,
+            "machine_usage.whole": self._machine_usage.whole_s,
+        }
+        if self._license_usage is not None:
+            figures["license_usage.part"] = self._license_usage.part_s
+            figures["license_usage.whole"] = self._license_usage.whole_s
+        return figures
 
     def plan_times(self) -> tuple[int, float, float]:
         return self._plans, self._plan_seconds, self._longest_plan_seconds
 
     def load(self) -> float:
-        jobs = self._slots.jobs
-        waiting = sum(int(jobs.processors[slot]) for slot in self._queue)
-        waiting += sum(job.processors for job, _, _ in self._inbox)
-        cpus = int(self.machines.cpus.sum())
-        return (cpus - int(self._free.sum()) + waiting) / cpus
+        coming = self._arrivals.submitted_processors()
+        return (self._busy + self._waiting + coming) / self._cpus
 
     def _forget_stale_ends(self) -> None:
         """Drop ends of runs that were cut short by a preemption."""
-        ends, runs = self._ends, self._slots.hidden.runs
-        while ends and runs[ends[0][2]] != ends[0][3]:
+        ends, jobs, hidden = self._ends, self._slots.jobs, self._slots.hidden
+        while ends:
+            end, serial, slot = ends[0]
+            if jobs.serial[slot] == serial and hidden.end_us[slot] == end:
+                break
             heappop(ends)
 
     # Completions and arrivals
@@ -127,67 +139,54 @@ class SpaceSharedCluster:
         ends, jobs, hidden = self._ends, self._slots.jobs, self._slots.hidden
         self._gone = []
         while ends and ends[0][0] <= now:
-            _, serial, slot, run = heappop(ends)
-            if hidden.runs[slot] != run:
-                continue
-            self._running.remove((int(jobs.expected_end_us[slot]), serial, slot))
+            _, serial, slot = ends[0]
+            self._running.remove(int(jobs.expected_end_us[slot]), serial)
             hidden.kept_us[slot] += now - jobs.start_us[slot]
             killed = not self._extend and hidden.left_us[slot] > hidden.left_estimate_us[slot]
             self._release(slot)
             self._end(slot, JobState.FAILED if killed else JobState.COMPLETED, now)
+            self._gone.append(slot)
+            self._forget_stale_ends()
         if self._extend:
             self._extend_estimates(now)
 
     def _extend_estimates(self, now: Time) -> None:
         """A job that has passed its estimate is expected to take as long again as it has so far."""
         jobs = self._slots.jobs
-        while self._running and self._running[0][0] <= now:
-            _, serial, slot = self._running.pop(0)
+        while len(self._running) and self._running.first() <= now:
+            slot = int(self._running.slots[0])
+            serial = int(jobs.serial[slot])
+            self._running.remove(self._running.first(), serial)
             expected = now + max(1, now - int(jobs.start_us[slot]))
             jobs.expected_end_us[slot] = expected
-            insort(self._running, (expected, serial, slot))
+            self._running.add(expected, serial, slot)
 
     def _arrive(self, now: Time) -> None:
         self._arrived = []
-        while self._next_fed_us <= now:
-            jobs, row, first = self._fed[0]
-            self._take_in(jobs.job(row, ""), -1, now, first + row)
-            if row + 1 < len(jobs):
-                self._fed[0] = (jobs, row + 1, first)
-            else:
-                self._fed.popleft()
-            self._next_fed_us = self._first_fed_us()
-        while self._inbox and self._inbox[0][2] <= now:
-            job, machine, _ = self._inbox.popleft()
-            self._take_in(job, machine, now, -1)
+        for job, key in self._arrivals.take(now):
+            self._take_in(job, key)
 
-    def _first_fed_us(self) -> Time:
-        if not self._fed:
-            return NEVER
-        jobs, row, _ = self._fed[0]
-        return int(jobs.submit_us[row])
-
-    def _take_in(self, job: Job, machine: int, now: Time, row: int) -> None:
-        slot = self._slots.take()
-        jobs, hidden = self._slots.jobs, self._slots.hidden
-        jobs.serial[slot] = self._serial
-        jobs.submit_us[slot] = job.submit_us
-        jobs.arrival_us[slot] = now
-        jobs.processors[slot] = job.processors
-        jobs.estimate_us[slot] = job.estimate_us
-        jobs.reference_mips[slot] = job.reference_mips
-        jobs.deadline_us[slot] = job.deadline_us
-        jobs.licenses[slot] = job.licenses
-        jobs.user[slot] = job.user
-        jobs.input_mb[slot] = job.input_mb
-        jobs.checkpointable[slot] = job.checkpointable
-        jobs.bound_machine[slot] = machine
-        hidden.run_us[slot] = job.run_us
-        hidden.row[slot] = row
-        self._slots.keys[slot] = job.key if row < 0 else None
+    def _take_in(self, job: Arrival, key: JobKey | None) -> None:
+        if not self._may_ever_run(job):
+            self._record(key, job.row, (-1, int(JobState.REJECTED), -1, job.arrival_us, 0, 0, 0, 0))
+            return
+        slot = self._slots.take(job, key, self._serial)
+        self._slots.hidden.state[slot] = WAITING
         self._serial += 1
         self._queue.append(slot)
         self._arrived.append(slot)
+        self._waiting += job.processors
+        self._requested += job.licenses.bit_count()
+
+    def _may_ever_run(self, job: Arrival) -> bool:
+        """Whether there is a machine for the job when nothing else runs."""
+        if job.bound_machine < 0 and job.licenses == 0:
+            return job.processors <= self._widest
+        machines = self.machines
+        able = (machines.cpus >= job.processors) & (job.licenses & ~machines.licenses == 0)
+        bound = job.bound_machine
+        possible = bool(able.any() if bound < 0 else able[bound])
+        return possible and not job.licenses & self._never_free
 
     # Plans
 
@@ -198,8 +197,8 @@ class SpaceSharedCluster:
             self.machines,
             self._free,
             self._slots.jobs,
-            np.array(self._queue, np.int64),
-            np.array([slot for _, _, slot in self._running], np.int64),
+            self._queue.slots,
+            self._running.slots,
             np.array(self._arrived, np.int64),
             np.array(self._gone, np.int64),
             self._licenses.free,
@@ -219,10 +218,12 @@ class SpaceSharedCluster:
     def _apply(self, plan: Plan, now: Time) -> None:
         for slot in plan.preempt:
             self._preempt(slot, now)
+        if plan.reject or plan.start:
+            self._queue.remove(self._leaving(plan))
         for slot in plan.reject:
-            self._leave_queue(slot)
             began = self._slots.hidden.first_start_us[slot] != NEVER
-            self._end(slot, JobState.FAILED if began else JobState.REJECTED, now, gone=False)
+            self._waiting -= int(self._slots.jobs.processors[slot])
+            self._end(slot, JobState.FAILED if began else JobState.REJECTED, now)
             self._slots.give_back(slot)
         for slot, machine in plan.start:
             self._start(slot, machine, now)
@@ -230,11 +231,18 @@ class SpaceSharedCluster:
             raise self._wrong(f"wants to wake at {plan.wake_us}, and it is {now}")
         self._wake_us = plan.wake_us
 
+    def _leaving(self, plan: Plan) -> list[int]:
+        """The slots that the plan rejects and starts: different ones, and all of them wait."""
+        leaving = plan.reject + [slot for slot, _ in plan.start]
+        state = self._slots.hidden.state
+        if len(set(leaving)) < len(leaving) or any(state[slot] != WAITING for slot in leaving):
+            raise self._wrong("starts or rejects a job that does not wait, or does it twice")
+        return leaving
+
     def _start(self, slot: int, machine: int, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden
         processors = int(jobs.processors[slot])
-        self._leave_queue(slot)
-        if not 0 <= machine < len(self._free) or self._free[machine] < processors:
+        if not 0 <= machine < len(self._mips) or self._free[machine] < processors:
             raise self._wrong(f"starts a job of {processors} CPUs on machine {machine}")
         if jobs.bound_machine[slot] not in (-1, machine):
             raise self._wrong(f"starts a job of machine {jobs.bound_machine[slot]} on {machine}")
@@ -245,96 +253,98 @@ class SpaceSharedCluster:
         ):
             raise self._wrong(f"starts a job on machine {machine} without its licenses")
         self._free[machine] -= processors
+        self._busy += processors
+        self._waiting -= processors
         self._resume(slot, machine)
         jobs.start_us[slot] = now
-        hidden.first_start_us[slot] = min(hidden.first_start_us[slot], now)
-        hidden.runs[slot] += 1
+        if hidden.first_start_us[slot] == NEVER:
+            hidden.first_start_us[slot] = now
         expected = now + int(hidden.left_estimate_us[slot])
         end = now + int(hidden.left_us[slot])
         if not self._extend:
             end = min(end, expected)
         jobs.expected_end_us[slot] = expected
+        hidden.end_us[slot] = end
+        hidden.state[slot] = RUNNING
         serial = int(jobs.serial[slot])
-        insort(self._running, (expected, serial, slot))
-        heappush(self._ends, (end, serial, slot, int(hidden.runs[slot])))
+        self._running.add(expected, serial, slot)
+        heappush(self._ends, (end, serial, slot))
 
     def _resume(self, slot: int, machine: int) -> None:
         """Set what is left of the job on `machine`, from the start or from where it was."""
         jobs, hidden = self._slots.jobs, self._slots.hidden
         before = int(jobs.machine[slot])
-        scale = float(jobs.reference_mips[slot]) / self._mips[machine]
         if before == machine:
             return
+        jobs.machine[slot] = machine
         if before >= 0 and jobs.checkpointable[slot]:
             moved = self._mips[before] / self._mips[machine]
             for column in (hidden.left_us, hidden.left_estimate_us):
                 column[slot] = max(1, round(int(column[slot]) * moved))
-        else:
-            hidden.left_us[slot] = max(1, round(int(hidden.run_us[slot]) * scale))
-            hidden.left_estimate_us[slot] = max(1, round(int(jobs.estimate_us[slot]) * scale))
+            return
+        mips, reference_mips = self._mips[machine], float(jobs.reference_mips[slot])
+        run_us, estimate_us = int(hidden.run_us[slot]), int(jobs.estimate_us[slot])
+        hidden.left_us[slot] = max(1, round(run_us * reference_mips / mips))
+        hidden.left_estimate_us[slot] = max(1, round(estimate_us * reference_mips / mips))
+        if before >= 0:
             jobs.done_us[slot] = 0
-            if before >= 0:
-                hidden.restarts[slot] += 1
-                hidden.lost_us[slot] += hidden.kept_us[slot]
-                hidden.kept_us[slot] = 0
-        jobs.machine[slot] = machine
+            hidden.restarts[slot] += 1
+            hidden.lost_us[slot] += hidden.kept_us[slot]
+            hidden.kept_us[slot] = 0
 
     def _preempt(self, slot: int, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden
-        entry = (int(jobs.expected_end_us[slot]), int(jobs.serial[slot]), slot)
-        if entry not in self._running:
+        if hidden.state[slot] != RUNNING:
             raise self._wrong("preempts a job that does not run")
-        self._running.remove(entry)
+        expected = int(jobs.expected_end_us[slot])
+        self._running.remove(expected, int(jobs.serial[slot]))
         ran = now - int(jobs.start_us[slot])
         hidden.kept_us[slot] += ran
         hidden.left_us[slot] -= ran
-        hidden.left_estimate_us[slot] = max(1, entry[0] - now)
+        hidden.left_estimate_us[slot] = expected - now
         machine = int(jobs.machine[slot])
-        left = hidden.left_estimate_us[slot] * self._mips[machine] / jobs.reference_mips[slot]
-        jobs.done_us[slot] = max(0, int(jobs.estimate_us[slot]) - int(np.rint(left)))
-        jobs.expected_end_us[slot] = NEVER
+        left = (expected - now) * self._mips[machine] / float(jobs.reference_mips[slot])
+        jobs.done_us[slot] = max(0, int(jobs.estimate_us[slot]) - round(left))
+        jobs.expected_end_us[slot] = hidden.end_us[slot] = NEVER
+        hidden.state[slot] = WAITING
         hidden.preemptions[slot] += 1
-        hidden.runs[slot] += 1
         self._release(slot)
-        place = len(self._queue)
-        while place and jobs.serial[self._queue[place - 1]] > jobs.serial[slot]:
-            place -= 1
-        self._queue.insert(place, slot)
+        self._waiting += int(jobs.processors[slot])
+        self._queue.put_back(slot, jobs.serial)
 
     def _release(self, slot: int) -> None:
         """Give back the CPUs and licenses that the job of `slot` holds."""
         jobs = self._slots.jobs
-        machine = int(jobs.machine[slot])
-        self._free[machine] += jobs.processors[slot]
+        machine, processors = int(jobs.machine[slot]), int(jobs.processors[slot])
+        self._free[machine] += processors
+        self._busy -= processors
         if needs := int(jobs.licenses[slot]):
             self._licenses.release(needs, machine)
 
-    def _leave_queue(self, slot: int) -> None:
-        try:
-            self._queue.remove(slot)
-        except ValueError:
-            raise self._wrong("starts or rejects a job that does not wait") from None
-
-    def _end(self, slot: int, state: JobState, now: Time, gone: bool = True) -> None:
+    def _end(self, slot: int, state: JobState, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden
-        ran = hidden.first_start_us[slot] != NEVER
-        key = self._slots.keys[slot]
+        hidden.state[slot] = GONE
+        hidden.end_us[slot] = NEVER
+        self._requested -= int(jobs.licenses[slot]).bit_count()
+        began = int(hidden.first_start_us[slot])
+        lost = int(hidden.lost_us[slot])
         figures = (
             int(jobs.machine[slot]),
             int(state),
-            int(hidden.first_start_us[slot]) if ran else -1,
+            -1 if began == NEVER else began,
             now,
             int(hidden.preemptions[slot]),
             int(hidden.restarts[slot]),
-            int(hidden.lost_us[slot]),
-            int(hidden.kept_us[slot] + hidden.lost_us[slot]),
+            lost,
+            int(hidden.kept_us[slot]) + lost,
         )
+        self._record(self._slots.keys[slot], int(hidden.row[slot]), figures)
+
+    def _record(self, key: JobKey | None, row: int, figures: tuple[int, ...]) -> None:
         if key is not None:
             self._ended.append(Ended(key, *figures))
         else:
-            self._ended_rows.append((int(hidden.row[slot]), *figures))
-        if gone:
-            self._gone.append(slot)
+            self._ended_rows.append((row, *figures))
 
     def _wrong(self, what: str) -> PlanError:
         return PlanError(f"policy {type(self._policy).__name__} {what}")

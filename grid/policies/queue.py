@@ -1,6 +1,7 @@
-"""Policies that keep a queue and nothing else: FCFS and EASY backfilling.
+"""Policies that keep a queue and nothing else: FCFS, SJF, EASY, EDF.
 
-Their `pool_policy` is the number under which `grid.cluster.pool_loop` knows them.
+Compiled code is imported when the first plan is asked for, so that a scenario can be checked
+without it.
 """
 
 from __future__ import annotations
@@ -9,93 +10,152 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from grid.model.time import Time
-from grid.policies import queue_kernels
+from grid.model.time import NEVER, Time
+from grid.policies.columns import Ints, jobs_of, machines_of
 from grid.policies.interface import ClusterView, Plan
+from grid.policies.pool_policy import PoolPolicy
+from grid.policies.settings import Settings, no_settings
 
 
-class FirstComeFirstServed:
-    """Jobs start in order of arrival; one that does not fit holds up all behind it."""
+class InTurn:
+    """Jobs start in turn; one that does not fit holds up all behind it.
 
-    pool_policy = 0
+    Their turn is their arrival (FCFS) or, with `shortest_first`, what their estimates leave to be
+    done (SJF). On several machines a waiting job holds up those that it could run on.
+    """
+
+    def __init__(self, shortest_first: bool) -> None:
+        self._shortest_first = shortest_first
+        self.pool_policy = PoolPolicy.SJF if shortest_first else PoolPolicy.FCFS
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
-        jobs, machines = view.jobs, view.machines
-        slots, targets = queue_kernels.first_come_first_served(
-            view.queue,
-            view.free,
-            machines.cpus,
-            machines.speed_order,
-            machines.licenses,
-            jobs.processors,
-            jobs.licenses,
-            jobs.bound_machine,
-            _holders(view),
-            view.license_copies_free,
+        from grid.policies.fitting import work_left
+        from grid.policies.in_order_kernels import start_in_turn
+
+        jobs, order = jobs_of(view), view.queue
+        if self._shortest_first:
+            order = order[np.argsort(work_left(order, jobs), kind="stable")]
+        slots, targets = start_in_turn(
+            order, view.running, view.free, view.license_copies_free, jobs, machines_of(view)
         )
-        return Plan(start=list(zip(slots.tolist(), targets.tolist(), strict=True)))
+        return Plan(start=pairs(slots, targets))
 
 
 class EasyBackfilling:
-    """EASY: jobs may pass the first one that must wait, as long as they do not delay it."""
+    """EASY: jobs may pass the first one that must wait, as long as they do not delay it.
 
-    pool_policy = 1
+    They are tried in order of arrival or, with `shortest_first`, those with the least to do first
+    (SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007).
+    """
+
+    def __init__(self, shortest_first: bool) -> None:
+        self._shortest_first = shortest_first
+        self.pool_policy = PoolPolicy.EASY_SJBF if shortest_first else PoolPolicy.EASY
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
-        jobs, machines = view.jobs, view.machines
-        slots, targets, head, machine, start = queue_kernels.easy_backfilling(
-            now,
-            view.queue,
-            np.arange(len(view.queue)),
-            view.running,
+        return backfilled(view, now, view.queue, shortest_first=self._shortest_first)
+
+
+class EarliestDeadlineFirst:
+    """EDF as C07, section 6 has it: jobs by deadline, each to the best machine, if one is free.
+
+    A job that finds none waits and holds up nobody. With `preemptive` it takes the place of jobs
+    with later deadlines. C07's "decreasing order w.r.t. their deadline" is read as the most urgent
+    job first, as its section 2 says; equal deadlines are in order of arrival.
+    """
+
+    def __init__(self, preemptive: bool) -> None:
+        self._preemptive = preemptive
+        self.pool_policy = None if preemptive else PoolPolicy.EDF
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        if len(view.queue) == 0:
+            return Plan()
+        from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
+
+        jobs, machines = jobs_of(view), machines_of(view)
+        deadlines, serial = view.jobs.deadline_us, view.jobs.serial
+        if not self._preemptive:
+            order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
+            slots, targets = start_all_that_fit(
+                order, view.running, view.free, view.license_copies_free, jobs, machines
+            )
+            return Plan(start=pairs(slots, targets))
+        everyone = np.concatenate((view.queue, view.running))
+        running = view.running
+        slots, targets, preempted = start_by_preempting(
+            everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
+            deadlines,
+            running,
+            running[np.lexsort((serial[running], deadlines[running]))[::-1]],
             view.free,
-            machines.cpus,
-            machines.mips,
-            machines.speed_order,
-            machines.licenses,
-            jobs.processors,
-            jobs.estimate_us,
-            jobs.reference_mips,
-            jobs.licenses,
-            jobs.bound_machine,
-            jobs.machine,
-            jobs.expected_end_us,
-            _holders(view),
             view.license_copies_free,
+            jobs,
+            machines,
         )
-        plan = Plan(start=list(zip(slots.tolist(), targets.tolist(), strict=True)))
-        if head >= 0 and machine >= 0:
-            plan.reserve.append((int(head), int(machine), int(start)))
-        return plan
+        return Plan(start=pairs(slots, targets), preempt=preempted.tolist())
 
 
-def _holders(view: ClusterView) -> npt.NDArray[np.bool_]:
-    holders: npt.NDArray[np.bool_] = queue_kernels.license_holders(
+def backfilled(
+    view: ClusterView,
+    now: Time,
+    order: Ints,
+    *,
+    shortest_first: bool = False,
+    kept_machine: int = -1,
+) -> Plan:
+    """The plan of `easy_kernels.backfill`, with its reservations."""
+    from grid.policies.easy_kernels import backfill
+
+    slots, targets, reserved, holders = backfill(
+        now,
+        order,
+        shortest_first,
+        kept_machine,
         view.running,
-        view.jobs.machine,
-        view.jobs.licenses,
-        len(view.free),
-        len(view.license_copies_free),
+        view.free,
+        view.license_copies_free,
+        jobs_of(view),
+        machines_of(view),
     )
-    return holders
+    plan = Plan(start=pairs(slots, targets))
+    for machine in np.flatnonzero(reserved != NEVER).tolist():
+        plan.reserve.append((int(holders[machine]), machine, int(reserved[machine])))
+    return plan
 
 
-def fcfs(settings: Mapping[str, Any]) -> FirstComeFirstServed:
-    _no_settings("fcfs", settings)
-    return FirstComeFirstServed()
+def pairs(slots: Ints, targets: Ints) -> list[tuple[int, int]]:
+    return list(zip(slots.tolist(), targets.tolist(), strict=True))
+
+
+def fcfs(settings: Mapping[str, Any]) -> InTurn:
+    no_settings(settings)
+    return InTurn(shortest_first=False)
+
+
+def sjf(settings: Mapping[str, Any]) -> InTurn:
+    no_settings(settings)
+    return InTurn(shortest_first=True)
 
 
 def easy(settings: Mapping[str, Any]) -> EasyBackfilling:
-    _no_settings("easy", settings)
-    return EasyBackfilling()
+    no_settings(settings)
+    return EasyBackfilling(shortest_first=False)
 
 
-def _no_settings(name: str, settings: Mapping[str, Any]) -> None:
-    if settings:
-        raise ValueError(f"{name} has no settings, found {', '.join(sorted(settings))}")
+def easy_sjbf(settings: Mapping[str, Any]) -> EasyBackfilling:
+    no_settings(settings)
+    return EasyBackfilling(shortest_first=True)
+
+
+def edf(settings: Mapping[str, Any]) -> EarliestDeadlineFirst:
+    """`preemptive`: whether it may preempt; default no."""
+    read = Settings(settings)
+    preemptive = read.switch("preemptive", False)
+    read.end()
+    return EarliestDeadlineFirst(preemptive)

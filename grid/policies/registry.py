@@ -20,7 +20,10 @@ class _Entry(NamedTuple):
 
 _OWN = {
     "fcfs": _Entry("grid.policies.queue:fcfs", "first come, first served"),
+    "sjf": _Entry("grid.policies.queue:sjf", "shortest estimate first"),
+    "edf": _Entry("grid.policies.queue:edf", "earliest deadline first, preemptive if so set"),
     "easy": _Entry("grid.policies.queue:easy", "EASY backfilling: a reservation for the head"),
+    "easy_sjbf": _Entry("grid.policies.queue:easy_sjbf", "EASY that backfills the shortest first"),
 }
 GROUP = "grid.policies"
 

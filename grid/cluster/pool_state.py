@@ -1,0 +1,93 @@
+"""The state of one pool of processors, in arrays: what `pool_loop` works on and its caller owns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+(
+    CPUS,
+    FREE,
+    RUNNING,
+    FIRST,
+    LAST,
+    SHORTEST,
+    NEXT_ARRIVAL,
+    ARRIVALS,
+    ENDED,
+    FREE_SLOTS,
+    SERIAL,
+    BLOCKED,
+    SHADOW,
+    EXTRA,
+    ASKED,
+    SINCE,
+) = range(16)
+COUNTERS = 16
+"""Positions in `Pool.counters`.
+
+`Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
+head waits and nobody behind it could start at the last plan. Its shadow time is SHADOW, with EXTRA
+processors; -1: nobody has asked yet. ASKED is what waiting jobs ask for; the usage since SINCE is
+not in `Pool.usage` yet.
+"""
+
+SHARE, PART_S, WHOLE_S = range(3)
+"""Positions in `Pool.usage`, see `grid.cluster.usage`; SHARE is below 0 while nobody asks."""
+
+
+class Arrivals(NamedTuple):
+    """Jobs that are to come, in order of time: positions NEXT_ARRIVAL to ARRIVALS of a column.
+
+    `estimate` and `run` are on this pool's processors; `work` is what SJF goes by.
+    """
+
+    time: Ints
+    processors: Ints
+    estimate: Ints
+    run: Ints
+    deadline: Ints
+    work: Floats
+    row: Ints
+
+
+class Pool(NamedTuple):
+    """State of the pool. By slot: `processors` to `waits`; the others are lists of slots.
+
+    `queue` has the waiting jobs in order of the policy, `shortest` those of EASY_SJBF by work.
+    `by_end` is a heap of the running jobs by (end, serial). `expected_end` and `freed` are for
+    `_reserve_for_head` to write in.
+    """
+
+    counters: Ints
+    processors: Ints
+    estimate: Ints
+    run: Ints
+    deadline: Ints
+    row: Ints
+    serial: Ints
+    start: Ints
+    end: Ints
+    waits: Ints
+    free_slots: Ints
+    queue: Ints
+    shortest: Ints
+    by_end: Ints
+    expected_end: Ints
+    freed: Ints
+    work: Floats
+    usage: Floats
+
+
+class Ends(NamedTuple):
+    """Jobs that ended, in order of (end, arrival)."""
+
+    row: Ints
+    state: Ints
+    start: Ints
+    end: Ints

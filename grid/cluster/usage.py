@@ -1,0 +1,30 @@
+"""How well machines and licenses are used: CS2 Eq. 15 to 18."""
+
+from __future__ import annotations
+
+from grid.model.time import SECOND_US, Time
+
+
+class Usage:
+    """The mean over time of what is active / min(what there is, what jobs in the system ask for).
+
+    It is taken from one plan to the next. Time in which nothing is asked for does not count: the
+    papers' formula has no value there.
+    """
+
+    def __init__(self, available: int) -> None:
+        self._available = available
+        self._since: Time = 0
+        self._share = -1.0
+        self.part_s = 0.0
+        self.whole_s = 0.0
+
+    def change(self, now: Time, active: int, required: int) -> None:
+        """From `now` on so much is active and so much asked for, active ones included."""
+        if self._share >= 0:
+            seconds = (now - self._since) / SECOND_US
+            self.part_s += self._share * seconds
+            self.whole_s += seconds
+        wanted = min(self._available, required)
+        self._share = active / wanted if wanted else -1.0
+        self._since = now

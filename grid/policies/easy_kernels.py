@@ -1,0 +1,254 @@
+"""Backfilling around a reservation that is made anew at every instant: EASY and its kin. Compiled.
+
+On one pool of processors this is EASY to the letter (Mu'alem and Feitelson, IEEE TPDS 12(6),
+2001): the head's shadow time is the earliest at which the estimates of the running jobs free
+enough processors for it; the extra processors are those free at that time beyond the head's; a job
+may pass if it ends by the shadow time or needs no more than the extra processors, which it uses up.
+
+On many machines the first blocked job that may run anywhere has one reservation, where it can
+start first; and so has the first blocked job of those bound to a machine, there, unless another
+has one there already. So jobs that are all bound have EASY on each machine. The licenses that a
+head will need are kept for the first reservation only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from grid.policies.columns import Ints, Jobs, Machines
+from grid.policies.fitting import (
+    Free,
+    book,
+    book_licenses,
+    copied,
+    fits,
+    free_now,
+    licenses_fit,
+    may_run,
+    time_left,
+    unbook,
+    work_left,
+)
+
+NEVER = 2**62
+
+
+class Reservations(NamedTuple):
+    """Reserved starts by machine (NEVER for none), and the CPUs left over at that time.
+
+    `head` and `start` of the first reservation of all, in arrays of one; `later` is what is free
+    at that start, the head booked in.
+    """
+
+    start: Ints
+    extra: Ints
+    slot: Ints
+    first_start: Ints
+    later: Free
+
+
+class Starts(NamedTuple):
+    """What the plan starts so far: `number[0]` slots, their machines and expected ends."""
+
+    number: Ints
+    slots: Ints
+    machines: Ints
+    ends: Ints
+
+
+@njit(cache=True)
+def backfill(
+    now: int,
+    order: Ints,
+    shortest_first: bool,
+    kept_machine: int,
+    running: Ints,
+    free_cpus: Ints,
+    copies_free: Ints,
+    jobs: Jobs,
+    machines: Machines,
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Slots to start and their machines; reserved starts by machine and the slots that have them.
+
+    Jobs are heads in the given order, and candidates for backfilling in that order too or, with
+    `shortest_first`, by what their estimates leave to be done. Reserved starts are NEVER, and the
+    slots -1, where nothing is reserved. If `kept_machine` is not -1, the first job of `order` has
+    its reservation there.
+    """
+    free = free_now(running, free_cpus, copies_free, jobs)
+    reserved = _no_reservations(len(free.cpus), free)
+    starts = _no_starts(len(order))
+    rest = np.empty(len(order), np.int64)
+    passed = 0
+    anywhere_blocked = False
+    for position in range(len(order)):
+        slot, bound = order[position], jobs.bound[order[position]]
+        if (bound < 0 and anywhere_blocked) or (bound >= 0 and reserved.start[bound] < NEVER):
+            rest[passed] = slot
+            passed += 1
+            continue
+        if not _start(now, slot, jobs, machines, free, reserved, starts):
+            only = kept_machine if position == 0 else bound
+            _reserve(slot, only, running, jobs, machines, free, reserved, starts)
+            anywhere_blocked |= bound < 0
+    waiting = rest[:passed]
+    if shortest_first:
+        waiting = waiting[np.argsort(work_left(waiting, jobs), kind="mergesort")]
+    most = free.cpus.max()
+    for slot in waiting:
+        if most <= 0:
+            break
+        if jobs.processors[slot] <= most and _start(
+            now, slot, jobs, machines, free, reserved, starts
+        ):
+            most = free.cpus.max()
+    count = starts.number[0]
+    return starts.slots[:count], starts.machines[:count], reserved.start, reserved.slot
+
+
+@njit(cache=True)
+def _no_reservations(machines: int, free: Free) -> Reservations:
+    return Reservations(
+        np.full(machines, NEVER),
+        np.zeros(machines, np.int64),
+        np.full(machines, -1),
+        np.full(1, NEVER),
+        copied(free),
+    )
+
+
+@njit(cache=True)
+def _no_starts(most: int) -> Starts:
+    return Starts(
+        np.zeros(1, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+    )
+
+
+@njit(cache=True)
+def _start(
+    now: int,
+    slot: int,
+    jobs: Jobs,
+    machines: Machines,
+    free: Free,
+    reserved: Reservations,
+    starts: Starts,
+) -> bool:
+    """Start the job on the fastest machine where it fits and delays nobody's reserved start."""
+    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
+    for machine in machines.speed_order:
+        if not fits(slot, machine, jobs, machines, free):
+            continue
+        end = now + time_left(slot, machine, jobs, machines)
+        outlasts = end > reserved.start[machine]
+        if outlasts and processors > reserved.extra[machine]:
+            continue
+        outlasts_first = licenses != 0 and end > reserved.first_start[0]
+        if outlasts_first and not licenses_fit(licenses, machine, reserved.later):
+            continue
+        book(slot, machine, jobs, free)
+        if outlasts:
+            reserved.extra[machine] -= processors
+        if outlasts_first:
+            book_licenses(licenses, machine, reserved.later)
+        place = starts.number[0]
+        starts.slots[place], starts.machines[place], starts.ends[place] = slot, machine, end
+        starts.number[0] = place + 1
+        return True
+    return False
+
+
+@njit(cache=True)
+def _reserve(
+    slot: int,
+    only: int,
+    running: Ints,
+    jobs: Jobs,
+    machines: Machines,
+    free: Free,
+    reserved: Reservations,
+    starts: Starts,
+) -> None:
+    """Reserve the machine where the job can start first, the fastest of several; or the `only` one.
+
+    Machines with a reservation are not asked; if no other can run the job, it has none.
+    """
+    # Jobs of other machines matter too if they hold licenses.
+    of_machine = only if jobs.licenses[slot] == 0 else -1
+    slots, ends, targets = _by_end(running, of_machine, jobs, starts)
+    later = copied(free)
+    position = 0
+    while position < len(slots):
+        first, time = position, ends[position]
+        while position < len(slots) and ends[position] == time:
+            unbook(slots[position], targets[position], jobs, later)
+            position += 1
+        # Without licenses a job can only become able to start where one has just ended.
+        asked = targets[first:position] if jobs.licenses[slot] == 0 else machines.speed_order
+        chosen = _fastest_of(asked, slot, only, jobs, machines, later, reserved)
+        if chosen >= 0:
+            book(slot, chosen, jobs, later)
+            reserved.start[chosen] = time
+            reserved.extra[chosen] = later.cpus[chosen]
+            reserved.slot[chosen] = slot
+            if reserved.first_start[0] == NEVER:
+                reserved.first_start[0] = time
+                reserved.later.copies[:] = later.copies
+                reserved.later.users[:] = later.users
+            return
+
+
+@njit(cache=True)
+def _fastest_of(
+    asked: Ints,
+    slot: int,
+    only: int,
+    jobs: Jobs,
+    machines: Machines,
+    later: Free,
+    reserved: Reservations,
+) -> int:
+    best = -1
+    for machine in asked:
+        if (
+            (only < 0 or machine == only)
+            and reserved.start[machine] == NEVER
+            and may_run(slot, machine, jobs, machines)
+            and fits(slot, machine, jobs, machines, later)
+            and (best < 0 or _faster(machine, best, machines))
+        ):
+            best = machine
+    return best
+
+
+@njit(cache=True)
+def _faster(one: int, other: int, machines: Machines) -> bool:
+    """Whether `one` comes before `other` in the order of speed."""
+    if machines.mips[one] != machines.mips[other]:
+        return bool(machines.mips[one] > machines.mips[other])
+    if machines.cpus[one] != machines.cpus[other]:
+        return bool(machines.cpus[one] > machines.cpus[other])
+    return one < other
+
+
+@njit(cache=True)
+def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints, Ints, Ints]:
+    """Running jobs and those about to start, by expected end: slots, ends, machines.
+
+    If `only` is not -1, those of that machine alone.
+    """
+    count = starts.number[0]
+    slots = np.concatenate((running, starts.slots[:count]))
+    ends = np.concatenate((jobs.expected_end[running], starts.ends[:count]))
+    targets = np.concatenate((jobs.machine[running], starts.machines[:count]))
+    if only >= 0:
+        here = targets == only
+        slots, ends, targets = slots[here], ends[here], targets[here]
+    order = np.argsort(ends, kind="mergesort")
+    return slots[order], ends[order], targets[order]

@@ -1,0 +1,157 @@
+"""Where a job may run, how long it would take there, and whether it fits now: compiled.
+
+`Free` is what is free at one time, of CPUs and of licenses; policies keep one for
+the present and others for times to come, and book jobs in and out of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from grid.policies.columns import Floats, Ints, Jobs, Machines
+
+
+class Free(NamedTuple):
+    """What is free at one time: CPUs by machine, copies by license, users[machine, license]."""
+
+    cpus: Ints
+    copies: Ints
+    users: Ints
+
+
+@njit(cache=True)
+def duration(work_us: int, reference_mips: float, mips: float) -> int:
+    """Microseconds on a CPU of `mips` of what takes `work_us` on one of `reference_mips`.
+
+    CS2 Eq. 14; to the nearest microsecond, halves to even, at least one.
+    """
+    return max(1, int(np.rint(work_us * reference_mips / mips)))
+
+
+@njit(cache=True)
+def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
+    """How long the machine would be busy with the job by its estimate.
+
+    Work that was done before a preemption counts on the machine it was done on, and elsewhere if
+    the job is checkpointable.
+    """
+    work = jobs.estimate[slot]
+    if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
+        work -= jobs.done[slot]
+    return duration(work, jobs.reference_mips[slot], machines.mips[machine])
+
+
+@njit(cache=True)
+def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
+    """Whether the machine is one that the job can run on when nothing else does."""
+    return bool(
+        jobs.processors[slot] <= machines.cpus[machine]
+        and (jobs.bound[slot] < 0 or jobs.bound[slot] == machine)
+        and jobs.licenses[slot] & ~machines.licenses[machine] == 0
+    )
+
+
+@njit(cache=True)
+def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
+    """Whether each license of the mask is held by the machine already or has a free copy."""
+    number = 0
+    while licenses:
+        if licenses & 1 and free.users[machine, number] == 0 and free.copies[number] < 1:
+            return False
+        licenses >>= 1
+        number += 1
+    return True
+
+
+@njit(cache=True)
+def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
+    """Whether the job can run on the machine with what is free."""
+    return (
+        jobs.processors[slot] <= free.cpus[machine]
+        and may_run(slot, machine, jobs, machines)
+        and licenses_fit(jobs.licenses[slot], machine, free)
+    )
+
+
+@njit(cache=True)
+def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
+    """The fastest machine that the job fits on, -1 for none."""
+    for machine in machines.speed_order:
+        if fits(slot, machine, jobs, machines, free):
+            return int(machine)
+    return -1
+
+
+@njit(cache=True)
+def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
+    """The job takes its CPUs and licenses of the machine out of what is free."""
+    free.cpus[machine] -= jobs.processors[slot]
+    book_licenses(jobs.licenses[slot], machine, free)
+
+
+@njit(cache=True)
+def book_licenses(licenses: int, machine: int, free: Free) -> None:
+    number = 0
+    while licenses:
+        if licenses & 1:
+            if free.users[machine, number] == 0:
+                free.copies[number] -= 1
+            free.users[machine, number] += 1
+        licenses >>= 1
+        number += 1
+
+
+@njit(cache=True)
+def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
+    """The job gives them back; the last user of a license on a machine frees its copy."""
+    free.cpus[machine] += jobs.processors[slot]
+    licenses = jobs.licenses[slot]
+    number = 0
+    while licenses:
+        if licenses & 1:
+            free.users[machine, number] -= 1
+            if free.users[machine, number] == 0:
+                free.copies[number] += 1
+        licenses >>= 1
+        number += 1
+
+
+@njit(cache=True)
+def free_now(running: Ints, free_cpus: Ints, copies_free: Ints, jobs: Jobs) -> Free:
+    """What is free at present, as a copy to book in."""
+    users = np.zeros((len(free_cpus), len(copies_free)), np.int64)
+    if len(copies_free):
+        for slot in running:
+            licenses = jobs.licenses[slot]
+            number = 0
+            while licenses:
+                users[jobs.machine[slot], number] += licenses & 1
+                licenses >>= 1
+                number += 1
+    return Free(free_cpus.copy(), copies_free.copy(), users)
+
+
+@njit(cache=True)
+def copied(free: Free) -> Free:
+    return Free(free.cpus.copy(), free.copies.copy(), free.users.copy())
+
+
+@njit(cache=True)
+def work_left(slots: Ints, jobs: Jobs) -> Floats:
+    """What the estimates leave to be done, in CPU time x MIPS, to compare jobs by. Shape (slots,).
+
+    The plain estimate where all jobs are estimated for the same speed.
+    """
+    work = np.empty(len(slots), np.float64)
+    for position, slot in enumerate(slots):
+        work[position] = (jobs.estimate[slot] - jobs.done[slot]) * jobs.reference_mips[slot]
+    return work
+
+
+def durations(work_us: Ints, reference_mips: Floats, mips: float) -> Ints:
+    """`duration` of each row."""
+    exact = work_us * reference_mips / mips
+    return np.maximum(1, np.rint(exact)).astype(np.int64)

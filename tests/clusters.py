@@ -1,0 +1,99 @@
+"""Clusters played to their end, and what came of their jobs, for tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from grid.cluster.pool import PoolCluster
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster.state import ClusterState
+from grid.model.job import Job, JobState
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, Machine
+from grid.model.time import NEVER
+from grid.policies.registry import make_policy
+
+TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+
+Outcome = tuple[int, int, int, int]
+"""(machine, state, start, end)."""
+
+
+def pool(cpus: int, mips: float = 1000.0) -> Cluster:
+    return Cluster("cluster", (Machine("pool", cpus, mips),))
+
+
+def compiled(platform: Cluster, policy: str) -> PoolCluster:
+    number = make_policy(policy, {}).pool_policy  # type: ignore[attr-defined]
+    return PoolCluster(platform.machines[0], number)
+
+
+def general(platform: Cluster, policy: str, **settings: object) -> SpaceSharedCluster:
+    return SpaceSharedCluster(platform, make_policy(policy, settings))
+
+
+def job(number: int, submit: int, processors: int, estimate: int, run: int, **more: object) -> Job:
+    return Job(number, "vo", 0, submit, processors, estimate, run, **more)  # type: ignore[arg-type]
+
+
+def table(jobs: list[Job]) -> JobTable:
+    """The jobs as a table, without their requirements."""
+    return JobTable.of(
+        **{
+            column: [getattr(one, column) for one in jobs]
+            for column in (
+                "number",
+                "user",
+                "submit_us",
+                "processors",
+                "estimate_us",
+                "run_us",
+                "reference_mips",
+                "deadline_us",
+                "licenses",
+                "checkpointable",
+            )
+        }
+    )
+
+
+def play(cluster: ClusterState, jobs: list[Job]) -> list[Outcome]:
+    """What came of the jobs, in their order, if they are fed to the cluster."""
+    cluster.feed(table(jobs))
+    cluster.advance(NEVER)
+    return outcomes(cluster, len(jobs))
+
+
+def outcomes(cluster: ClusterState, count: int) -> list[Outcome]:
+    """What came of `count` fed rows, by row. All must have ended, each once."""
+    ended = cluster.take_ended_columns()
+    order = np.argsort(ended.row)
+    assert ended.row[order].tolist() == list(range(count))
+    columns = (ended.machine, ended.state, ended.start_us, ended.end_us)
+    return list(zip(*(column[order].tolist() for column in columns), strict=True))
+
+
+def starts(cluster: ClusterState, jobs: list[Job]) -> list[int]:
+    return [outcome[2] for outcome in play(cluster, jobs)]
+
+
+def busy(jobs: list[Job], played: list[Outcome], machine: int, at: int) -> int:
+    """CPUs of the machine that jobs hold at that time."""
+    return sum(
+        one.processors
+        for one, (where, state, start, end) in zip(jobs, played, strict=True)
+        if where == machine and state != JobState.REJECTED and start <= at < end
+    )
+
+
+def nasa() -> JobTable | None:
+    """The jobs of the NASA iPSC log, if it is there."""
+    path = TRACES / "NASA-iPSC-1993-3.1-cln.swf.gz"
+    if not path.exists():
+        return None
+    from grid.workload.swf import jobs_from_swf, read_swf
+
+    return jobs_from_swf(read_swf(path))[0]
