@@ -67,7 +67,7 @@ def execute(
     `placement` is `vo`, `entity`, or a number of Ray actors to deal the VOs over.
     """
     cpu = time.process_time()
-    grid, skipped = realize(scenario, file)
+    grid, left_out = realize(scenario, file)
     read_seconds = time.process_time() - cpu
     if in_process:
         outcome = run_sequential(grid, progress)
@@ -91,7 +91,7 @@ def execute(
     mistakes += outcome.broken_rules()
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
-    manifest = _manifest(scenario, results, outcome, skipped.reasons)
+    manifest = _manifest(scenario, results, outcome, left_out)
     manifest["runtime"] = "sequential" if in_process else "windowed"
     manifest["placement"] = None if in_process else placement
     manifest["cpu_seconds"] = {

@@ -14,6 +14,7 @@ from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]
 Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
@@ -174,13 +175,36 @@ class JobSection(Section):
     requirements: tuple[RequirementSection, ...] = ()
 
 
+class TraceFilterSection(Section):
+    """Which jobs of a trace are taken: those that meet all that is given. Times are the trace's."""
+
+    from_s: Seconds | None = Field(default=None, description="submitted then or later")
+    before_s: Seconds | None = Field(default=None, description="submitted before then")
+    users: tuple[Whole, ...] | None = Field(default=None, description="numbers of users")
+    min_processors: Count | None = None
+    max_processors: Count | None = None
+    statuses: tuple[Whole, ...] | None = Field(
+        default=None, description="as the log has them: 0 failed, 1 completed, 5 cancelled, ..."
+    )
+
+
 class WorkloadSection(Section):
     """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
 
-    trace: str | None = Field(default=None, description="path of an SWF log, plain or gzip")
-    route: Literal["partition", "group", "user", "queue"] | None = Field(
+    trace: str | None = Field(
         default=None,
-        description="the field of the trace that names the VO, for a grid's own workload",
+        description="path of a log: .gwf, .parquet (of `grid trace convert`), any other name: SWF; "
+        "plain or gzip",
+    )
+    route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
+        default=None,
+        description="the field of the trace that names the VO, for a grid's own workload; "
+        "site and vo for GWF only",
+    )
+    filter: TraceFilterSection | None = Field(default=None, description="of the trace")
+    interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
+        default=None,
+        description="multiplies the times between submissions of the trace; below 1 load grows",
     )
     generator: Name | None = None
     settings: dict[str, Any] = Field(default_factory=dict, description="of the generator")
@@ -196,8 +220,9 @@ class WorkloadSection(Section):
             raise ValueError("exactly one of `trace`, `generator` and `jobs`")
         if self.settings and self.generator is None:
             raise ValueError("`settings` only with `generator`")
-        if self.route is not None and self.trace is None:
-            raise ValueError("`route` only with `trace`")
+        for name in ("route", "filter", "interarrival_factor"):
+            if getattr(self, name) is not None and self.trace is None:
+                raise ValueError(f"`{name}` only with `trace`")
         return self
 
 

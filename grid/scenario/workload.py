@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -17,27 +15,19 @@ from grid.model.time import NEVER, from_seconds
 from grid.scenario.build import Grid
 from grid.scenario.platform import vo_names, vos_from_sites, written_vos
 from grid.scenario.schema import JobSection, RequirementSection, ScenarioSection, WorkloadSection
+from grid.scenario.traces import Traces
 
 
-@dataclass(slots=True)
-class Skipped:
-    """Records of traces that are not jobs of the run, by reason, and other remarks on them."""
-
-    reasons: Counter[str] = field(default_factory=Counter)
-
-    def add(self, reasons: dict[str, int]) -> None:
-        self.reasons.update({reason: count for reason, count in reasons.items() if count})
-
-
-def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Skipped]:
+def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Counter[str]]:
     """Read and generate everything that `scenario` speaks of. Raises InputError.
 
-    `file` is what a mistake in the scenario is reported against.
+    `file` is what a mistake in the scenario is reported against. Beside the grid: the records of
+    traces that are not jobs of the run, by reason.
     """
-    skipped = Skipped()
+    traces = Traces()
     if scenario.vos_from_trace is not None:
         assert scenario.workload is not None
-        sites = _sites(scenario.workload, skipped)
+        sites = _sites(scenario.workload, traces)
         try:
             vos = vos_from_sites(scenario.vos_from_trace, sites)
         except ValueError as error:
@@ -47,9 +37,9 @@ def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Skipped]:
                 [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
             ) from None
         tables: list[JobTable | None] = [jobs for _, jobs in sites]
-        return Grid(scenario, vos, tuple(tables), (None,) * len(vos)), skipped
+        return Grid(scenario, vos, tuple(tables), (None,) * len(vos)), traces.left_out
     vos = written_vos(scenario)
-    shared = _shared_jobs(scenario, vos, file, skipped)
+    shared = _shared_jobs(scenario, vos, file, traces)
     submitted: list[JobTable | None] = []
     fed: list[JobTable | None] = []
     own = [(section, name) for section in scenario.vos or () for name in vo_names(section)]
@@ -57,14 +47,14 @@ def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Skipped]:
         parts = [shared[name]] if name in shared else []
         direct: JobTable | None = None
         if section.workload is not None:
-            jobs = _jobs(section.workload, scenario.seed, name, vo, skipped)
+            jobs = _jobs(section.workload, scenario.seed, name, vo, traces)
             if section.workload.enters == "cluster":
                 direct = jobs
             else:
                 parts.append(jobs)
         submitted.append(_in_order(parts) if parts else None)
         fed.append(direct)
-    return Grid(scenario, vos, tuple(submitted), tuple(fed)), skipped
+    return Grid(scenario, vos, tuple(submitted), tuple(fed)), traces.left_out
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:
@@ -75,19 +65,9 @@ def _in_order(parts: list[JobTable]) -> JobTable:
     return jobs.take(np.argsort(jobs.submit_us, kind="stable"))
 
 
-def _trace(workload: WorkloadSection, largest: int | None, skipped: Skipped) -> JobTable:
-    from grid.workload.swf import jobs_from_swf, read_swf
-
-    assert workload.trace is not None
-    log = read_swf(Path(workload.trace))
-    jobs, reasons = jobs_from_swf(log, route=workload.route, max_processors=largest)
-    skipped.add(reasons)
-    return jobs
-
-
-def _sites(workload: WorkloadSection, skipped: Skipped) -> list[tuple[str, JobTable]]:
+def _sites(workload: WorkloadSection, traces: Traces) -> list[tuple[str, JobTable]]:
     """The jobs of each value of the routing field, in rising order of it."""
-    jobs = _trace(workload, None, skipped)
+    jobs = traces.jobs(workload, None)
     order = np.argsort(jobs.site, kind="stable")
     values, firsts = np.unique(jobs.site[order], return_index=True)
     groups = np.split(order, firsts[1:])
@@ -102,7 +82,7 @@ def _shared_jobs(
     scenario: ScenarioSection,
     vos: tuple[VirtualOrganization, ...],
     file: str,
-    skipped: Skipped,
+    traces: Traces,
 ) -> dict[str, JobTable]:
     """The grid's own workload, by name of the VO that each job comes to."""
     workload = scenario.workload
@@ -120,7 +100,7 @@ def _shared_jobs(
             [Mistake(file, None, "workload.jobs", what, "a trace or a generator, for a whole grid")]
         )
     largest = max(machine.cpus for vo in vos for c in vo.clusters for machine in c.machines)
-    jobs = _trace(workload, largest, skipped)
+    jobs = traces.jobs(workload, largest)
     # Values of the routing field are dealt over the VOs in rising order, over and over.
     values, position = np.unique(jobs.site, return_inverse=True)
     del values
@@ -132,7 +112,7 @@ def _jobs(
     seed: int,
     name: str,
     vo: VirtualOrganization,
-    skipped: Skipped,
+    traces: Traces,
 ) -> JobTable:
     """The jobs of one VO's own workload."""
     if workload.generator is not None:
@@ -143,7 +123,7 @@ def _jobs(
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
     largest = max(machine.cpus for c in vo.clusters for machine in c.machines)
-    return _trace(workload, largest if workload.enters == "cluster" else None, skipped)
+    return traces.jobs(workload, largest if workload.enters == "cluster" else None)
 
 
 def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:

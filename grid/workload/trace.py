@@ -19,7 +19,7 @@ from grid.workload.gwf import GWF, GwfField, GwfLog
 from grid.workload.records import TIME_LIMIT_S, UNKNOWN
 from grid.workload.swf import SWF, SwfField, SwfLog, processors_of, runnable_rows
 
-Log = TypeVar("Log", SwfLog, GwfLog)
+Log = TypeVar("Log", bound=SwfLog | GwfLog)
 Ints = npt.NDArray[np.int64]
 
 _COUNTED = {

@@ -1,0 +1,95 @@
+"""The jobs that a scenario takes from logs: which of them, how close together, from what format."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grid.model.errors import InputError, Mistake
+from grid.model.job_table import JobTable
+from grid.model.time import from_seconds
+from grid.scenario.schema import TraceFilterSection, WorkloadSection
+from grid.workload.convert import read_log
+from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
+from grid.workload.swf import Route, SwfLog, jobs_from_swf, read_swf
+from grid.workload.trace import filter_log, scale_interarrival
+
+_OTHER_FORMATS = re.compile(r"\.(gwf(\.gz)?|parquet)$", re.IGNORECASE)
+
+Read = tuple[JobTable, dict[str, int]]
+
+
+@dataclass(slots=True)
+class Traces:
+    """Reads the logs of one scenario, each that several VOs run only once.
+
+    `left_out` are the records of logs that are not jobs of the run, by reason, and other remarks
+    on them, summed over the VOs that read them.
+    """
+
+    left_out: Counter[str] = field(default_factory=Counter)
+    _read: dict[str, Read] = field(default_factory=dict)
+
+    def jobs(self, workload: WorkloadSection, max_processors: int | None) -> JobTable:
+        """The jobs of a workload with a trace. Tables are shared: nobody may write to them."""
+        key = f"{max_processors} {workload.model_dump_json(exclude={'enters'})}"
+        if key not in self._read:
+            self._read[key] = _jobs(workload, max_processors)
+        jobs, reasons = self._read[key]
+        self.left_out.update({reason: count for reason, count in reasons.items() if count})
+        return jobs
+
+
+def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
+    """Jobs of a log, and how many records of it are none, by reason. Raises InputError.
+
+    The log's format is told by its name's ending; without a known one it is taken for SWF.
+    """
+    path = Path(str(workload.trace))
+    log = read_log(path) if _OTHER_FORMATS.search(path.name) else read_swf(path)
+    read = len(log)
+    if workload.filter is not None:
+        log = _filtered(log, workload.filter)
+    reasons = {"filtered": read - len(log)}
+    if workload.interarrival_factor is not None:
+        try:
+            log = scale_interarrival(log, workload.interarrival_factor)
+        except ValueError as error:
+            found = str(workload.interarrival_factor)
+            raise InputError(
+                [Mistake(str(path), None, "interarrival_factor", found, str(error))]
+            ) from None
+    if isinstance(log, GwfLog):
+        jobs, more = jobs_from_gwf(log, route=workload.route, max_processors=max_processors)
+    else:
+        route = _swf_route(path, workload.route)
+        jobs, more = jobs_from_swf(log, route=route, max_processors=max_processors)
+    return jobs, reasons | more
+
+
+def _swf_route(path: Path, route: GwfRoute | None) -> Route | None:
+    match route:
+        case "site" | "vo":
+            expected = "partition, group, user or queue, for SWF knows no sites and VOs"
+            raise InputError([Mistake(str(path), None, "route", repr(route), expected)])
+        case _:
+            return route
+
+
+def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfLog:
+    """Raises InputError if no job is left."""
+    filtered = filter_log(
+        log,
+        from_us=None if wanted.from_s is None else from_seconds(wanted.from_s),
+        before_us=None if wanted.before_s is None else from_seconds(wanted.before_s),
+        users=wanted.users,
+        min_processors=wanted.min_processors,
+        max_processors=wanted.max_processors,
+        statuses=wanted.statuses,
+    )
+    if len(filtered) == 0:
+        expected = "at least one job that meets the filter"
+        raise InputError([Mistake(str(log.path), None, "", "none of its jobs", expected)])
+    return filtered

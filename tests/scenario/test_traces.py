@@ -1,0 +1,119 @@
+"""Logs as the workload of a scenario: formats, filters, load scaling, and what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grid.model.errors import InputError
+from grid.runtime.run import Run, execute
+from grid.scenario.load import load_scenario
+from grid.workload.convert import read_log, write_log
+
+LOG = """\
+; MaxProcs: 4
+1 0 -1 100 2 -1 -1 2 200 -1 1 7 1 -1 1 1 -1 -1
+
+2 10 -1 50 4 -1 -1 4 50 -1 1 8 1 -1 1 2 -1 -1
+4 25 -1 20 9 -1 -1 9 30 -1 1 7 1 -1 1 1 -1 -1
+3 30 -1 20 1 -1 -1 1 30 -1 0 7 1 -1 1 1 -1 -1
+5 40 -1 0 1 -1 -1 1 30 -1 1 8 1 -1 1 1 -1 -1
+"""
+SCENARIO = """\
+parameters: {trace: log.swf, policy: fcfs, filter: null, factor: null}
+vos:
+  - name: site
+    clusters: [{name: pool, processors: 4, policy: "${policy}"}]
+    workload: {trace: "${trace}", enters: cluster, interarrival_factor: "${factor}"%s}
+"""
+
+
+def replay(folder: Path, more: str = "", *overrides: str) -> Run:
+    (folder / "log.swf").write_text(LOG)
+    (folder / "replay.yaml").write_text(SCENARIO % more)
+    scenario = load_scenario(folder / "replay.yaml", list(overrides))
+    return execute(scenario, "replay.yaml", in_process=True)
+
+
+def starts(run: Run) -> dict[int, float]:
+    results = run.results
+    times = (results.start_us / 1e6).tolist()
+    return dict(zip(results.number.tolist(), times, strict=True))
+
+
+def test_a_log_replays_and_says_what_it_left_out(tmp_path: Path) -> None:
+    run = replay(tmp_path)
+    assert starts(run) == {1: 0.0, 2: 100.0, 3: 150.0}
+    assert run.manifest["jobs"]["skipped"] == {"no_run_time": 1, "too_large": 1}
+
+
+@pytest.mark.parametrize("name", ("log.gwf", "log.gwf.gz", "log.parquet", "log.swf.gz"))
+def test_every_format_gives_the_same_run(tmp_path: Path, name: str) -> None:
+    run = replay(tmp_path)
+    write_log(read_log(tmp_path / "log.swf"), tmp_path / name)
+    other = replay(tmp_path, "", f"trace={name}")
+    assert other.manifest["digest"] == run.manifest["digest"]
+    assert other.manifest["jobs"] == run.manifest["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "numbers"),
+    [
+        ("from_s: 10", {2, 3}),
+        ("before_s: 30", {1, 2}),
+        ("from_s: 10, before_s: 30", {2}),
+        ("users: [7]", {1, 3}),
+        ("min_processors: 2", {1, 2}),
+        ("max_processors: 2", {1, 3}),
+        ("statuses: [0, 5]", {3}),
+    ],
+)
+def test_filters(tmp_path: Path, wanted: str, numbers: set[int]) -> None:
+    run = replay(tmp_path, f", filter: {{{wanted}}}")
+    assert set(starts(run)) == numbers
+    assert run.manifest["jobs"]["skipped"]["filtered"] > 0
+
+
+def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"log\.swf: found none of its jobs"):
+        replay(tmp_path, ", filter: {users: [9]}")
+
+
+def test_load_scaling(tmp_path: Path) -> None:
+    run = replay(tmp_path, "", "factor=0.5")
+    assert run.results.submit_us.tolist() == [0, 5_000_000, 15_000_000]
+    with pytest.raises(InputError, match="interarrival_factor"):
+        replay(tmp_path, "", "factor=0")
+
+
+def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
+    (tmp_path / "replay.yaml").write_text(
+        "vos: [{name: a, clusters: [{processors: 1}], "
+        "workload: {jobs: [{run_s: 1}], filter: {users: [1]}}}]"
+    )
+    with pytest.raises(InputError, match="`filter` only with `trace`"):
+        load_scenario(tmp_path / "replay.yaml", [])
+
+
+def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "replay.yaml").write_text(
+        "vos_from_trace: {total_processors: 8}\nworkload: {trace: log.swf, route: site}\n"
+    )
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    with pytest.raises(InputError, match="route: found 'site', expected partition, group"):
+        execute(scenario, "replay.yaml", in_process=True)
+
+
+def test_each_vo_that_runs_a_log_counts_what_it_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    vo = "{name: %s, clusters: [{processors: %d}], workload: {trace: log.swf, enters: cluster}}"
+    vos = ", ".join(vo % pair for pair in (("a", 4), ("b", 4), ("c", 1)))
+    (tmp_path / "replay.yaml").write_text(f"vos: [{vos}]\n")
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    run = execute(scenario, "replay.yaml", in_process=True)
+    skipped = run.manifest["jobs"]["skipped"]
+    assert (skipped["no_run_time"], skipped["too_large"]) == (3, 1 + 1 + 3)
+    counts = [run.metrics["vos"][name]["jobs_completed"] for name in "abc"]
+    assert counts == [3, 3, 1]
