@@ -75,6 +75,8 @@ class Schedule(NamedTuple):
     """How many of them run."""
     late: Ints
     """Waiting jobs that end after their deadline."""
+    early: Bools
+    """A job has just ended there before its planned end."""
     completion_us: Ints
     """End of the machine's last job; 0 if it has none."""
     edges: Ints
@@ -115,6 +117,7 @@ def empty_schedule(machines: MachineColumns) -> Schedule:
         "mips": machines.mips.copy(),
         "licenses": machines.licenses.copy(),
         "up": np.ones(count, np.bool_),
+        "early": np.zeros(count, np.bool_),
         "totals": np.zeros(TOTALS, np.int64),
     }
     per_machine = ("held", "planned", "running", "late", "completion_us", "edges")

@@ -11,7 +11,7 @@ from numba import njit
 from grid.policies.schedule.arrays import HOMELESS, NOWHERE, Ints, Jobs, Schedule
 from grid.policies.schedule.eg_edf import place
 from grid.policies.schedule.moves import lengths_us, start
-from grid.policies.schedule.repair import repair
+from grid.policies.schedule.repair import fill, repair
 from grid.policies.schedule.tabu import improve
 
 
@@ -21,6 +21,7 @@ def play(
     jobs: Jobs,
     tabu: Ints,
     iterations: int,
+    moves: bool,
     now: int,
     free: Ints,
     license_copies_free: Ints,
@@ -28,14 +29,15 @@ def play(
     ended: Ints,
     waiting: Ints,
 ) -> tuple[bool, Ints, Ints]:
-    """The whole instant, with so many iterations of the search.
+    """The whole instant, with so many iterations of the search; for `moves` see `repair`.
 
     The result is (whether it was played to its end, what to start, what to reject), see `due` and
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
-    if repair(schedule, jobs, now, free, expected_end_us, ended):
+    if repair(schedule, jobs, moves, now, free, expected_end_us, ended):
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
     rejected = place_all(schedule, jobs, now, waiting)
+    fill(schedule, jobs, moves, now)
     if iterations:
         improve(schedule, jobs, tabu, iterations, now)
     return True, due(schedule, jobs, now, license_copies_free), rejected

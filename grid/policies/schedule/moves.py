@@ -170,14 +170,21 @@ def take_out(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> int:
 
 
 @njit(cache=True)
+def first_not_due(schedule: Schedule, machine: int, now: int) -> int:
+    """The position behind the running jobs and those that are due."""
+    position = schedule.running[machine]
+    while position < schedule.planned[machine] and schedule.start_us[machine, position] <= now:
+        position += 1
+    return int(position)
+
+
+@njit(cache=True)
 def move_up(schedule: Schedule, machine: int, position: int, now: int) -> None:
     """The waiting job at `position`, for which there are idle CPUs, is due at once.
 
     Those that were in front of it keep their times or move up as well.
     """
-    first = schedule.running[machine]
-    while schedule.start_us[machine, first] <= now:
-        first += 1
+    first = first_not_due(schedule, machine, now)
     for column in _columns(schedule):
         row = column[machine]
         moved = row[position]

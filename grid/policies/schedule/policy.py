@@ -21,7 +21,7 @@ from grid.policies.schedule.arrays import (
     with_positions,
     with_slots,
 )
-from grid.policies.schedule.repair import repair
+from grid.policies.schedule.repair import fill, repair
 from grid.policies.schedule.tabu import empty_tabu_list, improve
 
 ITERATIONS = 100
@@ -44,15 +44,17 @@ class ScheduleBased:
     """Keeps a schedule of all jobs, places each as it comes (EG-EDF), and may search on (Tabu).
 
     The search makes `iterations` for each job that came, 0 is none; its tabu list holds `tabu_list`
-    jobs.
+    jobs. Where run times differ from their estimates, repair moves jobs, or, without `moves`, only
+    times its machine anew.
     """
 
     schedule: Schedule
     """Of the cluster that the policy serves; there is none before the first plan."""
     jobs: Jobs
 
-    def __init__(self, iterations: int = 0, tabu_list: int = TABU_LIST) -> None:
+    def __init__(self, iterations: int = 0, tabu_list: int = TABU_LIST, moves: bool = True) -> None:
         self._iterations = iterations
+        self._moves = moves
         self._tabu = empty_tabu_list(tabu_list)
         self._begun = False
 
@@ -70,6 +72,7 @@ class ScheduleBased:
                 self.jobs,
                 self._tabu,
                 iterations,
+                self._moves,
                 now,
                 view.free,
                 view.license_copies_free,
@@ -83,8 +86,8 @@ class ScheduleBased:
 
     def _plan_in_pieces(self, view: ClusterView, iterations: int, now: Time) -> Plan:
         """The same, with any number of jobs to place and iterations to make."""
-        self._make_room(0)
-        repair(self.schedule, self.jobs, now, view.free, view.jobs.expected_end_us, view.ended)
+        schedule, jobs, expected_end_us = self.schedule, self.jobs, view.jobs.expected_end_us
+        repair(schedule, jobs, self._moves, now, view.free, expected_end_us, view.ended)
         homeless = 0
         rejected: list[int] = []
         for first in range(0, len(view.queue), MOVES_AT_ONCE):
@@ -94,6 +97,8 @@ class ScheduleBased:
             homeless += int(self.schedule.totals[HOMELESS])
             rejected += impossible.tolist()
         self.schedule.totals[HOMELESS] = homeless
+        self._make_room(0)
+        fill(self.schedule, self.jobs, self._moves, now)
         while iterations > 0:
             self._make_room(MOVES_AT_ONCE)
             wanted = min(iterations, MOVES_AT_ONCE)

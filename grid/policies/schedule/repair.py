@@ -6,35 +6,51 @@ planned concerns the jobs of its machine, and those who can profit.
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import NOWHERE, Ints, Jobs, Schedule
-from grid.policies.schedule.moves import expect_end, length_us, lengths_us, move_up, put, take_out
+from grid.policies.schedule.moves import (
+    expect_end,
+    first_not_due,
+    length_us,
+    lengths_us,
+    move_up,
+    put,
+    take_out,
+)
 from grid.policies.schedule.timing import retime
 
 
 @njit(cache=True)
 def repair(
-    schedule: Schedule, jobs: Jobs, now: int, free: Ints, expected_end_us: Ints, ended: Ints
+    schedule: Schedule,
+    jobs: Jobs,
+    moves: bool,
+    now: int,
+    free: Ints,
+    expected_end_us: Ints,
+    ended: Ints,
 ) -> int:
     """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
 
-    - A job ends early: those behind it on its machine move up, and what is idle even then is
-      filled (`_fill`).
-    - A job goes on for longer than planned: the waiting jobs of its machine lose their places.
-    - A machine is down: all its jobs lose their places.
+    - A job ends early: those behind it on its machine move up; see `fill`.
+    - A job goes on for longer than planned: its machine is timed anew; with `moves`, the waiting
+      jobs there lose their places.
+    - A machine is down: all its jobs lose their places. So does one that was stopped.
     - A job was due and could not start: its machine is timed anew.
     """
-    machines = len(schedule.cpus)
-    early = np.zeros(machines, np.bool_)
     for slot in ended:
         machine = jobs.machine[slot]
         if machine != NOWHERE and take_out(schedule, jobs, slot, now) > now:
-            early[machine] = True
+            schedule.early[machine] = True
     lost = 0
-    for machine in range(machines):
+    for machine in range(len(schedule.cpus)):
+        for position in range(schedule.running[machine] - 1, -1, -1):
+            slot = schedule.slot[machine, position]
+            if expected_end_us[slot] == NEVER:
+                take_out(schedule, jobs, slot, now)
+                lost += 1
         running, planned = schedule.running[machine], schedule.planned[machine]
         # A machine that is down has no free CPUs, whatever its jobs hold.
         up = free[machine] == schedule.cpus[machine] - schedule.held[machine]
@@ -42,14 +58,11 @@ def repair(
         longer = _expect_ends(schedule, machine, expected_end_us)
         if longer or (running < planned and schedule.start_us[machine, running] < now):
             retime(schedule, machine, running, now)
-        if longer or not up:
+        if (longer and moves) or not up:
             kept = running if up else 0
             lost += planned - kept
             for position in range(planned - 1, kept - 1, -1):
                 take_out(schedule, jobs, schedule.slot[machine, position], now)
-    for machine in range(machines):
-        if early[machine] and schedule.up[machine]:
-            _fill(schedule, jobs, machine, now)
     return lost
 
 
@@ -66,14 +79,23 @@ def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> boo
 
 
 @njit(cache=True)
-def _fill(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> None:
-    """Give CPUs of the machine that are idle sooner than planned to waiting jobs.
+def fill(schedule: Schedule, jobs: Jobs, moves: bool, now: int) -> None:
+    """Give CPUs that are idle sooner than planned to waiting jobs, unless nobody is to move.
 
-    One after the other, by earliest deadline, then planned start: a job of this machine or another
-    that can start here at once, delays nobody, and ends earlier than where it is. Such a move has
-    no weight below zero.
+    One after the other, by earliest deadline, then planned start: a job of the same machine or
+    another that can start there at once, delays nobody, and ends earlier than where it is. Such a
+    move has no weight below zero.
     """
-    while schedule.edges[machine]:
+    for machine in range(len(schedule.cpus)):
+        if schedule.early[machine]:
+            schedule.early[machine] = False
+            if moves and schedule.up[machine]:
+                _fill(schedule, jobs, machine, now)
+
+
+@njit(cache=True)
+def _fill(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> None:
+    while True:
         place, position = _who_can_start(schedule, jobs, machine, now)
         if place == NOWHERE:
             return
@@ -83,8 +105,9 @@ def _fill(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> None:
         slot = schedule.slot[place, position]
         length = lengths_us(schedule, jobs, slot)[machine]
         take_out(schedule, jobs, slot, now)
-        put(schedule, jobs, slot, machine, schedule.running[machine], now, now + length)
-        retime(schedule, machine, schedule.running[machine], now)
+        behind_due = first_not_due(schedule, machine, now)
+        put(schedule, jobs, slot, machine, behind_due, now, now + length)
+        retime(schedule, machine, behind_due, now)
 
 
 @njit(cache=True)
