@@ -81,7 +81,7 @@ class ClusterView:
     arrived: Slots
     """Jobs that came since the last plan; all of them are in `queue`."""
     ended: Slots
-    """Slots whose jobs ended since the last plan; read nothing of them but `serial`."""
+    """Slots whose jobs ended since the last plan; their columns are as they were then."""
     license_copies_free: npt.NDArray[np.int64]
 
 

@@ -24,6 +24,14 @@ _OWN = {
     "edf": _Entry("grid.policies.queue:edf", "earliest deadline first, preemptive if so set"),
     "easy": _Entry("grid.policies.queue:easy", "EASY backfilling: a reservation for the head"),
     "easy_sjbf": _Entry("grid.policies.queue:easy_sjbf", "EASY that backfills the shortest first"),
+    "conservative": _Entry("grid.policies.reserving:conservative", "a reservation for every job"),
+    "selective": _Entry(
+        "grid.policies.reserving:selective", "a reservation for jobs that have waited long"
+    ),
+    "eg_edf": _Entry(
+        "grid.policies.schedule.policy:eg_edf", "a schedule: earliest gap, earliest deadline first"
+    ),
+    "tabu": _Entry("grid.policies.schedule.policy:tabu", "the same, improved by tabu search"),
 }
 GROUP = "grid.policies"
 

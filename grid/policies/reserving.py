@@ -1,0 +1,93 @@
+"""Policies that promise starts: conservative and selective backfilling.
+
+Both keep an `AvailabilityProfile` from plan to plan. Compiled code is imported when the first plan
+is asked for, so that a scenario can be checked without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from grid.model.time import NEVER, Time
+from grid.policies.columns import jobs_of, machines_of
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.queue import pairs
+from grid.policies.settings import Settings, no_settings
+
+if TYPE_CHECKING:
+    from grid.policies.profile import AvailabilityProfile
+    from grid.policies.reserving_kernels import Reservations
+
+
+class ReservingBackfilling:
+    """Jobs whose expected slowdown is above a limit get a reservation, and nobody may delay it.
+
+    With limit 0 all do, as they come: conservative backfilling. With more, it is the selective
+    backfilling of Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), which C07,
+    section 2 describes: reservations only for jobs that others have delayed.
+    """
+
+    def __init__(self, slowdown_limit: float) -> None:
+        self._limit = slowdown_limit
+        self._profile: AvailabilityProfile | None = None
+        self._reserved: Reservations | None = None
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        from grid.policies.profile import all_free
+        from grid.policies.reserving_kernels import keep_up, start_reserved
+
+        reserved = self._reservations(len(view.jobs.processors))
+        if self._profile is None:
+            self._profile = all_free(view.free, view.license_copies_free)
+        jobs, machines = jobs_of(view), machines_of(view)
+        profile = keep_up(
+            now,
+            view.queue,
+            view.running,
+            view.ended,
+            view.free,
+            view.license_copies_free,
+            self._profile,
+            reserved,
+            jobs,
+            machines,
+        )
+        slots, targets, wake, self._profile = start_reserved(
+            now, view.queue, self._limit, view.jobs.submit_us, profile, reserved, jobs, machines
+        )
+        starts = reserved.start[view.queue]
+        waiting = (starts > now) & (starts < NEVER)
+        holders = view.queue[waiting]
+        promised = zip(
+            holders.tolist(),
+            reserved.machine[holders].tolist(),
+            starts[waiting].tolist(),
+            strict=True,
+        )
+        return Plan(start=pairs(slots, targets), reserve=list(promised), wake_us=int(wake))
+
+    def _reservations(self, slots: int) -> Reservations:
+        """The reservations by slot, with room for all slots."""
+        from grid.policies.reserving_kernels import Reservations, no_reservations
+
+        old = self._reserved
+        if old is None or len(old.start) < slots:
+            new = no_reservations(slots)
+            for column, before in zip(new, old or (), strict=False):
+                column[: len(before)] = before
+            self._reserved = old = Reservations(*new)
+        return old
+
+
+def conservative(settings: Mapping[str, Any]) -> ReservingBackfilling:
+    no_settings(settings)
+    return ReservingBackfilling(slowdown_limit=0.0)
+
+
+def selective(settings: Mapping[str, Any]) -> ReservingBackfilling:
+    """`slowdown_limit`: reservations for jobs whose expected slowdown is above it; default 2."""
+    read = Settings(settings)
+    limit = read.number("slowdown_limit", 2.0, 0.0)
+    read.end()
+    return ReservingBackfilling(limit)

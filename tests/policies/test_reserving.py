@@ -1,0 +1,187 @@
+"""Conservative and selective backfilling: hand-worked schedules, a slow version, and promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from clusters import job, nasa, outcomes, play, pool
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.model.job import Job
+from grid.model.platform import Cluster, License, Machine
+from grid.model.time import NEVER, Time
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.reserving import ReservingBackfilling
+
+LIMITS = (0.0, 1.0, 2.5)
+SPEED_MIPS = 1000.0
+LICENSES = ("a", "b")
+
+
+class Watched:
+    """A policy that remembers the first start it promised to each job, by serial number."""
+
+    def __init__(self, limit: float) -> None:
+        self._policy = ReservingBackfilling(limit)
+        self.promised: dict[int, Time] = {}
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        plan = self._policy.plan(view, now)
+        for slot, _, start in plan.reserve:
+            self.promised.setdefault(int(view.jobs.serial[slot]), start)
+        return plan
+
+
+def starts(cpus: int, limit: float, *jobs: Job) -> list[int]:
+    cluster = SpaceSharedCluster(pool(cpus), ReservingBackfilling(limit))
+    return [start for _, _, start, _ in play(cluster, list(jobs))]
+
+
+def test_a_job_passes_if_it_delays_no_reservation() -> None:
+    """Four CPUs. 1 holds two until 10, 2 wants all four, 3 and 4 one each. 3 ends by 10 and goes
+    at once; EASY would let 4 go too if it ended by 10, but it does not, and delays 2."""
+    jobs = (job(1, 0, 2, 10, 10), job(2, 1, 4, 10, 10), job(3, 2, 1, 8, 8), job(4, 3, 1, 8, 8))
+    assert starts(4, 0.0, *jobs) == [0, 10, 2, 20]
+
+
+def test_every_job_has_a_reservation_not_only_the_head() -> None:
+    """Mu'alem and Feitelson, section 1: 4 would delay the third job, which EASY permits.
+
+    Four CPUs; 1 holds three until 10; 2 (two CPUs, 5 long) is reserved at 10, 3 (four CPUs) at
+    15. 4 (one CPU, 20 long) fits now beside 1 and 2: EASY starts it, conservative does not.
+    """
+    jobs = (job(1, 0, 3, 10, 10), job(2, 1, 2, 5, 5), job(3, 2, 4, 10, 10), job(4, 3, 1, 20, 20))
+    assert starts(4, 0.0, *jobs) == [0, 10, 15, 25]
+
+
+def test_reservations_move_forward_when_a_job_ends_early() -> None:
+    """1 ends at 4 instead of 10: 2, reserved at 10, starts then, and 3 behind it at 9."""
+    jobs = (job(1, 0, 4, 10, 4), job(2, 1, 3, 5, 5), job(3, 2, 4, 5, 5))
+    assert starts(4, 0.0, *jobs) == [0, 4, 9]
+
+
+def test_selective_reserves_only_for_those_that_have_waited() -> None:
+    """Two CPUs, narrow jobs of 10 keep coming, so that the wide one of 10 never fits. It gets its
+    reservation at the first plan at which it has waited more than 10 with limit 2, that is at 14,
+    and starts at the end of the job that runs then."""
+    narrow = [job(2 + n, 7 * n, 1, 10, 10) for n in range(8)]
+    jobs = sorted([job(1, 1, 2, 10, 10), *narrow], key=lambda one: one.submit_us)
+    conservative = starts(2, 0.0, *jobs)
+    selective = starts(2, 2.0, *jobs)
+    never = starts(2, 1e9, *jobs)
+    wide = [one.number for one in jobs].index(1)
+    assert conservative[wide] == 10
+    assert selective[wide] == 17
+    assert never[wide] >= 59
+
+
+@st.composite
+def streams(draw: st.DrawFn, machines: list[SlowMachine], copies: int) -> list[SlowJob]:
+    jobs, now = [], 0
+    for _ in range(draw(st.integers(1, 22))):
+        now += draw(st.sampled_from((0, 0, 1, 3)))
+        estimate = 2 * draw(st.integers(1, 8))
+        run = estimate if draw(st.booleans()) else 2 * draw(st.integers(1, 8))
+        licenses = frozenset(n for n in range(copies) if draw(st.integers(0, 3)) == 0)
+        able = [m for m in range(len(machines)) if licenses <= machines[m].licenses]
+        if not able:
+            continue
+        bound = draw(st.sampled_from((-1, -1, -1, *able)))
+        reach = [bound] if bound >= 0 else able
+        processors = draw(st.integers(1, max(machines[m].cpus for m in reach)))
+        jobs.append(SlowJob(now, processors, estimate, run, licenses, bound))
+    return jobs
+
+
+def cluster_of(machines: list[SlowMachine], copies: list[int]) -> Cluster:
+    return Cluster(
+        "cluster",
+        tuple(
+            Machine(
+                f"m{number}",
+                one.cpus,
+                SPEED_MIPS * one.speed,
+                licenses=tuple(LICENSES[n] for n in sorted(one.licenses)),
+            )
+            for number, one in enumerate(machines)
+        ),
+        licenses=tuple(License(name, count) for name, count in zip(LICENSES, copies, strict=False)),
+    )
+
+
+def compare(slow_jobs: list[SlowJob], machines: list[SlowMachine], copies: list[int], limit: float):
+    SlowReserving(machines, copies, limit).play(slow_jobs)
+    policy = Watched(limit)
+    cluster = SpaceSharedCluster(cluster_of(machines, copies), policy)
+    for number, one in enumerate(slow_jobs):
+        mask = sum(1 << n for n in one.licenses)
+        made = job(number, one.submit, one.processors, one.estimate, one.run, licenses=mask)
+        cluster.advance(one.submit)
+        cluster.submit(made, one.bound, one.submit)
+    cluster.advance(NEVER)
+    ended = {one.key[1]: one for one in cluster.take_ended()}
+    assert len(ended) == len(slow_jobs)
+    for number, one in enumerate(slow_jobs):
+        found = ended[number]
+        assert (found.machine, found.start_us, found.end_us) == (one.machine, one.start, one.end)
+        if number in policy.promised:
+            assert policy.promised[number] == one.promised
+            assert found.start_us <= one.promised
+
+
+ONE_POOL = [SlowMachine(8)]
+FARM = [
+    SlowMachine(2, 1, frozenset({0, 1})),
+    SlowMachine(4, 2, frozenset({0})),
+    SlowMachine(4, 2, frozenset({0, 1})),
+    SlowMachine(3, 1),
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_one_pool_as_the_slow_version(limit: float, data: Any) -> None:
+    compare(data.draw(streams(ONE_POOL, 0)), ONE_POOL, [], limit)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_machines_and_licenses_as_the_slow_version(limit: float, data: Any) -> None:
+    compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit)
+
+
+def test_promises_are_kept_on_a_real_log() -> None:
+    """NASA iPSC/860 with its time quartered and estimates of up to twice the run times."""
+    jobs = nasa()
+    if jobs is None:
+        pytest.skip("the log is not there")
+    jobs = jobs.take(slice(0, 3000))
+    jobs.submit_us = jobs.submit_us // 4
+    jobs.estimate_us = jobs.run_us + jobs.run_us * (jobs.number % 5) // 4
+    policy = Watched(0.0)
+    cluster = SpaceSharedCluster(pool(128), policy)
+    cluster.feed(jobs)
+    cluster.advance(NEVER)
+    played = outcomes(cluster, len(jobs))
+    assert len(policy.promised) > 1000
+    earlier = 0
+    for serial, promised in policy.promised.items():
+        assert played[serial][2] <= promised
+        earlier += played[serial][2] < promised
+    assert earlier > 100
+
+
+def test_a_job_that_outlives_its_estimate_moves_reservations_back() -> None:
+    """1 was to end at 10 and ends at 35; it is expected at 20, then at 40. 2 is promised 10."""
+    cluster = SpaceSharedCluster(
+        Cluster("cluster", (Machine("pool", 4),), overrun="extend"), policy := Watched(0.0)
+    )
+    jobs = [job(1, 0, 4, 10, 35), job(2, 1, 4, 5, 5), job(3, 2, 1, 5, 5)]
+    assert [start for _, _, start, _ in play(cluster, jobs)] == [0, 35, 40]
+    assert policy.promised[1] == 10
