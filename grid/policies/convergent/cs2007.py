@@ -1,0 +1,150 @@
+"""Convergent Scheduling of 2007: heuristics, knapsacks over the licenses, one job a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grid.model.time import Time
+from grid.policies.convergent.cs2007_heuristics import (
+    CS2007_WEIGHTS,
+    DEADLINE_K,
+    DEADLINE_MINIMUM,
+    cs2007_heuristics,
+    mean_priorities,
+)
+from grid.policies.convergent.farm import Bools, Farm, Floats, Heuristic, Ints, Survey, plan_of
+from grid.policies.convergent.weights import weights_of
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.settings import Settings
+
+BANDWIDTH_MBPS = 1000.0
+"""Of every link, where a scenario gives none: the farm's network is fast and alike everywhere."""
+NODES = 500_000
+"""Budget of the exact knapsack, for each cluster of a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cs2007:
+    """C07, with or without preemption.
+
+    Without, running jobs keep their machines and licenses, and the rest is planned around them.
+    The paper gets there by a large Delta (800) of the overhead heuristic. That would not hold a
+    job: more pairs come before larger sums, a knapsack looks at the mean of a job's priorities,
+    and anti-aging grows without limit.
+
+    `matching` is `mis`, `mfs` or `imfs`; `nodes` is the budget of the exact knapsack, 0 for the
+    paper's greedy one.
+    """
+
+    heuristics: Sequence[tuple[Heuristic, float]]
+    preemptive: bool
+    matching: str
+    nodes: int
+    survey: Survey
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        """The plan of all jobs; with preemption, running ones that it leaves out are preempted."""
+        if len(view.queue) == 0 and not (self.preemptive and len(view.running)):
+            return Plan()
+        farm = self.survey(view, now)
+        for heuristic, weight in self.heuristics:
+            heuristic(farm, weight)
+        running = np.arange(len(farm.slots)) < farm.running
+        machine_of = np.where(running, farm.machine, -1)
+        planned = farm.eligible > 0
+        open_machines = farm.capacity > 0
+        copies = farm.copies
+        if not self.preemptive:
+            planned[: farm.running] = False
+            open_machines[farm.machine[: farm.running]] = False
+            copies = view.license_copies_free
+        rows = np.flatnonzero(planned)
+        kept = self._choose(mean_priorities(farm)[rows], farm.licenses[rows], copies)
+        before = machine_of[rows[kept]]
+        machine_of[rows] = -1
+        rows = rows[kept]
+        machine_of[rows] = self._match(farm, rows, np.flatnonzero(open_machines), before)
+        return plan_of(farm, machine_of)
+
+    def _choose(self, values: Floats, licenses: Ints, copies: Ints) -> Bools:
+        """C07 4.2, the jobs that are not discarded."""
+        from grid.policies.convergent.branch_and_bound import exact_knapsack
+        from grid.policies.convergent.knapsack import choose_jobs, greedy_knapsack
+
+        def exact(values: Floats, licenses: Ints, copies: Ints) -> Bools:
+            chosen: Bools = exact_knapsack(values, licenses, copies, self.nodes)[0]
+            return chosen
+
+        return choose_jobs(values, licenses, copies, exact if self.nodes else greedy_knapsack)
+
+    def _match(self, farm: Farm, rows: Ints, machines: Ints, before: Ints) -> Ints:
+        """C07 5: the machine of each of the jobs `rows`, which run on the machines `before`."""
+        from grid.policies.convergent.matching import (
+            flow_search,
+            incremental_flow_search,
+            iterative_search,
+        )
+
+        priority = farm.priority[np.ix_(rows, machines)]
+        priority[farm.capacity[machines] < farm.processors[rows, None]] = -np.inf
+        if self.matching == "imfs":
+            column = np.full(len(farm.capacity) + 1, -1)
+            column[machines] = np.arange(len(machines))
+            chosen = incremental_flow_search(priority, column[before], len(machines))
+        elif self.matching == "mfs":
+            chosen = flow_search(priority)
+        else:
+            chosen = iterative_search(priority)
+        machine_of: Ints = np.append(machines, -1)[chosen]
+        return machine_of
+
+
+def cs_i_p(settings: Mapping[str, Any]) -> Cs2007:
+    """Incremental matching, preemption."""
+    return _made(settings, preemptive=True, matching="imfs")
+
+
+def cs_i_np(settings: Mapping[str, Any]) -> Cs2007:
+    """Incremental matching, no preemption."""
+    return _made(settings, preemptive=False, matching="imfs")
+
+
+def cs_ni_p(settings: Mapping[str, Any]) -> Cs2007:
+    """Matching from nothing each time, preemption."""
+    return _made(settings, preemptive=True, matching="mfs")
+
+
+def cs_ni_np(settings: Mapping[str, Any]) -> Cs2007:
+    """Matching from nothing each time, no preemption."""
+    return _made(settings, preemptive=False, matching="mfs")
+
+
+def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs2007:
+    """Settings: `weights` by heuristic, `deadline_minimum` and `deadline_k` (MIN and k of f1),
+    `bandwidths_mbps` (a list), `knapsack: greedy | exact`, `knapsack_nodes`, and `matching: mis |
+    mfs | imfs` instead of the one that the policy's name stands for.
+    """
+    weights, others = weights_of(settings, CS2007_WEIGHTS, CS2007_WEIGHTS)
+    bandwidths = _bandwidths(others.pop("bandwidths_mbps", [BANDWIDTH_MBPS]))
+    read = Settings(others)
+    minimum = read.number("deadline_minimum", DEADLINE_MINIMUM, 0.0)
+    k = read.number("deadline_k", DEADLINE_K, 1e-9)
+    exact = read.choice("knapsack", ("greedy", "exact")) == "exact"
+    nodes = int(read.number("knapsack_nodes", NODES, 1.0))
+    order = (matching, *(name for name in ("mis", "mfs", "imfs") if name != matching))
+    matching = read.choice("matching", order)
+    read.end()
+    named = cs2007_heuristics(minimum, k, bandwidths)
+    heuristics = [(named[name], weight) for name, weight in weights.items()]
+    return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, Survey())
+
+
+def _bandwidths(found: Any) -> list[float]:
+    numbers = isinstance(found, list | tuple) and len(found) > 0
+    if not numbers or not all(type(one) in (int, float) and 0 < one <= 1e12 for one in found):
+        raise ValueError(f"bandwidths_mbps: found {found!r}, expected a list of megabits a second")
+    return [float(one) for one in found]

@@ -1,0 +1,99 @@
+"""The heuristics of Convergent Scheduling 2007 (C07 4.1), each adding to the matrix.
+
+The first of the seven, minimal requirements, is where the matrix starts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from grid.policies.convergent.cs2_heuristics import license_pressure, wait_minimization
+from grid.policies.convergent.farm import Farm, Floats, Heuristic
+
+CS2007_WEIGHTS: dict[str, float] = {
+    "deadline": 10.0,
+    "licenses": 2.5,
+    "input": 3.0,
+    "wait": 4.0,
+    "overhead": 8.0,
+    "anti_aging": 0.02,
+}
+"""The paper's constants MAX, LI, IN, WM, Delta and AA (a second), found by hand there (footnote 1).
+
+Its Delta of 800 stands for jobs that cannot be preempted; see `Cs2007` for what we do instead.
+"""
+
+DEADLINE_MINIMUM = 0.1
+DEADLINE_K = 1.3
+
+
+def deadline(farm: Farm, weight: float, *, minimum: float, k: float) -> None:
+    """C07 f1 and Eq. 1: urgent jobs, on the machines where they are least so. `weight` is MAX.
+
+    A job without a deadline has it infinitely far away, and so f1 = MIN on every machine.
+    """
+    from grid.policies.convergent import cs2007_kernels
+
+    cs2007_kernels.deadline(
+        farm.priority, farm.remaining_s, farm.slack_s, farm.eligible, minimum, weight, k
+    )
+
+
+def licenses(farm: Farm, weight: float) -> None:
+    """C07 w(i): jobs that ask for much wanted licenses, critical ones above all."""
+    pressure = license_pressure(farm)
+    factor = np.where(pressure > 1.0, float(len(pressure)), 1.0)
+    asked = farm.licenses[:, None] >> np.arange(len(pressure)) & 1
+    w = asked @ (pressure * factor)
+    highest = w.max(initial=0.0)
+    if highest > 0.0:
+        farm.priority += (weight * w / highest)[:, None]
+
+
+def input_transfer(farm: Farm, weight: float, *, bandwidths_mbps: Sequence[float]) -> None:
+    """C07 Transf: machines that get at the job's input soon.
+
+    Machine m hangs on a link of bandwidths_mbps[m mod their number]; between two machines the
+    slower link counts. The input lies on one machine, so the sum of Transf has one term.
+    """
+    from grid.policies.convergent import cs2007_kernels
+
+    machines = farm.priority.shape[1]
+    links = np.resize(np.array(bandwidths_mbps, np.float64), machines)
+    cs2007_kernels.input_transfer(farm.priority, farm.input_mb, farm.input_machine, links, weight)
+
+
+def overhead_minimization(farm: Farm, weight: float) -> None:
+    """A fixed value for the associations of the plan before: those of the jobs that run."""
+    rows = np.arange(farm.running)
+    farm.priority[rows, farm.machine[: farm.running]] += weight
+
+
+def anti_aging(farm: Farm, weight: float) -> None:
+    """C07: in proportion to the time since submission, in seconds."""
+    farm.priority += (weight * farm.age_s)[:, None]
+
+
+def cs2007_heuristics(
+    minimum: float, k: float, bandwidths_mbps: Sequence[float]
+) -> dict[str, Heuristic]:
+    """All of them by name; wait minimisation is the one of CS2 Eq. 12, on other weights."""
+    return {
+        "deadline": partial(deadline, minimum=minimum, k=k),
+        "licenses": licenses,
+        "input": partial(input_transfer, bandwidths_mbps=bandwidths_mbps),
+        "wait": wait_minimization,
+        "overhead": overhead_minimization,
+        "anti_aging": anti_aging,
+    }
+
+
+def mean_priorities(farm: Farm) -> Floats:
+    """The mean of each job's priorities over the machines that can run it (C07 4.2, c of a job)."""
+    from grid.policies.convergent import cs2007_kernels
+
+    means: Floats = cs2007_kernels.mean_priorities(farm.priority, farm.eligible)
+    return means

@@ -1,0 +1,144 @@
+"""Every job of a cluster against every machine of it, at one instant: what heuristics work on.
+
+Here and in the heuristics, compiled code is imported when it is called, so that a scenario can be
+checked without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import Time
+from grid.policies.interface import ClusterView, Plan
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True, eq=False)
+class Farm:
+    """The job-machine matrix and what goes into it.
+
+    Rows are jobs: the running ones in the order of `ClusterView.running`, then the waiting ones in
+    order of arrival. Columns are machines. Heuristics add to `priority` and leave the rest alone.
+    """
+
+    slots: Ints
+    """The cluster's slot of each job, shape (jobs,)."""
+    running: int
+    """How many of the first rows are running jobs."""
+    priority: Floats
+    """p of the papers, shape (jobs, machines); -inf where the job cannot run on the machine."""
+    remaining_s: Floats
+    """CS2 Eq. 1, shape (jobs, machines): what is left of the job if that machine goes on with it.
+
+    A job that is preempted goes on where it was, and starts again elsewhere; one that is
+    checkpointable goes on anywhere. So the work that is left depends on the machine.
+    """
+    longest_s: float
+    """The largest remaining time of a job on a machine that can run it (Sup of CS2 Eq. 12)."""
+    eligible: Ints
+    """On how many machines each job can run, |M_Aff|."""
+    machine: Ints
+    """Where each job runs, or ran when it was preempted; -1: nowhere yet."""
+    elapsed_s: Floats
+    """For how long it has run there, counting only what is kept."""
+    age_s: Floats
+    """Time since submission."""
+    slack_s: Floats
+    """Time until its deadline, negative when that is over; inf without one."""
+    licenses: Ints
+    """Bit mask of the licenses that the job asks for."""
+    processors: Ints
+    input_mb: Floats
+    input_machine: Ints
+    """Where its input lies: on the machine it ran on, else on its user's."""
+    capacity: Ints
+    """CPUs of each machine that are free or held by running jobs; none if it is down."""
+    requests: Ints
+    """How many jobs ask for each license, shape (licenses,)."""
+    copies: Ints
+    """How many copies of each license there are."""
+
+
+Heuristic = Callable[[Farm, float], None]
+"""Adds its share, times a weight, to `priority`. See `cs2_heuristics` for examples."""
+
+
+class Survey:
+    """Draws up the farm of a cluster; keeps the two matrices, which are large, between plans."""
+
+    def __init__(self) -> None:
+        self._buffers = np.empty((2, 0))
+
+    def __call__(self, view: ClusterView, now: Time) -> Farm:
+        """The farm at `now`, every priority 0. Its matrices are overwritten by the next call."""
+        from grid.policies.convergent.farm_kernels import (
+            describe_jobs,
+            fill_matrix,
+            licenses_in_use,
+        )
+
+        jobs, machines = view.jobs, view.machines
+        slots = np.concatenate((view.running, view.queue))
+        running = len(view.running)
+        licenses = jobs.licenses[slots]
+        own = jobs.machine[slots]
+        capacity = view.free.copy()
+        in_use = licenses_in_use(
+            own[:running], jobs.processors[view.running], licenses[:running], capacity,
+            len(view.license_copies_free),
+        )  # fmt: skip
+        copies = view.license_copies_free + in_use
+        work, remaining, elapsed, age, slack, requests = describe_jobs(
+            now, slots, running, jobs.submit_us, jobs.deadline_us, jobs.estimate_us, jobs.done_us,
+            jobs.start_us, jobs.expected_end_us, jobs.reference_mips, jobs.checkpointable, own,
+            machines.mips, licenses, len(copies),
+        )  # fmt: skip
+        priority, remaining_s = self._matrices(len(slots), len(machines.cpus))
+        processors = jobs.processors[slots]
+        usable = machines.licenses & _mask(copies > 0)
+        eligible, longest = fill_matrix(
+            priority, remaining_s, processors, licenses, jobs.bound_machine[slots], work, own,
+            remaining, machines.cpus, usable, machines.mips,
+        )  # fmt: skip
+        home = jobs.user[slots] % len(machines.cpus)
+        return Farm(
+            slots, running, priority, remaining_s, longest, eligible, own, elapsed, age, slack,
+            licenses, processors, jobs.input_mb[slots], np.where(own < 0, home, own), capacity,
+            requests, copies,
+        )  # fmt: skip
+
+    def _matrices(self, jobs: int, machines: int) -> tuple[Floats, Floats]:
+        size = jobs * machines
+        if self._buffers.shape[1] < size:
+            self._buffers = np.empty((2, 2 * size))
+        first, second = self._buffers
+        return first[:size].reshape(jobs, machines), second[:size].reshape(jobs, machines)
+
+
+def plan_of(farm: Farm, machine_of: Ints) -> Plan:
+    """The changes that bring every job to its machine of `machine_of` (-1: to none).
+
+    A job that no machine of the cluster could ever run is rejected.
+    """
+    running = farm.running
+    moved = machine_of != farm.machine
+    moved[running:] = True
+    starting = np.flatnonzero(moved & (machine_of >= 0))
+    slots = farm.slots
+    return Plan(
+        start=list(zip(slots[starting].tolist(), machine_of[starting].tolist(), strict=True)),
+        preempt=slots[:running][moved[:running]].tolist(),
+        reject=slots[running:][farm.eligible[running:] == 0].tolist(),
+    )
+
+
+def _mask(bits: npt.NDArray[np.bool_]) -> int:
+    """The bits as one number, the first one lowest."""
+    return sum(1 << index for index, bit in enumerate(bits.tolist()) if bit)

@@ -1,0 +1,184 @@
+"""The farms and jobs of the Convergent Scheduling papers (C07 section 6, CS2 section V).
+
+What the papers give: the ranges that every figure is drawn from, uniformly; exponential times
+between jobs; 30 % of the jobs without a deadline; in CS2 2 % that are checkpointable. What they
+leave open, and how it is read here:
+
+- "Deadline [25-150]" is a percentage: deadline = submission + estimate * (1 + U[25, 150] / 100),
+  the estimate being on the job's own reference machine.
+- A license has floor(ratio * machines on which it is usable) copies, the ratio drawn for each.
+- "CPUs [1-8]" and benchmarks are whole numbers. Run times are known exactly.
+- A job that no machine of the farm could run draws its CPUs and licenses again.
+- C07's jobs keep their progress wherever they go on (its formulas know one `Progress` for all
+  machines), so for it `checkpointable` is 1.
+- Input of 100 to 800 MB lies on one machine of the farm, that of the job's user: user number u
+  has his data on machine u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, License, Machine, VirtualOrganization
+from grid.model.time import NEVER, SECOND_US
+
+_ATTEMPTS = 1000
+
+_Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+_Probability = Annotated[float, Field(ge=0, le=1)]
+_Amount = Annotated[float, Field(ge=0, le=1e9)]
+
+
+def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise ValueError("the lower bound first")
+    return bounds
+
+
+_CountRange = Annotated[tuple[_Count, _Count], AfterValidator(_in_order)]
+_Range = Annotated[tuple[_Amount, _Amount], AfterValidator(_in_order)]
+_PositiveRange = Annotated[
+    tuple[Annotated[float, Field(ge=1e-3, le=1e9)], Annotated[float, Field(ge=1e-3, le=1e9)]],
+    AfterValidator(_in_order),
+]
+_Ratios = Annotated[tuple[_Probability, _Probability], AfterValidator(_in_order)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ConvergentMachines(_Settings):
+    """Settings of a farm; the defaults are both papers'."""
+
+    cpus: _CountRange = (1, 8)
+    mips: _CountRange = (200, 600)
+    licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = 20
+    license_suitability: _Probability = 0.9
+    license_ratio: _Ratios = (0.55, 0.65)
+
+
+class ConvergentJobs(_Settings):
+    """Settings of the jobs; the defaults are CS2's where the papers differ."""
+
+    jobs: _Count = 1500
+    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 4.0
+    estimate_s: _PositiveRange = (500.0, 3000.0)
+    deadline_percent: _Range = (25.0, 150.0)
+    without_deadline: _Probability = 0.3
+    processors: _CountRange = (1, 8)
+    reference_mips: _CountRange = (200, 600)
+    license_needs: _Probability = 0.2
+    checkpointable: _Probability = 0.02
+    input_mb: _Range = (100.0, 800.0)
+
+
+def convergent_machines(
+    count: int, settings: ConvergentMachines, rng: np.random.Generator
+) -> tuple[Machine, ...]:
+    """`count` machines with the licenses l0, l1, ... that each can run."""
+    cpus = rng.integers(*settings.cpus, size=count, endpoint=True)
+    mips = rng.integers(*settings.mips, size=count, endpoint=True)
+    usable = rng.random((count, settings.licenses)) < settings.license_suitability
+    return tuple(
+        Machine(
+            f"m{number}",
+            int(cpus[number]),
+            float(mips[number]),
+            licenses=tuple(f"l{license_}" for license_ in np.flatnonzero(usable[number])),
+        )
+        for number in range(count)
+    )
+
+
+def convergent_licenses(
+    machines: Sequence[Machine], settings: ConvergentMachines, rng: np.random.Generator
+) -> tuple[License, ...]:
+    """The licenses of a farm, floating, each with its number of copies."""
+    names = [f"l{number}" for number in range(settings.licenses)]
+    usable = [sum(name in machine.licenses for machine in machines) for name in names]
+    ratios = rng.uniform(*settings.license_ratio, size=len(names))
+    copies = np.floor(ratios * usable).astype(int).tolist()
+    return tuple(License(name, number) for name, number in zip(names, copies, strict=True))
+
+
+def convergent_jobs(
+    names: Sequence[str],
+    vos: Sequence[VirtualOrganization],
+    settings: ConvergentJobs,
+    rng: np.random.Generator,
+) -> dict[str, JobTable]:
+    """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
+
+    Raises ValueError where a VO has no machine that could run such jobs.
+    """
+    count = settings.jobs
+    gaps_us = np.rint(rng.exponential(settings.mean_interarrival_s, count) * SECOND_US)
+    submit_us = np.cumsum(gaps_us.astype(np.int64))
+    estimate_us = np.rint(rng.uniform(*settings.estimate_s, count) * SECOND_US).astype(np.int64)
+    allowance = 1.0 + rng.uniform(*settings.deadline_percent, count) / 100.0
+    deadline_us = submit_us + np.rint(estimate_us * allowance).astype(np.int64)
+    deadline_us[rng.random(count) < settings.without_deadline] = NEVER
+    reference_mips = rng.integers(*settings.reference_mips, size=count, endpoint=True)
+    input_mb = rng.uniform(*settings.input_mb, count)
+    checkpointable = rng.random(count) < settings.checkpointable
+    owner = rng.integers(len(names), size=count)
+    tables = {}
+    for position, (name, vo) in enumerate(zip(names, vos, strict=True)):
+        rows = np.flatnonzero(owner == position)
+        processors, licenses = _requirements(vo, settings, len(rows), rng)
+        machines = sum(len(cluster.machines) for cluster in vo.clusters)
+        tables[name] = JobTable.of(
+            number=rows,
+            user=rng.integers(machines, size=len(rows)),
+            submit_us=submit_us[rows],
+            processors=processors,
+            estimate_us=estimate_us[rows],
+            run_us=estimate_us[rows],
+            reference_mips=reference_mips[rows],
+            deadline_us=deadline_us[rows],
+            licenses=licenses,
+            input_mb=input_mb[rows],
+            checkpointable=checkpointable[rows],
+        )
+    return tables
+
+
+def _requirements(
+    vo: VirtualOrganization, settings: ConvergentJobs, jobs: int, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """CPUs and license mask of each job, such that some machine of the VO has and can run them."""
+    processors, licenses = np.zeros((2, jobs), np.int64)
+    machines = [_usable(cluster) for cluster in vo.clusters]
+    cpus = np.concatenate([cpus for cpus, _ in machines])
+    usable = np.concatenate([usable for _, usable in machines])
+    bits = 1 << np.arange(max(len(cluster.licenses) for cluster in vo.clusters), dtype=np.int64)
+    missing = np.arange(jobs)
+    for _ in range(_ATTEMPTS):
+        if len(missing) == 0:
+            return processors, licenses
+        size = len(missing)
+        processors[missing] = rng.integers(*settings.processors, size=size, endpoint=True)
+        licenses[missing] = (rng.random((size, len(bits))) < settings.license_needs) @ bits
+        fits = cpus >= processors[missing, None]
+        fits &= licenses[missing, None] & ~usable == 0
+        missing = missing[~fits.any(axis=1)]
+    raise ValueError(f"no machine of {vo.name} can run jobs of {settings.processors} processors")
+
+
+def _usable(cluster: Cluster) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """CPUs of each machine, and the bit mask of the cluster's licenses that it can run."""
+    names = [license_.name for license_ in cluster.licenses if license_.copies]
+    bit = {license_.name: 1 << number for number, license_ in enumerate(cluster.licenses)}
+    cpus = np.array([machine.cpus for machine in cluster.machines], np.int64)
+    usable = np.array(
+        [sum(bit[name] for name in names if name in m.licenses) for m in cluster.machines],
+        np.int64,
+    )
+    return cpus, usable

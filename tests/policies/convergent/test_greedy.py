@@ -1,0 +1,117 @@
+"""The greedy matching against a plain sort of all pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.policies.convergent.greedy import (
+    CLASSES,
+    NO_CLASS,
+    classify,
+    counting_sort,
+    match_greedily,
+    match_in_order,
+)
+
+Instance = tuple[Any, Any, Any, Any, Any]
+
+
+def instance(seed: int, levels: int) -> Instance:
+    """Priorities (many equal ones if there are few levels), CPUs and licenses of jobs and farm."""
+    rng = np.random.default_rng(seed)
+    jobs, machines, licenses = rng.integers(1, 40), rng.integers(1, 12), rng.integers(0, 6)
+    priority = rng.integers(0, levels, (jobs, machines)) / 7.0
+    priority[rng.random((jobs, machines)) < 0.3] = -np.inf
+    masks = (rng.random((jobs, licenses)) < 0.4) @ (1 << np.arange(licenses, dtype=np.int64))
+    return (
+        priority,
+        rng.integers(1, 9, jobs),
+        masks.astype(np.int64),
+        rng.integers(0, 17, machines),
+        rng.integers(0, 4, licenses),
+    )
+
+
+def plain_sort(priority: Any, processors: Any, licenses: Any, capacity: Any, copies: Any) -> Any:
+    """CS2 IV.B: all pairs by falling priority, each taken if it still fits."""
+    jobs, machines = priority.shape
+    pairs = [(-priority[i, m], i, m) for i in range(jobs) for m in range(machines)]
+    machine_of, free, left = [-1] * jobs, capacity.tolist(), copies.tolist()
+    held: list[set[int]] = [set() for _ in range(machines)]
+    for negative, i, m in sorted(pairs):
+        asked = {n for n in range(len(left)) if licenses[i] >> n & 1}
+        new = sorted(asked - held[m])
+        fits = negative < np.inf and machine_of[i] < 0 and free[m] >= processors[i]
+        if fits and all(left[n] for n in new):
+            machine_of[i] = m
+            free[m] -= int(processors[i])
+            held[m] |= asked
+            for n in new:
+                left[n] -= 1
+    return machine_of
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_greedy_matching_is_that_of_a_plain_sort(levels: int) -> None:
+    for seed in range(150):
+        priority, processors, licenses, capacity, copies = instance(seed, levels)
+        expected = plain_sort(priority, processors, licenses, capacity, copies)
+        order = np.argsort(-priority.ravel(), kind="stable")
+        order = order[: np.count_nonzero(priority > -np.inf)]
+        limits = (processors, licenses)
+        chosen = match_greedily(priority, -np.inf, *limits, capacity.copy(), copies.copy())
+        assert chosen.tolist() == expected
+        sorted_first = match_in_order(order, *limits, capacity.copy(), copies.copy())
+        assert sorted_first.tolist() == expected
+
+
+def test_classes_are_matched_as_a_counting_sort_would() -> None:
+    for seed in range(150):
+        priority, processors, licenses, capacity, copies = instance(seed, 1000)
+        classes = classify(priority)
+        as_priorities = np.where(classes == NO_CLASS, -np.inf, classes.astype(float))
+        expected = plain_sort(as_priorities, processors, licenses, capacity, copies)
+        limits = (processors, licenses)
+        chosen = match_greedily(classes, NO_CLASS, *limits, capacity.copy(), copies.copy())
+        assert chosen.tolist() == expected
+        order = counting_sort(classes)
+        sorted_first = match_in_order(order, *limits, capacity.copy(), copies.copy())
+        assert sorted_first.tolist() == expected
+
+
+def test_counting_sort_is_a_stable_sort() -> None:
+    classes = np.random.default_rng(5).integers(0, CLASSES + 1, (60, 30)).astype(np.int16)
+    flat = classes.ravel()
+    order = np.argsort(-flat.astype(np.int64), kind="stable")
+    assert counting_sort(classes).tolist() == [p for p in order.tolist() if flat[p] != NO_CLASS]
+
+
+def test_classes_span_1_to_1024_and_keep_the_order() -> None:
+    rng = np.random.default_rng(7)
+    priority = rng.random((50, 40)) * 73
+    priority[rng.random(priority.shape) < 0.2] = -np.inf
+    classes = classify(priority)
+    some = priority > -np.inf
+    assert (classes[~some] == NO_CLASS).all()
+    assert (classes[some].min(), classes[some].max()) == (1, CLASSES)
+    order = np.argsort(priority[some])
+    assert (np.diff(classes[some][order]) >= 0).all()
+
+
+@pytest.mark.parametrize("value", [0.0, -np.inf])
+def test_classes_of_priorities_that_are_all_alike(value: float) -> None:
+    expected = NO_CLASS if value == -np.inf else 1
+    mixed = np.array([[value, -np.inf]])
+    assert classify(mixed).tolist() == [[expected, NO_CLASS]]
+
+
+def test_jobs_of_a_machine_share_a_copy() -> None:
+    """One copy, two jobs that need it: both go to the machine that holds it, none to the other."""
+    priority = np.array([[9.0, 1.0], [2.0, 8.0], [7.0, 6.0]])
+    one, two = np.array([1, 1, 1]), np.array([2, 2])
+    asked, copies = np.array([1, 1, 1]), np.array([1])
+    chosen = match_greedily(priority, -np.inf, one, asked, two, copies)
+    assert chosen.tolist() == [0, -1, 0]

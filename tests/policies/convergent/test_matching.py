@@ -1,0 +1,143 @@
+"""MIS, MFS and IMFS against brute force, against scipy, and against each other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from grid.policies.convergent.matching import (
+    flow_search,
+    incremental_flow_search,
+    iterative_search,
+)
+
+
+def matrix(seed: int, jobs: int, machines: int, missing: float = 0.4) -> Any:
+    rng = np.random.default_rng(seed)
+    priority = rng.uniform(0, 30, (jobs, 1)) + rng.uniform(0, 10, (jobs, machines))
+    priority[rng.random((jobs, machines)) < missing] = -np.inf
+    return priority
+
+
+def worth(priority: Any, machine_of: Any) -> tuple[int, float]:
+    """Pairs and the sum of their priorities; checks that it is a matching."""
+    jobs = np.flatnonzero(machine_of >= 0)
+    assert len(set(machine_of[jobs].tolist())) == len(jobs)
+    taken = priority[jobs, machine_of[jobs]]
+    assert (taken > -np.inf).all()
+    return len(jobs), float(taken.sum())
+
+
+def best_by_trying(priority: Any) -> tuple[int, float]:
+    """The largest (pairs, sum) over all ways to give machines to jobs."""
+    jobs, machines = priority.shape
+    places = [*range(machines), *[-1] * jobs]
+    best = (0, 0.0)
+    for way in set(itertools.permutations(places, jobs)):
+        pairs = [priority[i, m] for i, m in enumerate(way) if m >= 0]
+        if all(value > -np.inf for value in pairs):
+            best = max(best, (len(pairs), float(sum(pairs))))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mfs_by_brute_force(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    priority = matrix(seed, int(rng.integers(1, 5)), int(rng.integers(1, 5)), 0.5)
+    found, best = worth(priority, flow_search(priority)), best_by_trying(priority)
+    assert found[0] == best[0]
+    assert found[1] == pytest.approx(best[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mfs_has_most_pairs_and_of_those_the_largest_sum(seed: int) -> None:
+    """Pairs against scipy's bipartite matching; the sum against an assignment that pays a fine
+    for each job left out, larger than any sum.
+    """
+    rng = np.random.default_rng(seed)
+    jobs, machines = int(rng.integers(1, 60)), int(rng.integers(1, 30))
+    priority = matrix(seed, jobs, machines, float(rng.uniform(0.2, 0.95)))
+    found = worth(priority, flow_search(priority))
+    graph = csr_array(priority > -np.inf)
+    assert found[0] == np.count_nonzero(maximum_bipartite_matching(graph, "column") >= 0)
+    fine, impossible = -1e6, -1e9
+    padded = np.full((jobs, machines + jobs), fine)
+    padded[:, :machines] = np.where(priority > -np.inf, priority, impossible)
+    rows, columns = linear_sum_assignment(padded, maximize=True)
+    real = columns < machines
+    assert found[1] == pytest.approx(padded[rows, columns][real].sum())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_longest_paths_from_nothing_are_mfs(seed: int) -> None:
+    """Grown from an empty matching along longest paths, as the paper describes MFS, IMFS ends with
+    as many pairs and as large a sum as the assignment.
+    """
+    priority = matrix(seed, 40, 15, 0.6)
+    grown = incremental_flow_search(priority, np.full(40, -1), 1000)
+    assert worth(priority, grown) == pytest.approx(worth(priority, flow_search(priority)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_imfs_has_as_many_pairs_as_any_and_more_than_greedy(seed: int) -> None:
+    """From the matching of other priorities, some of its pairs no longer possible."""
+    rng = np.random.default_rng(seed)
+    jobs, machines = int(rng.integers(1, 50)), int(rng.integers(1, 20))
+    before = iterative_search(matrix(seed + 1000, jobs, machines, 0.5))
+    priority = matrix(seed, jobs, machines, float(rng.uniform(0.2, 0.9)))
+    pairs, total = worth(priority, incremental_flow_search(priority, before, machines))
+    best = worth(priority, flow_search(priority))
+    assert pairs == best[0] >= worth(priority, iterative_search(priority))[0]
+    assert total <= best[1] + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_imfs_never_loses_by_its_exchanges(seed: int) -> None:
+    """More even paths never lower the sum, and none leave a full matching as it is."""
+    priority = matrix(seed, 30, 10, 0.2)
+    before = iterative_search(matrix(seed + 1000, 30, 10, 0.0))
+    sums = [
+        worth(priority, incremental_flow_search(priority, before, exchanges))[1]
+        for exchanges in range(6)
+    ]
+    assert sums == sorted(sums)
+
+
+def test_imfs_prefers_an_odd_path() -> None:
+    """Job 1 takes machine 0 from job 0, which goes to machine 1: a pair more beats a better sum."""
+    priority = np.array([[9.0, 1.0], [5.0, -np.inf]])
+    assert incremental_flow_search(priority, np.array([0, -1]), 2).tolist() == [1, 0]
+
+
+def test_imfs_preempts_along_an_even_path() -> None:
+    """A new job that is worth more takes the only machine; one that is worth less does not."""
+    assert incremental_flow_search(np.array([[5.0], [6.0]]), np.array([0, -1]), 1).tolist() == [
+        -1,
+        0,
+    ]
+    assert incremental_flow_search(np.array([[5.0], [4.0]]), np.array([0, -1]), 1).tolist() == [
+        0,
+        -1,
+    ]
+
+
+def test_mis_takes_the_largest_first() -> None:
+    """And so misses the pair more that MFS finds."""
+    priority = np.array([[9.0, 8.0], [8.5, -np.inf]])
+    assert iterative_search(priority).tolist() == [0, -1]
+    assert flow_search(priority).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 2)])
+def test_nothing_to_match(shape: tuple[int, int]) -> None:
+    priority = np.full(shape, -np.inf)
+    nobody = np.full(shape[0], -1)
+    assert iterative_search(priority).tolist() == nobody.tolist()
+    assert flow_search(priority).tolist() == nobody.tolist()
+    assert incremental_flow_search(priority, nobody, 1).tolist() == nobody.tolist()
