@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+MOST = 1_000_000
+
 
 class Settings:
     """The settings that a scenario gives to a policy. Every reading raises ValueError."""
@@ -36,6 +38,12 @@ class Settings:
         ):
             raise ValueError(f"{name}: found {found!r}, expected a number of {least:g} or more")
         return float(found)
+
+    def count(self, name: str, default: int) -> int:
+        found = self._left.pop(name, default)
+        if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= MOST:
+            raise ValueError(f"{name}: found {found!r}, expected a whole number from 1 to {MOST}")
+        return found
 
     def end(self) -> None:
         """There are no others."""

@@ -26,6 +26,10 @@ JOBS, LATE, MAKESPAN_US, ORIGIN_US, HOMELESS, FULLEST = range(6)
 """Places in `Schedule.totals`."""
 TOTALS = 6
 
+NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
+"""A tabu list is an array: where the next entry goes, how many there are, and the entries, each
+the slot and the serial number of a job."""
+
 _FIRST_POSITIONS = 16
 _BY_POSITION = ("slot", "processors", "start_us", "end_us", "deadline_us")
 _BY_EDGE = ("edge_us", "edge_free")
@@ -125,6 +129,11 @@ def empty_schedule(machines: MachineColumns) -> Schedule:
     columns |= {name: np.zeros((count, 0), np.int64) for name in (*_BY_POSITION, *_BY_EDGE)}
     columns |= {name: np.zeros(0, np.int64) for name in _SCRATCH}
     return with_positions(Schedule(**columns), _FIRST_POSITIONS)
+
+
+def empty_tabu_list(limit: int) -> Ints:
+    """A tabu list for at most `limit` jobs."""
+    return np.zeros(FIRST_ENTRY + 2 * limit, np.int64)
 
 
 def with_slots(jobs: Jobs, slots: int) -> Jobs:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.policies.fitting import duration
 from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Ints, Jobs, Schedule
 from grid.policies.schedule.timing import (
-    duration_us,
     forget_past,
     retime,
     set_completion,
@@ -33,7 +33,7 @@ def length_us(
     """
     if bound not in (NOWHERE, machine) or processors > cpus or licenses & ~offered:
         return 0
-    return duration_us(estimate_us, reference_mips, mips)
+    return duration(estimate_us, reference_mips, mips)
 
 
 @njit(cache=True)

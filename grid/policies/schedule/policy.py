@@ -1,4 +1,8 @@
-"""The local policies `eg_edf` and `tabu`."""
+"""The local policies `eg_edf` and `tabu`.
+
+Compiled code is imported when the first plan is asked for, so that a scenario can be checked
+without it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from typing import Any
 
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.schedule import instant
 from grid.policies.schedule.arrays import (
     FULLEST,
     HOMELESS,
@@ -17,15 +20,16 @@ from grid.policies.schedule.arrays import (
     Jobs,
     Schedule,
     empty_schedule,
+    empty_tabu_list,
     no_jobs,
     with_positions,
     with_slots,
 )
-from grid.policies.schedule.repair import fill, repair
-from grid.policies.schedule.tabu import empty_tabu_list, improve
+from grid.policies.settings import Settings
 
 ITERATIONS = 100
 TABU_LIST = 100
+REPAIR = ("moves", "times")
 MOVES_AT_ONCE = 512
 """How many jobs one compiled call may put on a machine; room for them is made before it."""
 
@@ -59,6 +63,8 @@ class ScheduleBased:
         self._begun = False
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
+        from grid.policies.schedule.instant import play
+
         if not self._begun:
             self._begin(view, now)
         if len(view.arrived):
@@ -67,7 +73,7 @@ class ScheduleBased:
         iterations = self._iterations * len(view.arrived)
         if len(waiting) + iterations <= MOVES_AT_ONCE:
             self._make_room(len(waiting) + iterations)
-            whole, due, rejected = instant.play(
+            whole, started, rejected = play(
                 self.schedule,
                 self.jobs,
                 self._tabu,
@@ -81,11 +87,15 @@ class ScheduleBased:
                 waiting,
             )
             if whole:
-                return _plan(due, rejected.tolist())
+                return _plan(started, rejected.tolist())
         return self._plan_in_pieces(view, iterations, now)
 
     def _plan_in_pieces(self, view: ClusterView, iterations: int, now: Time) -> Plan:
         """The same, with any number of jobs to place and iterations to make."""
+        from grid.policies.schedule.instant import due, place_all
+        from grid.policies.schedule.repair import fill, repair
+        from grid.policies.schedule.tabu import improve
+
         schedule, jobs, expected_end_us = self.schedule, self.jobs, view.jobs.expected_end_us
         repair(schedule, jobs, self._moves, now, view.free, expected_end_us, view.ended)
         homeless = 0
@@ -93,7 +103,7 @@ class ScheduleBased:
         for first in range(0, len(view.queue), MOVES_AT_ONCE):
             self._make_room(MOVES_AT_ONCE)
             piece = view.queue[first : first + MOVES_AT_ONCE]
-            impossible = instant.place_all(self.schedule, self.jobs, now, piece)
+            impossible = place_all(self.schedule, self.jobs, now, piece)
             homeless += int(self.schedule.totals[HOMELESS])
             rejected += impossible.tolist()
         self.schedule.totals[HOMELESS] = homeless
@@ -104,8 +114,8 @@ class ScheduleBased:
             wanted = min(iterations, MOVES_AT_ONCE)
             improve(self.schedule, self.jobs, self._tabu, wanted, now)
             iterations -= wanted
-        due = instant.due(self.schedule, self.jobs, now, view.license_copies_free)
-        return _plan(due, rejected)
+        started = due(self.schedule, self.jobs, now, view.license_copies_free)
+        return _plan(started, rejected)
 
     def _begin(self, view: ClusterView, now: Time) -> None:
         self.schedule = empty_schedule(view.machines)
@@ -132,28 +142,23 @@ class ScheduleBased:
             self.schedule = with_positions(self.schedule, max(needed, 2 * positions))
 
 
-def _plan(due: Ints, rejected: list[int]) -> Plan:
-    return Plan(start=[(slot, machine) for slot, machine in due.tolist()], reject=rejected)
+def _plan(started: Ints, rejected: list[int]) -> Plan:
+    return Plan(start=[(slot, machine) for slot, machine in started.tolist()], reject=rejected)
 
 
 def eg_edf(settings: Mapping[str, Any]) -> ScheduleBased:
-    """`eg_edf`; it has no settings."""
-    _numbers("eg_edf", settings, {})
-    return ScheduleBased()
+    """`repair`: moves, or times to repair the times of a machine only. Raises ValueError."""
+    read = Settings(settings)
+    moves = read.choice("repair", REPAIR) == "moves"
+    read.end()
+    return ScheduleBased(moves=moves)
 
 
 def tabu(settings: Mapping[str, Any]) -> ScheduleBased:
-    """`tabu` with the settings `iterations`, for each job, and `tabu_list`, its length in jobs."""
-    known = {"iterations": ITERATIONS, "tabu_list": TABU_LIST}
-    return ScheduleBased(**_numbers("tabu", settings, known))
-
-
-def _numbers(name: str, settings: Mapping[str, Any], known: dict[str, int]) -> dict[str, int]:
-    """The settings, with defaults, all of them whole numbers from 1 to a million."""
-    for key, value in settings.items():
-        if key not in known:
-            expected = ", ".join(known) or "none"
-            raise ValueError(f"{name} has no setting {key!r}; there are: {expected}")
-        if type(value) is not int or not 1 <= value <= 1_000_000:
-            raise ValueError(f"{name}: {key} is {value!r}, not a whole number from 1 to 1000000")
-    return known | dict(settings)
+    """`iterations` for each job that comes, `tabu_list`: its length in jobs, and `repair`."""
+    read = Settings(settings)
+    iterations = read.count("iterations", ITERATIONS)
+    tabu_list = read.count("tabu_list", TABU_LIST)
+    moves = read.choice("repair", REPAIR) == "moves"
+    read.end()
+    return ScheduleBased(iterations, tabu_list, moves)

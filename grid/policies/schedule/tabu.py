@@ -7,7 +7,10 @@ from numba import njit
 
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import (
+    FIRST_ENTRY,
+    LENGTH,
     MAKESPAN_US,
+    NEXT,
     NOWHERE,
     ORIGIN_US,
     Bools,
@@ -18,15 +21,6 @@ from grid.policies.schedule.arrays import (
 from grid.policies.schedule.eg_edf import figures, weight
 from grid.policies.schedule.moves import insert_in_gap, lengths_us, position_of, take_out
 from grid.policies.schedule.timing import earliest_gap, tried
-
-NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
-"""A tabu list is an array: where the next entry goes, how many there are, and the entries, each
-the slot and the serial number of a job."""
-
-
-def empty_tabu_list(limit: int) -> Ints:
-    """A tabu list for at most `limit` jobs."""
-    return np.zeros(FIRST_ENTRY + 2 * limit, np.int64)
 
 
 @njit(cache=True)

@@ -6,17 +6,10 @@ call counts the references of every array that it is given, a whole `Schedule` i
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import LATE, MAKESPAN_US, Ints, Schedule
-
-
-@njit(cache=True)
-def duration_us(estimate_us: int, reference_mips: float, mips: float) -> int:
-    """How long a job is expected to take on a CPU of `mips`, to the microsecond."""
-    return max(1, int(np.rint(estimate_us * (reference_mips / mips))))
 
 
 @njit(cache=True)

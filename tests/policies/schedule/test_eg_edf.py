@@ -11,13 +11,14 @@ from grid.policies.schedule.arrays import (
     Jobs,
     Schedule,
     empty_schedule,
+    empty_tabu_list,
     no_jobs,
     with_positions,
     with_slots,
 )
 from grid.policies.schedule.eg_edf import figures, place, weight
 from grid.policies.schedule.moves import lengths_us, put, start
-from grid.policies.schedule.tabu import empty_tabu_list, improve
+from grid.policies.schedule.tabu import improve
 from grid.policies.schedule.timing import retime
 
 Drawn = dict[str, tuple[int, int, int]]
