@@ -15,7 +15,7 @@ from grid.model.errors import InputError, Mistake
 from grid.scenario.load import load_scenario
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.validate import validate
-from grid.scenario.yaml_tree import read_tree
+from grid.scenario.yaml_tree import read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
 
@@ -93,8 +93,18 @@ def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, A
 
 def _choices(name: str, axis: Axis) -> Sequence[tuple[Any, dict[str, Any]]]:
     if isinstance(axis, dict):
-        return list(axis.items())
+        return [(_number_or(label), settings) for label, settings in axis.items()]
     return [(_label(value), {name: value}) for value in axis]
+
+
+def _number_or(label: str) -> str | int | float:
+    """A label as the number that it is, so that it has its place on an axis; else as it is."""
+    try:
+        value = resolve(label)
+    except ValueError:
+        return label
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else label
 
 
 def _label(value: Any) -> str | int | float | bool | None:

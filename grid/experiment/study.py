@@ -70,12 +70,17 @@ class Study:
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
         """The metric of the grid at a point, by seed; seeds where it does not apply left out.
 
-        A metric that begins with `plan_seconds_` is looked up among what was timed.
+        A metric that begins with `plan_seconds_` is looked up among what was timed; `a+b` is the
+        sum of two metrics.
         """
         found = {seed: self._value(metric, key) for seed, key in self.keys(where).items()}
         return {seed: value for seed, value in found.items() if value is not None}
 
     def _value(self, metric: str, key: str) -> float | None:
+        if "+" in metric:
+            parts = [self._value(part, key) for part in metric.split("+")]
+            known = [part for part in parts if part is not None]
+            return sum(known) if len(known) == len(parts) else None
         if metric.startswith("plan_seconds_"):
             return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
         record = self.records[key]
