@@ -38,7 +38,9 @@ class Arrivals:
     def __init__(self) -> None:
         self._submitted: deque[tuple[Arrival, JobKey]] = deque()
         self._tables: deque[JobTable] = deque()
-        self._fed: Iterator[Arrival] = iter(())
+        # Some rows of the first table. No generator: the state of a run can be copied.
+        self._fed: deque[Arrival] = deque()
+        self._first_row = 0
         self._next_fed: Arrival | None = None
         self._fed_rows = 0
         self._last_fed_us: Time = NEVER
@@ -81,12 +83,16 @@ class Arrivals:
 
     def _step(self) -> None:
         """Look at the next fed row; a table is let go when its last row has come."""
-        self._next_fed = next(self._fed, None)
-        if self._next_fed is None and self._tables:
-            jobs = self._tables.popleft()
-            self._fed = _rows(jobs, self._fed_rows)
-            self._fed_rows += len(jobs)
-            self._next_fed = next(self._fed)
+        if not self._fed and self._tables:
+            jobs, first = self._tables[0], self._first_row
+            part = jobs.take(slice(first, first + ROWS_AT_A_TIME))
+            self._fed.extend(_rows(part, self._fed_rows))
+            self._fed_rows += len(part)
+            self._first_row += len(part)
+            if self._first_row >= len(jobs):
+                self._tables.popleft()
+                self._first_row = 0
+        self._next_fed = self._fed.popleft() if self._fed else None
 
 
 def _submitted(job: Job, machine: int, now: Time) -> Arrival:
@@ -108,23 +114,20 @@ def _submitted(job: Job, machine: int, now: Time) -> Arrival:
 
 
 def _rows(jobs: JobTable, first_row: int) -> Iterator[Arrival]:
-    """The rows of a table as they come due, the first of them number `first_row` of all."""
-    for begin in range(0, len(jobs), ROWS_AT_A_TIME):
-        part = jobs.take(slice(begin, begin + ROWS_AT_A_TIME))
-        rows = range(first_row + begin, first_row + begin + len(part))
-        yield from map(
-            Arrival,
-            part.submit_us.tolist(),
-            part.submit_us.tolist(),
-            part.processors.tolist(),
-            part.estimate_us.tolist(),
-            part.reference_mips.tolist(),
-            part.deadline_us.tolist(),
-            part.licenses.tolist(),
-            part.user.tolist(),
-            part.input_mb.tolist(),
-            part.checkpointable.tolist(),
-            [-1] * len(part),
-            part.run_us.tolist(),
-            rows,
-        )
+    """All rows of a table, the first of them number `first_row` of all."""
+    return map(
+        Arrival,
+        jobs.submit_us.tolist(),
+        jobs.submit_us.tolist(),
+        jobs.processors.tolist(),
+        jobs.estimate_us.tolist(),
+        jobs.reference_mips.tolist(),
+        jobs.deadline_us.tolist(),
+        jobs.licenses.tolist(),
+        jobs.user.tolist(),
+        jobs.input_mb.tolist(),
+        jobs.checkpointable.tolist(),
+        [-1] * len(jobs),
+        jobs.run_us.tolist(),
+        range(first_row, first_row + len(jobs)),
+    )
