@@ -8,6 +8,7 @@ from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, to_seconds
 from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
 from grid.scenario.build import Grid
+from grid.scenario.warm_up import warm_up
 
 EVENTS_AT_A_TIME = 20_000
 
@@ -18,6 +19,8 @@ class NeverEnds(RunFailed):
 
 def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NEVER) -> RunOutcome:
     """Run `grid` until nothing is left to do. Raises NeverEnds after about `limit` events."""
+    started = time.perf_counter()
+    warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
     process = LogicalProcess(
         grid.entities(grid.names, time.perf_counter), grid.network, grid.seed, grid.first_rows()
@@ -45,4 +48,5 @@ def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NE
         snapshots=process.snapshots,
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
+        start_seconds=wall - started,
     )

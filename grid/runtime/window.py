@@ -10,7 +10,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,8 @@ from grid.kernel.network import UNREACHABLE
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
 from grid.runtime.outcome import RecordStore, RunOutcome
-
-if TYPE_CHECKING:
-    from grid.scenario.build import Grid
+from grid.scenario.build import Grid
+from grid.scenario.warm_up import warm_up
 
 Order = tuple[Time, list[bytes]]
 """(grant, batches of other processes): take in the batches, then advance strictly below it."""
@@ -54,6 +53,7 @@ class Window:
         self._process_of = list(process_of)
         self._count = max(process_of) + 1
         self._store = RecordStore()
+        warm_up(grid)
         self._cpu = time.process_time()
         self._process = LogicalProcess(
             grid.entities(members, time.perf_counter), grid.network, grid.seed, grid.first_rows()

@@ -1,0 +1,63 @@
+"""Compiling before the clock starts: what a run costs is not what its compiler costs.
+
+Compiled functions are kept on disk, but a first run on a machine, or after a change, compiles them
+when they are first called. So each kind of cluster of a grid plays a few jobs that do not count,
+and each selection makes a choice, before a run is timed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grid.cluster import make_cluster
+from grid.model.job import Job, Option, Requirement, RequirementKind
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster
+from grid.model.resources import ResourceTable, resources_of
+from grid.model.time import SECOND_US
+from grid.policies.registry import make_policy
+from grid.scenario.build import Grid
+from grid.selection.by_utility import ByUtility
+
+LONG_ENOUGH_US = 1000 * SECOND_US
+
+
+def warm_up(grid: Grid) -> None:
+    """Compile, or load, what a run of `grid` will call."""
+    kinds: dict[tuple[object, ...], Cluster] = {}
+    for vo in grid.vos:
+        for cluster in vo.clusters:
+            settings = repr(cluster.policy_settings)
+            pool = len(cluster.machines) == 1
+            kinds.setdefault((cluster.policy, settings, pool, bool(cluster.licenses)), cluster)
+    for cluster in kinds.values():
+        _play(cluster)
+    vo = grid.vos[0]
+    resources = resources_of(vo, 0)
+    table = ResourceTable(resources, np.zeros(len(resources)))
+    kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
+    for asked in ((), kinds_asked):
+        job = Job(0, vo.name, 0, 0, 1, SECOND_US, SECOND_US, requirements=asked)
+        ByUtility(vo.selection).choose(job, table, 0, own_only=False)
+
+
+def _play(cluster: Cluster) -> None:
+    """Some jobs on a cluster like this one: more than fit at once, submitted and fed."""
+    state = make_cluster(cluster, make_policy(cluster.policy, dict(cluster.policy_settings)))
+    widest = max(machine.cpus for machine in cluster.machines)
+    for number, processors in enumerate((widest, widest, 1)):
+        job = Job(number, "", 0, 0, processors, SECOND_US, SECOND_US)
+        state.submit(job, 0 if cluster.by_machine else -1, 0)
+    ones = np.full(2, SECOND_US)
+    state.feed(
+        JobTable.of(
+            number=[3, 4],
+            submit_us=ones,
+            processors=np.ones(2),
+            estimate_us=ones,
+            run_us=ones,
+        )
+    )
+    state.advance(LONG_ENOUGH_US)
+    state.take_ended()
+    state.take_ended_columns()
