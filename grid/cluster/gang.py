@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.cluster.gang_instant import Rules, advance
-from grid.cluster.gang_moves import BUSY, ENDED_GANGS, WAITING
+from grid.cluster.gang_moves import (
+    BUSY,
+    ENDED_GANGS,
+    INTERRUPTIONS,
+    MIGRATED,
+    MOVED_TASKS,
+    NOTED,
+    WAITING,
+)
 from grid.cluster.gang_runs import arrive
 from grid.cluster.gang_state import new_state, with_more_slots, with_room_for
 from grid.cluster.gang_transfer import fill_reservation, reserve, unreserve, withdraw
@@ -16,8 +24,9 @@ from grid.model.job import Job, JobState
 from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
-from grid.policies.gang import GangPolicy, gang_to_send
-from grid.policies.gang_view import FREE, NONE, QUEUED
+from grid.policies.gang import gang_to_send
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.gang_view import FREE, NONE, QUEUED, Ints
 
 
 class WaitingGang(NamedTuple):
@@ -29,9 +38,8 @@ class WaitingGang(NamedTuple):
 
 
 class _Tenant(NamedTuple):
-    """The job in a slot, its order of arrival here, and which of the fed rows it is, if any."""
+    """The job in a slot, and which of the fed rows it is; NONE: it was submitted."""
 
-    serial: int
     job: Job
     row: int
 
@@ -65,6 +73,8 @@ class GangCluster:
         self._fed: JobTable = concatenate([])
         self._fed_next = 0
         self._fed_before = 0
+        self._history: list[Ints] = []
+        self._taken_in = 0
         self._ended: list[Ended] = []
         self._ended_fed: list[tuple[int, ...]] = []
 
@@ -113,6 +123,32 @@ class GangCluster:
         number = self._state.number
         return float(number[WAITING] + number[BUSY]) / self._processors
 
+    def figures(self) -> dict[str, float]:
+        """Gangs that migrated, tasks that moved for it, and interruptions by priority jobs.
+
+        An external migration counts where the gang comes in.
+        """
+        number = self._state.number
+        return {
+            "migrations_local": int(number[MIGRATED]),
+            "migrations_external": self._taken_in,
+            "tasks_migrated_local": int(number[MOVED_TASKS]),
+            "interruptions": int(number[INTERRUPTIONS]),
+        }
+
+    def plan_times(self) -> tuple[int, float, float]:
+        return 0, 0.0, 0.0
+
+    def take_history(self) -> Ints:
+        """What is new since the last call: rows of (time, busy processors, smallest waiting gang).
+
+        Each holds from its time until that of the next. Where nothing waits, the smallest waiting
+        gang has one task more than there are processors.
+        """
+        self._keep_history()
+        rows, self._history = self._history, []
+        return np.concatenate(rows)
+
     def waiting_gang(self, largest: int) -> WaitingGang | None:
         """The gang to send away next, of at most `largest` tasks, if there is one."""
         state = self._state
@@ -153,13 +189,22 @@ class GangCluster:
         self._fill(reservation, job, NONE)
         ready_us = now + self._policy.external_overhead_us
         fill_reservation(self._state, reservation, ready_us, now)
+        self._taken_in += 1
         self._next_us = min(self._next_us, ready_us)
 
     def _advance(self, until: Time) -> None:
-        if self._next_us < until:
+        number = self._state.number
+        while self._next_us < until:
             self._next_us = int(advance(self._state, self._rules, until))
-            if self._state.number[ENDED_GANGS]:
+            if number[ENDED_GANGS]:
                 self._collect()
+            if 2 * number[NOTED] > len(self._state.lists.history):
+                self._keep_history()
+
+    def _keep_history(self) -> None:
+        rows = int(self._state.number[NOTED])
+        self._state.number[NOTED] = 0
+        self._history.append(self._state.lists.history[:rows].copy())
 
     def _arrive(self, job: Job, row: int, now: Time) -> None:
         slot = self._take_slot(job.processors)
@@ -172,12 +217,13 @@ class GangCluster:
         gangs = self._state.gangs
         run_us = min(job.run_us, job.estimate_us) if self._kills else job.run_us
         gangs.priority[slot] = job.processors == 1 and self._policy.priority_jobs
+        gangs.serial[slot] = self._serial
         gangs.rank[slot] = self._policy.rank(job.processors, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = job.processors
         gangs.run_us[slot] = run_us * job.reference_mips
         gangs.start_us[slot] = NEVER
         gangs.overtaken[slot] = gangs.interruptions[slot] = 0
-        self._tenants[slot] = _Tenant(self._serial, job, row)
+        self._tenants[slot] = _Tenant(job, row)
         self._serial += 1
 
     def _take_slot(self, tasks: int) -> int:
@@ -206,9 +252,9 @@ class GangCluster:
         gangs, number = self._state.gangs, self._state.number
         slots = self._state.lists.ended[: number[ENDED_GANGS]].tolist()
         number[ENDED_GANGS] = 0
-        slots.sort(key=lambda slot: (gangs.end_us[slot], self._tenants[slot].serial))
+        slots.sort(key=lambda slot: (gangs.end_us[slot], gangs.serial[slot]))
         for slot in slots:
-            _, job, row = self._forget(slot)
+            job, row = self._forget(slot)
             killed = self._kills and job.run_us > job.estimate_us
             how = (
                 0,

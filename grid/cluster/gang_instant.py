@@ -21,11 +21,13 @@ from grid.cluster.gang_moves import (
     IDLE,
     KEPT_GANGS,
     LAST_PRIORITY,
-    MIGRATED_LOCALLY,
+    MIGRATED,
     MOVED_TASKS,
+    NOTED,
     ROUND,
     SEARCH,
     SECOND,
+    SMALLEST,
     STARTED_IN_SECOND,
     WAITING,
     State,
@@ -43,10 +45,9 @@ from grid.cluster.gang_moves import (
 from grid.cluster.gang_runs import (
     add_kept,
     end_task,
-    integrate,
     interrupt,
     keep,
-    note_lost,
+    note,
     pass_heads,
     run_gang,
     run_task,
@@ -75,10 +76,10 @@ class Rules(NamedTuple):
 
 @njit(cache=True)
 def advance(state: State, rules: Rules, until: Time) -> Time:
-    """Carry out all instants before `until`; when the next one is, or NEVER."""
+    """Carry out all instants before `until`, or until the history is full; when the next is."""
     while True:
         now = next_instant_us(state, rules)
-        if now >= until:
+        if now >= until or state.number[NOTED] == len(state.lists.history):
             return now
         carry_out(state, rules, now)
 
@@ -102,7 +103,6 @@ def next_instant_us(state: State, rules: Rules) -> Time:
 def carry_out(state: State, rules: Rules, now: Time) -> None:
     """All that happens at `now`."""
     lists, number = state.lists, state.number
-    integrate(state, now)
     number[DUE_US] = NEVER
     while next_end_us(state) <= now:
         p = lists.end_processor[0]
@@ -116,7 +116,7 @@ def carry_out(state: State, rules: Rules, now: Time) -> None:
     _start_candidates(state, now)
     if rules.local_migration:
         _migrate_locally(state, rules, now)
-    note_lost(state)
+    note(state, now)
 
 
 @njit(cache=True)
@@ -251,14 +251,14 @@ def _start_candidates(state: State, now: Time) -> None:
 def _migrate_locally(state: State, rules: Rules, now: Time) -> None:
     """Move tasks to idle processors until no gang can be started so."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
-    while number[IDLE] > 0:
+    while number[SMALLEST] <= number[IDLE]:
         number[SEARCH] += 1
         idle, search = number[IDLE], number[SEARCH]
         gang = gang_to_migrate(processors, gangs, tasks, idle, rules.aging, search)
         if gang == NONE:
             return
         _move_tasks(state, gang, rules.aging)
-        number[MIGRATED_LOCALLY] += 1
+        number[MIGRATED] += 1
         if rules.local_overhead_us > 0:
             keep(state, gang)
             add_kept(state, gang, now + rules.local_overhead_us)

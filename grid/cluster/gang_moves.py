@@ -26,7 +26,7 @@ BUSY = 1
 WAITING = 2
 """Tasks that wait, those of gangs that have just arrived included."""
 SMALLEST = 3
-"""No gang that does not run is smaller than this."""
+"""The size of the smallest gang here that does not run; more than there are processors: none."""
 FREE_TASKS = 4
 FREED, CANDIDATES, KEPT_GANGS, ENDED_GANGS, ARRIVALS = 5, 6, 7, 8, 9
 """How much of each list is used."""
@@ -41,14 +41,11 @@ DUE_US = 15
 """When the next plan is wanted whatever happens; NEVER."""
 SECOND, STARTED_IN_SECOND = 16, 17
 """The second in which the last priority job started, and how many did in it."""
-REACHED_US = 18
-"""Up to when the integrals below reach."""
-BUSY_US, LOST_US = 19, 20
-"""Integrals over time of the processors that are busy, and of those that are lost (GM Eq. 6)."""
-LOST = 21
-"""How many processors are lost now."""
-MIGRATED_LOCALLY, MOVED_TASKS, INTERRUPTIONS = 22, 23, 24
-NUMBERS = 25
+MIGRATED, MOVED_TASKS, INTERRUPTIONS = 18, 19, 20
+"""Gangs that migrated locally, tasks that were moved by that, and interruptions, so far."""
+NOTED = 21
+"""How much of the history is used."""
+NUMBERS = 22
 
 
 class Lists(NamedTuple):
@@ -69,6 +66,8 @@ class Lists(NamedTuple):
     """A heap of (time, processor). An entry is void where that processor's end is another."""
     of_size: Ints
     """By size: how many gangs are here and do not run. Shape (processors + 1,)."""
+    history: Ints
+    """Rows of (time, `BUSY`, `SMALLEST`), one where that has changed."""
 
 
 class State(NamedTuple):

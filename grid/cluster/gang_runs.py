@@ -7,14 +7,12 @@ from numba import njit
 from grid.cluster.gang_moves import (
     ARRIVALS,
     BUSY,
-    BUSY_US,
     DUE_US,
     ENDED_GANGS,
     INTERRUPTIONS,
     KEPT_GANGS,
-    LOST,
-    LOST_US,
-    REACHED_US,
+    NOTED,
+    SEARCH,
     SMALLEST,
     WAITING,
     State,
@@ -168,32 +166,32 @@ def release(state: State, gang: int) -> None:
 
 
 @njit(cache=True)
-def integrate(state: State, now: Time) -> None:
-    """Bring the integrals up to `now`."""
-    number = state.number
-    passed = now - number[REACHED_US]
-    number[BUSY_US] += number[BUSY] * passed
-    number[LOST_US] += number[LOST] * passed
-    number[REACHED_US] = now
-
-
-@njit(cache=True)
-def note_lost(state: State) -> None:
-    """How many processors are lost from now on (GM Eq. 6: idle nodes, where delta is 1).
-
-    Idle nodes are those that run nothing, kept ones included: what is kept for a gang that
-    migrates or was interrupted is capacity that the gangs cost. Delta is 1 where a gang that does
-    not run has no more tasks than there are idle nodes.
-    """
-    number = state.number
-    idle = len(state.processors.task) - number[BUSY]
-    number[LOST] = idle if number[SMALLEST] <= idle else 0
+def note(state: State, now: Time) -> None:
+    """Add to the history what it is like from now on."""
+    history, number = state.lists.history, state.number
+    rows = number[NOTED]
+    if rows and history[rows - 1, 0] == now:
+        rows -= 1
+    last = rows - 1
+    if rows and history[last, 1] == number[BUSY] and history[last, 2] == number[SMALLEST]:
+        number[NOTED] = rows
+        return
+    history[rows, 0] = now
+    history[rows, 1] = number[BUSY]
+    history[rows, 2] = number[SMALLEST]
+    number[NOTED] = rows + 1
 
 
 @njit(cache=True)
 def pass_heads(state: State, chosen: Ints) -> None:
-    """Tasks that migrate to the chosen processors pass the heads of their queues."""
+    """A gang that migrates to the chosen processors passes those at the heads of their queues."""
+    gangs, number = state.gangs, state.number
+    number[SEARCH] += 1
     for p in chosen:
         head = state.processors.head[p]
-        if head != NONE:
-            state.gangs.overtaken[state.tasks.gang[head]] += 1
+        if head == NONE:
+            continue
+        gang = state.tasks.gang[head]
+        if gangs.seen[gang] != number[SEARCH]:
+            gangs.seen[gang] = number[SEARCH]
+            gangs.overtaken[gang] += 1

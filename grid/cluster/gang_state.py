@@ -21,6 +21,7 @@ from grid.model.time import NEVER
 from grid.policies.gang_view import FREE, NONE, Floats, Gangs, Ints, Processors, Tasks
 
 _FIRST_SLOTS = 64
+_HISTORY_ROWS = 1024
 
 
 def new_state(mips: Floats) -> State:
@@ -50,6 +51,7 @@ def new_state(mips: Floats) -> State:
         end_us=np.empty(2 * count + 1, np.int64),
         end_processor=np.empty(2 * count + 1, np.int64),
         of_size=np.zeros(count + 1, np.int64),
+        history=np.empty((_HISTORY_ROWS, 3), np.int64),
     )
     number = np.zeros(NUMBERS, np.int64)
     number[DUE_US] = NEVER

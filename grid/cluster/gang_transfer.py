@@ -16,7 +16,7 @@ from grid.cluster.gang_moves import (
     place_task,
     stop_watching,
 )
-from grid.cluster.gang_runs import add_kept, integrate, keep, note_lost, pass_heads, release
+from grid.cluster.gang_runs import add_kept, keep, note, pass_heads, release
 from grid.model.time import Time
 from grid.policies.gang import destinations
 from grid.policies.gang_view import FREE, NONE, RESERVED
@@ -57,7 +57,6 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
     What the slot says of the gang is written by the caller.
     """
     gangs, tasks = state.gangs, state.tasks
-    integrate(state, now)
     task = gangs.first_task[slot]
     while task != NONE:
         place_task(state, task, tasks.processor[task])
@@ -65,13 +64,12 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
     add_kept(state, slot, ready_us)
     state.number[WAITING] += gangs.size[slot]
     count_waiting(state, slot, 1)
-    note_lost(state)
+    note(state, now)
 
 
 @njit(cache=True)
 def withdraw(state: State, slot: int, now: Time) -> None:
     """A queued gang leaves."""
-    integrate(state, now)
     stop_watching(state, slot)
     dequeue_gang(state, slot)
     free_tasks(state, slot)
@@ -79,4 +77,4 @@ def withdraw(state: State, slot: int, now: Time) -> None:
     state.number[WAITING] -= state.gangs.size[slot]
     state.number[DUE_US] = min(state.number[DUE_US], now)
     count_waiting(state, slot, -1)
-    note_lost(state)
+    note(state, now)

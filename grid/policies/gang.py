@@ -1,128 +1,15 @@
-"""Gang policies: AFCFS and LGFS over processors with a queue each, with and without migration.
+"""What gang policies decide, as compiled functions of the columns of `gang_view`.
 
-GM (Pinto et al., ICNS 2014), sections III to V; what the names mean is Karatza's (Simulation
-Modelling Practice and Theory 17, 2009). All decisions are here, as pure functions of the columns
-of `gang_view`; the cluster carries them out.
-
-- AFCFS starts, in order of arrival, every gang whose processors are all idle: small ones behind a
-  large one that is blocked, too. LGFS does the same in order of falling size.
-- What migrates is chosen by GM's four steps (V-A). Aging is not defined there: here, a gang at
-  the head of a queue is passed by at most `aging` migrated tasks, and then its processor takes no
-  more of them until it has started.
+None of them changes anything but the mark that a search leaves on the gangs it has seen. What
+migrates is chosen by GM's four steps (V-A).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-from grid.model.time import SECOND_US, Time, from_seconds
 from grid.policies.gang_view import NONE, Flags, Gangs, Ints, Processors, Tasks
-
-LARGEST_GANG = 2**22
-_SERIALS = 2**40
-
-
-def afcfs_rank(size: int, serial: int) -> int:
-    """Adapted first come first served: in order of arrival."""
-    del size
-    return serial
-
-
-def lgfs_rank(size: int, serial: int) -> int:
-    """Largest gang first served: by falling size, then in order of arrival."""
-    return (LARGEST_GANG - size) * _SERIALS + serial
-
-
-RANKS: dict[str, Callable[[int, int], int]] = {"afcfs": afcfs_rank, "lgfs": lgfs_rank}
-"""By name of the policy: (size, serial) to the gang's place in the policy's order."""
-
-
-@dataclass(frozen=True, slots=True)
-class GangPolicy:
-    """A gang policy with its settings; one serves any number of clusters, it remembers nothing.
-
-    `adaptive` is GM's aLD: queues are compared with the running task counted (Eq. 3). The two
-    overheads are how long the tasks of a gang that migrates are under way. `priority_jobs` makes
-    every job of one task a priority job, of which at most `priority_limit` start in any second
-    (GM's time unit) of one cluster. A dispatcher asks others to take a gang over at most every
-    `ask_every_us`; an answer that is not there within `answer_within_us` is taken for lost.
-    """
-
-    name: str
-    adaptive: bool = False
-    local_migration: bool = False
-    external_migration: bool = False
-    local_overhead_us: Time = SECOND_US
-    external_overhead_us: Time = 10 * SECOND_US
-    aging: int = 8
-    priority_jobs: bool = True
-    priority_limit: int = 64
-    ask_every_us: Time = 60 * SECOND_US
-    answer_within_us: Time = 60 * SECOND_US
-
-    def rank(self, size: int, serial: int) -> int:
-        """The place of a gang in the policy's order; lower is earlier."""
-        return RANKS[self.name](size, serial)
-
-
-def gang_policy(name: str, settings: Mapping[str, Any]) -> GangPolicy:
-    """The policy `name` with the settings of a scenario. Raises ValueError for a wrong one.
-
-    Settings: `dispatch` (ld, ald), `migration` (none, local, full), `local_migration_s`,
-    `external_migration_s`, `aging`, `priority_jobs`, `priority_limit`, `ask_every_s`,
-    `answer_within_s`.
-    """
-    left = dict(settings)
-    migration = _one_of(left, "migration", ("none", "local", "full"))
-    policy = GangPolicy(
-        name,
-        adaptive=_one_of(left, "dispatch", ("ld", "ald")) == "ald",
-        local_migration=migration != "none",
-        external_migration=migration == "full",
-        local_overhead_us=_seconds(left, "local_migration_s", 1.0, 0.0),
-        external_overhead_us=_seconds(left, "external_migration_s", 10.0, 0.0),
-        aging=_whole(left, "aging", 8, 0),
-        priority_jobs=_truth(left, "priority_jobs"),
-        priority_limit=_whole(left, "priority_limit", 64, 1),
-        ask_every_us=_seconds(left, "ask_every_s", 60.0, 1e-6),
-        answer_within_us=_seconds(left, "answer_within_s", 60.0, 1e-6),
-    )
-    if left:
-        raise ValueError(f"no such setting of {name}: {sorted(left)[0]}")
-    return policy
-
-
-def _one_of(settings: dict[str, Any], name: str, values: tuple[str, ...]) -> str:
-    found = settings.pop(name, values[0])
-    if found not in values:
-        raise ValueError(f"{name}: found {found!r}, expected one of {', '.join(values)}")
-    return str(found)
-
-
-def _truth(settings: dict[str, Any], name: str) -> bool:
-    found = settings.pop(name, True)
-    if not isinstance(found, bool):
-        raise ValueError(f"{name}: found {found!r}, expected true or false")
-    return found
-
-
-def _whole(settings: dict[str, Any], name: str, default: int, least: int) -> int:
-    found = settings.pop(name, default)
-    if isinstance(found, bool) or not isinstance(found, int) or not least <= found <= 2**31:
-        raise ValueError(f"{name}: found {found!r}, expected a whole number of {least} or more")
-    return found
-
-
-def _seconds(settings: dict[str, Any], name: str, default: float, least: float) -> Time:
-    found = settings.pop(name, default)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not least <= found <= 1e9:
-        raise ValueError(f"{name}: found {found!r}, expected seconds, {least:g} or more")
-    return from_seconds(found)
 
 
 @njit(cache=True)
@@ -215,11 +102,45 @@ def processor_for_priority(processors: Processors, gangs: Gangs, tasks: Tasks, f
 
 
 @njit(cache=True)
-def takes_migrated(processors: Processors, gangs: Gangs, tasks: Tasks, p: int, aging: int) -> bool:
-    """Whether an idle processor takes a migrated task: the head of its queue was not passed by
-    too many."""
-    head = processors.head[p]
-    return bool(head == NONE or gangs.overtaken[tasks.gang[head]] < aging)
+def _takes_migrated(
+    head: Ints, gang_of: Ints, overtaken: Ints, serial: Ints, p: int, gang: int, aging: int
+) -> bool:
+    """Whether an idle processor takes a task of a gang that migrates: not where it would pass an
+    earlier one that was passed often enough. `gang` NONE is later than all.
+
+    Columns and not their tuples, since a call with tuples costs as much as a hundred of these.
+    """
+    if head[p] == NONE:
+        return True
+    passed = gang_of[head[p]]
+    earlier = gang == NONE or serial[passed] < serial[gang]
+    return bool(overtaken[passed] < aging or not earlier)
+
+
+@njit(cache=True)
+def _can_move(
+    processors: Processors,
+    gangs: Gangs,
+    tasks: Tasks,
+    gang: int,
+    moving: int,
+    idle: int,
+    aging: int,
+) -> bool:
+    """Whether there are enough processors for the tasks of `gang` that have to move."""
+    head, gang_of, idle_place = processors.head, tasks.gang, processors.idle_place
+    overtaken, serial = gangs.overtaken, gangs.serial
+    takers = 0
+    for place in range(idle):
+        p = processors.idle[place]
+        takers += _takes_migrated(head, gang_of, overtaken, serial, p, gang, aging)
+    task = gangs.first_task[gang]
+    while task != NONE:
+        p = tasks.processor[task]
+        if idle_place[p] != NONE:
+            takers -= _takes_migrated(head, gang_of, overtaken, serial, p, gang, aging)
+        task = tasks.sibling[task]
+    return takers >= moving
 
 
 @njit(cache=True)
@@ -233,31 +154,26 @@ def gang_to_migrate(
     first in the policy's order. `idle` is how many processors are idle, `search` a number that no
     earlier search had.
     """
-    takers = 0
+    heads, idle_place, processor_of = processors.head, processors.idle_place, tasks.processor
+    idle_processors, gang_of, seen, sizes = processors.idle, tasks.gang, gangs.seen, gangs.size
+    best, fewest = NONE, idle
     for place in range(idle):
-        takers += takes_migrated(processors, gangs, tasks, processors.idle[place], aging)
-    best, fewest = NONE, np.int64(0)
-    for place in range(idle):
-        head = processors.head[processors.idle[place]]
+        head = heads[idle_processors[place]]
         if head == NONE:
             continue
-        gang = tasks.gang[head]
-        if gangs.seen[gang] == search or gangs.size[gang] > idle:
+        gang = gang_of[head]
+        if seen[gang] == search or sizes[gang] > idle:
             continue
-        gangs.seen[gang] = search
-        moving, own_takers = np.int64(0), np.int64(0)
+        seen[gang] = search
+        moving = 0
         task = gangs.first_task[gang]
-        while task != NONE:
-            p = tasks.processor[task]
-            if processors.idle_place[p] == NONE:
-                moving += 1
-            elif takes_migrated(processors, gangs, tasks, p, aging):
-                own_takers += 1
+        while task != NONE and moving <= fewest:
+            moving += idle_place[processor_of[task]] == NONE
             task = tasks.sibling[task]
-        if moving > takers - own_takers:
+        later = best != NONE and gangs.rank[gang] > gangs.rank[best]
+        if moving > fewest or (moving == fewest and later):
             continue
-        earlier = best == NONE or moving < fewest
-        if earlier or (moving == fewest and gangs.rank[gang] < gangs.rank[best]):
+        if _can_move(processors, gangs, tasks, gang, moving, idle, aging):
             best, fewest = gang, moving
     return best
 
@@ -275,9 +191,10 @@ def destinations(
     """Idle processors for `wanted` migrated tasks of `gang` (NONE: of another cluster's), fewer
     if there are not so many: none that has a task of the gang, JSQ among the others."""
     eligible = processors.idle_place != NONE
+    head, gang_of, overtaken = processors.head, tasks.gang, gangs.overtaken
     for p in range(len(eligible)):
-        if eligible[p] and not takes_migrated(processors, gangs, tasks, p, aging):
-            eligible[p] = False
+        if eligible[p]:
+            eligible[p] = _takes_migrated(head, gang_of, overtaken, gangs.serial, p, gang, aging)
     task = gangs.first_task[gang] if gang != NONE else NONE
     while task != NONE:
         eligible[tasks.processor[task]] = False

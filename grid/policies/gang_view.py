@@ -61,6 +61,8 @@ class Gangs(NamedTuple):
 
     state: Ints
     priority: Flags
+    serial: Ints
+    """Its order of arrival."""
     rank: Ints
     """Its place in the policy's order: lower is earlier. No two gangs have the same."""
     size: Ints
@@ -78,14 +80,14 @@ class Gangs(NamedTuple):
     blocked: Ints
     """On how many of the processors that are kept for it a priority job runs."""
     overtaken: Ints
-    """How many migrated tasks have passed it at the head of a queue."""
+    """How many gangs that migrated have passed it at the head of a queue."""
     interruptions: Ints
     watches: Ints
     """The processor that it watches; NONE. A queued gang always watches one that is not idle."""
     next_watcher: Ints
     last_watcher: Ints
     seen: Ints
-    """The last search for a gang to migrate that came by."""
+    """The last search that came by."""
 
 
 class Tasks(NamedTuple):

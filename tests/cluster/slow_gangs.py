@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from grid.model.job import Job
 from grid.model.time import SECOND_US
-from grid.policies.gang import GangPolicy
+from grid.policies.gang_policy import GangPolicy
 
 
 @dataclass(eq=False)
@@ -58,8 +58,8 @@ class SlowGangs:
         self.ended: list[Gang] = []
         self.started_in: dict[int, int] = {}
         self.migrations = self.moved = self.interruptions = 0
-        self.busy_us = self.lost_us = 0
-        self.level = (0, 0, 0)
+        self.history: list[tuple[int, int, int]] = []
+        self.now = 0
 
     def play(self, jobs: list[Job]) -> None:
         """Jobs in order of submission, until all have ended."""
@@ -69,16 +69,14 @@ class SlowGangs:
             times += [g.ready for g in self.here if g.kept and not self.blocked(g)]
             times += [left[0].submit_us] if left else []
             if any(g.priority and not g.running for g in self.here):
-                times += [(self.level[0] // SECOND_US + 1) * SECOND_US]
+                times += [(self.now // SECOND_US + 1) * SECOND_US]
             now = min(times)
             arrived = [job for job in left if job.submit_us == now]
             left = left[len(arrived) :]
             self.instant(now, arrived)
 
     def instant(self, now: int, arrived: list[Job]) -> None:
-        since, busy, lost = self.level
-        self.busy_us += busy * (now - since)
-        self.lost_us += lost * (now - since)
+        self.now = now
         for p in range(len(self.processors)):
             processor = self.processors[p]
             if processor.runs and processor.end == now:
@@ -107,9 +105,11 @@ class SlowGangs:
         if self.policy.local_migration:
             while self.migrate(now):
                 pass
-        idle = sum(p.runs is None for p in self.processors)
-        delta = any(not g.running and g.job.processors <= idle for g in self.here)
-        self.level = (now, len(self.processors) - idle, idle if delta else 0)
+        busy = sum(p.runs is not None for p in self.processors)
+        waiting = [g.job.processors for g in self.here if not g.running]
+        row = (now, busy, min(waiting, default=len(self.processors) + 1))
+        if not self.history or self.history[-1][1:] != row[1:]:
+            self.history.append(row)
 
     def gang(self, job: Job) -> Gang:
         serial = self.serial
@@ -195,19 +195,21 @@ class SlowGangs:
 
     def migrate(self, now: int) -> bool:
         idle = [p for p, processor in enumerate(self.processors) if processor.idle]
-        takers = [
-            p
-            for p in idle
-            if not self.processors[p].queue
-            or self.processors[p].queue[0].overtaken < self.policy.aging
-        ]
         best = None
         for gang in self.queued():
             at_head = any(self.processors[p].queue[:1] == [gang] for p in gang.where if p in idle)
             if not at_head or gang.job.processors > len(idle):
                 continue
             moving = [p for p in gang.where if p not in idle]
-            free = [p for p in takers if p not in gang.where]
+            free = [
+                p
+                for p in idle
+                if p not in gang.where
+                and all(
+                    head.overtaken < self.policy.aging or head.serial > gang.serial
+                    for head in self.processors[p].queue[:1]
+                )
+            ]
             if len(moving) > len(free):
                 continue
             if best is None or (len(moving), gang.rank) < best[0]:
@@ -219,9 +221,9 @@ class SlowGangs:
             self.processors[p].queue.remove(gang)
         load = [p.waiting for p in self.processors]
         chosen = self.join(free, load, len(moving))
-        for p in chosen:
-            for head in self.processors[p].queue[:1]:
-                head.overtaken += 1
+        heads = [head for p in chosen for head in self.processors[p].queue[:1]]
+        for serial in sorted({head.serial for head in heads}):
+            next(head for head in heads if head.serial == serial).overtaken += 1
         for p in moving:
             del gang.left[p]
         gang.where = [p for p in gang.where if p in idle] + chosen
