@@ -1,0 +1,57 @@
+"""Sweeps written by hand: figures that a test chose, in the files that a sweep would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grid.experiment.store import SWEEP_FILE, Store, write_json
+from grid.experiment.study import Study, read_study
+
+Figures = Mapping[str, Sequence[float | None]]
+
+
+def study_of(
+    folder: Path,
+    name: str,
+    points: Sequence[tuple[dict[str, Any], Figures]],
+    absent: Sequence[tuple[dict[str, Any], str]] = (),
+    level: float = 0.95,
+) -> Study:
+    """A study in which each point has the given values of its metrics, seed by seed from 1.
+
+    A metric `plan_seconds_mean` becomes the time that its policy's plans took.
+    """
+    store = Store(folder / name)
+    cases = []
+    for position, (point, figures) in enumerate(points):
+        count = len(next(iter(figures.values())))
+        for seed in range(1, count + 1):
+            key = f"{position:02d}x{seed:02d}"
+            cases.append({"point": point, "seed": seed, "key": key})
+            values = {metric: column[seed - 1] for metric, column in figures.items()}
+            plan = values.pop("plan_seconds_mean", 0.001)
+            for kind in ("runs", "clock"):
+                (store.folder / kind).mkdir(parents=True, exist_ok=True)
+            times = {"count": 10, "mean": plan, "max": plan, "total": 10 * (plan or 0.0)}
+            store.write(
+                key,
+                {"metrics": {"grid": values, "vos": {}}, "more": {}, "quantiles": {},
+                 "courses": {}, "seed": seed},
+                {"plan_seconds": {"policy": times}, "cpu_seconds": {}, "wall_seconds": 1.0},
+            )  # fmt: skip
+    axes = {axis: list(dict.fromkeys(point[axis] for point, _ in points)) for axis in points[0][0]}
+    write_json(
+        store.folder / SWEEP_FILE,
+        {
+            "name": name,
+            "axes": axes,
+            "level": level,
+            "compare": next(iter(axes)),
+            "metrics": [],
+            "cases": cases,
+            "absent": [{"point": point, "reason": reason} for point, reason in absent],
+        },
+    )
+    return read_study(store.folder)
