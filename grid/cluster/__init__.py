@@ -19,7 +19,8 @@ def make_cluster(
     """
     number = getattr(policy, "pool_policy", None)
     pool = len(platform.machines) == 1 and not platform.licenses
-    if number is not None and pool and platform.overrun == "kill":
+    plain = platform.overrun == "kill" and not platform.one_job_a_machine
+    if number is not None and pool and plain:
         from grid.cluster.pool import PoolCluster
 
         return PoolCluster(platform.machines[0], number)

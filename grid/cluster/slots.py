@@ -33,6 +33,9 @@ class HiddenColumns:
     kept_us: npt.NDArray[np.int64]
     """Time for which it held CPUs and whose work is kept."""
     lost_us: npt.NDArray[np.int64]
+    """Time for which it held CPUs for nothing: work that was lost, and overheads."""
+    overhead_us: npt.NDArray[np.int64]
+    """With how much of it the present run begins."""
     row: npt.NDArray[np.int64]
     """Row of the fed tables; -1 for a submitted job."""
     state: npt.NDArray[np.int64]
@@ -94,6 +97,7 @@ class Slots:
             (hidden.restarts, 0),
             (hidden.kept_us, 0),
             (hidden.lost_us, 0),
+            (hidden.overhead_us, 0),
         ]
 
 

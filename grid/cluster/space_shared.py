@@ -9,6 +9,7 @@ import numpy as np
 
 from grid.cluster.arrivals import Arrival, Arrivals
 from grid.cluster.licenses import LicensePool
+from grid.cluster.machine_columns import machine_columns
 from grid.cluster.orders import ByExpectedEnd, Queue
 from grid.cluster.slots import Slots
 from grid.cluster.state import Ended, EndedColumns, PlanError
@@ -17,9 +18,11 @@ from grid.model.job import Job, JobKey, JobState
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
-from grid.policies.interface import ClusterView, MachineColumns, Plan, Policy
+from grid.policies.interface import ClusterView, Plan, Policy
 
 GONE, WAITING, RUNNING = 0, int(JobState.WAITING), int(JobState.RUNNING)
+PADDING = 2**20
+"""More CPUs than the jobs that are in a cluster at a time can ask for together."""
 
 
 class SpaceSharedCluster:
@@ -30,6 +33,10 @@ class SpaceSharedCluster:
     when it comes, and the policy does not see it. A job that passes its estimate is killed, or with
     `overrun: extend` it is expected to take as long again as it has since its last start. `clock`
     measures the plans in seconds, if somebody wants that.
+
+    With `one_job_a_machine` every job asks for `PADDING` CPUs more and every machine has as many
+    more: any two jobs are then too much for a machine, a job fits where it fitted before, and
+    policies need not know. Usage then counts machines and jobs, as C07's does (its Fig. 6).
     """
 
     def __init__(
@@ -42,7 +49,10 @@ class SpaceSharedCluster:
         self._plan_seconds = self._longest_plan_seconds = 0.0
         names = [license.name for license in platform.licenses]
         copies = [license.copies for license in platform.licenses]
-        self.machines = machine_columns(platform, names)
+        self._padding = PADDING if platform.one_job_a_machine else 0
+        self._cpus_a_unit = max(1, self._padding)
+        self._overheads = platform.overheads
+        self.machines = machine_columns(platform, names, self._padding)
         self._mips: list[float] = self.machines.mips.tolist()
         self._cpus = int(self.machines.cpus.sum())
         self._widest = int(self.machines.cpus.max())
@@ -60,8 +70,8 @@ class SpaceSharedCluster:
         self._gone: list[int] = []
         self._ended: list[Ended] = []
         self._ended_rows: list[tuple[int, ...]] = []
-        self._busy = self._waiting = self._requested = 0
-        self._machine_usage = Usage(self._cpus)
+        self._busy = self._waiting = self._requested = self._moves = 0
+        self._machine_usage = Usage(self._cpus // self._cpus_a_unit)
         self._license_usage = Usage(sum(copies)) if copies else None
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
@@ -75,7 +85,9 @@ class SpaceSharedCluster:
             self._complete(now)
             self._arrive(now)
             self._apply(self._ask(now), now)
-            self._machine_usage.change(now, self._busy, self._busy + self._waiting)
+            unit = self._cpus_a_unit
+            required = (self._busy + self._waiting) // unit
+            self._machine_usage.change(now, self._busy // unit, required)
             if self._license_usage is not None:
                 self._license_usage.change(now, self._licenses.held, self._requested)
 
@@ -107,8 +119,12 @@ class SpaceSharedCluster:
         return EndedColumns(*np.ascontiguousarray(table.T))
 
     def figures(self) -> dict[str, float]:
-        """`machine_usage` and, where there are licenses, `license_usage` (see `Usage`)."""
-        figures = {
+        """`machine_usage` and, where there are licenses, `license_usage` (see `Usage`).
+
+        `migrations_local` counts how often a job went on, or began again, on another machine.
+        """
+        figures: dict[str, float] = {
+            "migrations_local": self._moves,
             "machine_usage.part": self._machine_usage.part_s,
             "machine_usage.whole": self._machine_usage.whole_s,
         }
@@ -141,7 +157,7 @@ class SpaceSharedCluster:
         while ends and ends[0][0] <= now:
             _, serial, slot = ends[0]
             self._running.remove(int(jobs.expected_end_us[slot]), serial)
-            hidden.kept_us[slot] += now - jobs.start_us[slot]
+            self._count_run(slot, now)
             killed = not self._extend and hidden.left_us[slot] > hidden.left_estimate_us[slot]
             self._release(slot)
             self._end(slot, JobState.FAILED if killed else JobState.COMPLETED, now)
@@ -167,6 +183,8 @@ class SpaceSharedCluster:
             self._take_in(job, key)
 
     def _take_in(self, job: Arrival, key: JobKey | None) -> None:
+        if self._padding:
+            job = job._replace(processors=job.processors + self._padding)
         if not self._may_ever_run(job):
             self._record(key, job.row, (-1, int(JobState.REJECTED), -1, job.arrival_us, 0, 0, 0, 0))
             return
@@ -259,8 +277,9 @@ class SpaceSharedCluster:
         jobs.start_us[slot] = now
         if hidden.first_start_us[slot] == NEVER:
             hidden.first_start_us[slot] = now
-        expected = now + int(hidden.left_estimate_us[slot])
-        end = now + int(hidden.left_us[slot])
+        begins = now + int(hidden.overhead_us[slot])
+        expected = begins + int(hidden.left_estimate_us[slot])
+        end = begins + int(hidden.left_us[slot])
         if not self._extend:
             end = min(end, expected)
         jobs.expected_end_us[slot] = expected
@@ -274,9 +293,13 @@ class SpaceSharedCluster:
         """Set what is left of the job on `machine`, from the start or from where it was."""
         jobs, hidden = self._slots.jobs, self._slots.hidden
         before = int(jobs.machine[slot])
+        if before >= 0:
+            again = self._overheads.resume_us if before == machine else self._overheads.move_us
+            hidden.overhead_us[slot] = self._overheads.suspend_us + again
         if before == machine:
             return
         jobs.machine[slot] = machine
+        self._moves += before >= 0
         if before >= 0 and jobs.checkpointable[slot]:
             moved = self._mips[before] / self._mips[machine]
             for column in (hidden.left_us, hidden.left_estimate_us):
@@ -298,12 +321,13 @@ class SpaceSharedCluster:
             raise self._wrong("preempts a job that does not run")
         expected = int(jobs.expected_end_us[slot])
         self._running.remove(expected, int(jobs.serial[slot]))
-        ran = now - int(jobs.start_us[slot])
-        hidden.kept_us[slot] += ran
-        hidden.left_us[slot] -= ran
-        hidden.left_estimate_us[slot] = expected - now
+        worked = self._count_run(slot, now)
+        hidden.left_us[slot] -= worked
+        if worked:
+            hidden.left_estimate_us[slot] = expected - now
         machine = int(jobs.machine[slot])
-        left = (expected - now) * self._mips[machine] / float(jobs.reference_mips[slot])
+        left_estimate = int(hidden.left_estimate_us[slot])
+        left = left_estimate * self._mips[machine] / float(jobs.reference_mips[slot])
         jobs.done_us[slot] = max(0, int(jobs.estimate_us[slot]) - round(left))
         jobs.expected_end_us[slot] = hidden.end_us[slot] = NEVER
         hidden.state[slot] = WAITING
@@ -311,6 +335,15 @@ class SpaceSharedCluster:
         self._release(slot)
         self._waiting += int(jobs.processors[slot])
         self._queue.put_back(slot, jobs.serial)
+
+    def _count_run(self, slot: int, now: Time) -> int:
+        """A run ends or is cut short: book its time; returns for how long the job got on."""
+        jobs, hidden = self._slots.jobs, self._slots.hidden
+        ran = now - int(jobs.start_us[slot])
+        overhead = min(ran, int(hidden.overhead_us[slot]))
+        hidden.kept_us[slot] += ran - overhead
+        hidden.lost_us[slot] += overhead
+        return ran - overhead
 
     def _release(self, slot: int) -> None:
         """Give back the CPUs and licenses that the job of `slot` holds."""
@@ -348,20 +381,3 @@ class SpaceSharedCluster:
 
     def _wrong(self, what: str) -> PlanError:
         return PlanError(f"policy {type(self._policy).__name__} {what}")
-
-
-def machine_columns(platform: Cluster, licenses: list[str]) -> MachineColumns:
-    """The machines of a cluster as columns; bit n of a mask stands for the n-th license."""
-    machines = platform.machines
-    types = sorted({machine.cpu_type for machine in machines})
-    cpus = np.array([machine.cpus for machine in machines], np.int64)
-    mips = np.array([machine.mips for machine in machines], np.float64)
-    return MachineColumns(
-        cpus=cpus,
-        mips=mips,
-        licenses=np.array(
-            [sum(1 << licenses.index(name) for name in m.licenses) for m in machines], np.int64
-        ),
-        cpu_type=np.array([types.index(machine.cpu_type) for machine in machines], np.int64),
-        speed_order=np.lexsort((np.arange(len(machines)), -cpus, -mips)),
-    )

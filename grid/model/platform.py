@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from grid.model.time import Time
+
 OPERATING_SYSTEMS = ("linux", "macos", "solaris", "windows")
 ARCHITECTURES = ("x86_32", "x86_64")
 REFERENCE_MIPS = 1000.0
@@ -39,6 +41,20 @@ class License:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionOverheads:
+    """For how long a job holds CPUs without getting on, each time that it is started again.
+
+    Its state was written when it was suspended (`suspend_us`), and is now read on the same machine
+    (`resume_us`) or brought to another one (`move_us`). The job pays for all of it when it starts
+    again, since whoever took its CPUs had them at once.
+    """
+
+    suspend_us: Time = 0
+    resume_us: Time = 0
+    move_us: Time = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """Machines under one Local Dispatcher and its local policy.
 
@@ -54,6 +70,9 @@ class Cluster:
     licenses: tuple[License, ...] = ()
     overrun: str = "kill"
     """What becomes of a job that passes its estimate: `kill` or `extend`."""
+    one_job_a_machine: bool = False
+    """Whether a job has its machine to itself, whatever CPUs it leaves idle (C07)."""
+    overheads: PreemptionOverheads = PreemptionOverheads()
 
     @property
     def processors(self) -> int:

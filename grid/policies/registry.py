@@ -31,6 +31,18 @@ _OWN = {
     "eg_edf": _Entry(
         "grid.policies.schedule.policy:eg_edf", "a schedule: earliest gap, earliest deadline first"
     ),
+    "cs_i_p": _Entry(
+        "grid.policies.convergent.cs2007:cs_i_p", "Convergent Scheduling 2007: incremental"
+    ),
+    "cs_i_np": _Entry("grid.policies.convergent.cs2007:cs_i_np", "the same without preemption"),
+    "cs_ni_p": _Entry(
+        "grid.policies.convergent.cs2007:cs_ni_p", "Convergent Scheduling 2007: not incremental"
+    ),
+    "cs_ni_np": _Entry("grid.policies.convergent.cs2007:cs_ni_np", "the same without preemption"),
+    "cs2": _Entry("grid.policies.convergent.cs2:cs2", "Convergent Scheduling 2.0: at every event"),
+    "cs2_cs": _Entry("grid.policies.convergent.cs2:cs2_cs", "the same, 1024 classes of priority"),
+    "cs2_td": _Entry("grid.policies.convergent.cs2:cs2_td", "CS 2.0 every ten seconds"),
+    "cs2_cs_td": _Entry("grid.policies.convergent.cs2:cs2_cs_td", "both of these"),
     "tabu": _Entry("grid.policies.schedule.policy:tabu", "the same, improved by tabu search"),
 }
 GROUP = "grid.policies"

@@ -28,6 +28,7 @@ LABELS = {
     "makespan": "makespan (s)",
     "preemptions": "preemptions",
     "restarts": "restarts",
+    "lost_cpu_seconds": "CPU time lost to preemption (s)",
     "migrations_local": "local migrations",
     "migrations_external": "external migrations",
     "interruptions": "interruptions",

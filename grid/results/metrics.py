@@ -78,6 +78,8 @@ def _of_jobs(jobs: JobResults) -> Figures:
       less what was lost to restarts: suspension and lost work count as waiting.
     - `late_percent`: of the jobs with a deadline, those that did not complete by it; failed and
       rejected ones are late. A job that ends at its deadline is not.
+    - `lost_cpu_seconds`: CPUs times the time for which they were held for work that was lost when
+      a job started again, and for what preemptions cost.
     - `makespan`: from the first submission of these jobs to the last end of one that ran.
     """
     completed = jobs.state == JobState.COMPLETED
@@ -103,6 +105,7 @@ def _of_jobs(jobs: JobResults) -> Figures:
         "makespan": _makespan(jobs),
         "preemptions": int(jobs.preemptions.sum()),
         "restarts": int(jobs.restarts.sum()),
+        "lost_cpu_seconds": float((_seconds(jobs.lost_us) * jobs.processors).sum()),
     }
 
 

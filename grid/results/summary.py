@@ -26,6 +26,18 @@ _ROWS = {
     "utilization": "utilization (%)",
     "makespan": "makespan (s)",
 }
+_ROWS_IF_ANY = {
+    "late_percent": "late jobs (%)",
+    "slowdown_mean": "slowdown",
+    "machine_usage": "machine usage (%)",
+    "license_usage": "license usage (%)",
+    "preemptions": "preemptions",
+    "restarts": "restarts",
+    "migrations_local": "local migrations",
+    "lost_cpu_seconds": "CPU time lost (s)",
+}
+"""Rows that are left out where the grid has no such figure, or a zero; slowdown where no job has
+a deadline or was preempted, for then the bounded slowdown tells as much."""
 _MOST = 12
 """So many VOs are shown if they fit; of more than that, the busiest _FEW."""
 _FEW = 6
@@ -59,7 +71,7 @@ def print_summary(metrics: Metrics, console: Console | None = None) -> None:
         header = Text(_shortened(name))
         table.add_column(header, justify="right", no_wrap=True)
     figures = [metrics["grid"], *(metrics["vos"][name] for name in shown)]
-    for key, label in _ROWS.items():
+    for key, label in _rows(metrics).items():
         table.add_row(label, *(_cell(key, column) for column in figures))
     console.print(table)
     others = len(metrics["vos"]) - len(shown)
@@ -77,19 +89,29 @@ def _shown(metrics: Metrics, width: int) -> list[str]:
     def busyness(name: str) -> tuple[float, float]:
         return vos[name]["utilization"] or 0.0, vos[name]["jobs_submitted"] or 0
 
-    left = width - max(len(label) for label in _ROWS.values())
-    left -= _GAP + _width("grid", metrics["grid"])
+    rows = _rows(metrics)
+    left = width - max(len(label) for label in rows.values())
+    left -= _GAP + _width("grid", metrics["grid"], rows)
     fitting: list[str] = []
     for name in sorted(vos, key=busyness, reverse=True)[: _FEW if len(vos) > _MOST else _MOST]:
-        left -= _GAP + _width(name, vos[name])
+        left -= _GAP + _width(name, vos[name], rows)
         if left < _GAP:
             break
         fitting.append(name)
     return list(vos) if len(fitting) == len(vos) else fitting
 
 
-def _width(name: str, figures: Figures) -> int:
-    return max(len(_shortened(name)), *(len(_cell(key, figures)) for key in _ROWS))
+def _rows(metrics: Metrics) -> dict[str, str]:
+    """The figures of the table, with what they are called there."""
+    grid = metrics["grid"]
+    more = {key: label for key, label in _ROWS_IF_ANY.items() if grid.get(key)}
+    if not any(grid.get(key) for key in ("late_percent", "preemptions")):
+        more.pop("slowdown_mean", None)
+    return _ROWS | more
+
+
+def _width(name: str, figures: Figures, rows: dict[str, str]) -> int:
+    return max(len(_shortened(name)), *(len(_cell(key, figures)) for key in rows))
 
 
 def _shortened(name: str) -> str:
@@ -98,7 +120,7 @@ def _shortened(name: str) -> str:
 
 def _cell(key: str, figures: Figures) -> str:
     """A figure as people read it; a dash for one that does not apply."""
-    value = figures[key]
+    value = figures.get(key)
     if value is None:
         return "-"
     if key == "utilization":

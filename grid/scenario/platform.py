@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from grid.kernel.entity import random_stream
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, License, Machine, VirtualOrganization
+from grid.model.platform import (
+    Cluster,
+    License,
+    Machine,
+    PreemptionOverheads,
+    VirtualOrganization,
+)
+from grid.model.time import from_seconds
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
@@ -98,14 +105,21 @@ def _weight(sizing: str, jobs: JobTable) -> float:
 
 def _cluster(section: ClusterSection, vo: str, seed: int) -> Cluster:
     policy, settings = _policy(section.policy)
+    machines, generated = _machines(section, f"{vo}/{section.name}", seed)
+    written = tuple(License(license.name, license.copies) for license in section.licenses)
+    costs = section.preemption
     return Cluster(
         section.name,
-        _machines(section, f"{vo}/{section.name}", seed),
+        machines,
         policy,
         settings,
         by_machine=section.bind == "machine",
-        licenses=tuple(License(license.name, license.copies) for license in section.licenses),
+        licenses=written or generated,
         overrun=section.overrun,
+        one_job_a_machine=section.one_job_a_machine,
+        overheads=PreemptionOverheads(
+            *map(from_seconds, (costs.suspend_s, costs.resume_s, costs.move_s))
+        ),
     )
 
 
@@ -115,9 +129,12 @@ def _policy(section: PolicySection | str) -> tuple[str, tuple[tuple[str, Any], .
     return section.name, tuple(sorted(section.settings.items()))
 
 
-def _machines(section: ClusterSection, where: str, seed: int) -> tuple[Machine, ...]:
+def _machines(
+    section: ClusterSection, where: str, seed: int
+) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
+    """The machines, and the licenses that a generator made with them."""
     if section.processors is not None:
-        return (Machine("pool", section.processors, section.mips),)
+        return (Machine("pool", section.processors, section.mips),), ()
     if isinstance(section.machines, GeneratedMachinesSection):
         from grid.workload.generators import generate_machines
 
@@ -130,4 +147,4 @@ def _machines(section: ClusterSection, where: str, seed: int) -> tuple[Machine, 
         machines += [
             Machine(f"m{len(machines) + number}", **described) for number in range(kind.count)
         ]
-    return tuple(machines)
+    return tuple(machines), ()

@@ -117,6 +117,14 @@ class PolicySection(Section):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
+class OverheadsSection(Section):
+    """What a preemption costs the job: time in which it holds CPUs and does not get on."""
+
+    suspend_s: Seconds = 0.0
+    resume_s: Seconds = Field(default=0.0, description="on the machine where it was")
+    move_s: Seconds = Field(default=0.0, description="to another machine")
+
+
 class ClusterSection(Section):
     """Machines, or one pool of processors, under a local policy."""
 
@@ -134,6 +142,10 @@ class ClusterSection(Section):
     overrun: Literal["kill", "extend"] = Field(
         default="kill", description="what happens to a job that passes its estimate"
     )
+    one_job_a_machine: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="a job has its machine to itself, whatever CPUs it leaves idle"
+    )
+    preemption: OverheadsSection = OverheadsSection()
 
     @model_validator(mode="after")
     def _one_kind_of_resource(self) -> ClusterSection:

@@ -14,7 +14,15 @@ import numpy as np
 from pydantic import BaseModel
 
 from grid.model.job_table import JobTable
-from grid.model.platform import Machine, VirtualOrganization
+from grid.model.platform import License, Machine, VirtualOrganization
+from grid.workload.convergent import (
+    ConvergentJobs,
+    ConvergentMachines,
+    convergent_jobs,
+    convergent_licenses,
+    convergent_machines,
+)
+from grid.workload.eg_edf import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
 from grid.workload.partial_utility import (
     PartialUtilityJobs,
     PartialUtilityMachines,
@@ -36,21 +44,31 @@ class JobGenerator(NamedTuple):
 
 
 class MachineGenerator(NamedTuple):
-    """What a generator's settings must be, and what makes its machines of them."""
+    """What a generator's settings must be, and what makes its machines of them.
+
+    `licenses` makes the licenses of a farm of such machines, where it has any.
+    """
 
     settings: type[BaseModel]
     generate: Callable[[int, Any, np.random.Generator], tuple[Machine, ...]]
+    licenses: (
+        Callable[[Sequence[Machine], Any, np.random.Generator], tuple[License, ...]] | None
+    ) = None
 
 
 Kind = TypeVar("Kind", JobGenerator, MachineGenerator)
 
 JOB_GENERATORS: dict[str, JobGenerator] = {
+    "convergent": JobGenerator(ConvergentJobs, convergent_jobs),
+    "eg_edf": JobGenerator(EgEdfJobs, eg_edf_jobs),
     "partial_utility": JobGenerator(
         PartialUtilityJobs,
         lambda names, _, settings, stream: partial_utility_jobs(names, settings, stream),
     ),
 }
 MACHINE_GENERATORS: dict[str, MachineGenerator] = {
+    "convergent": MachineGenerator(ConvergentMachines, convergent_machines, convergent_licenses),
+    "eg_edf": MachineGenerator(EgEdfMachines, eg_edf_machines),
     "partial_utility": MachineGenerator(PartialUtilityMachines, partial_utility_machines),
 }
 
@@ -69,10 +87,12 @@ def generate_jobs(
 
 def generate_machines(
     generator: str, count: int, settings: Settings, stream: np.random.Generator
-) -> tuple[Machine, ...]:
-    """`count` machines."""
+) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
+    """`count` machines, and the licenses that come with them."""
     chosen = _named(MACHINE_GENERATORS, generator)
-    return chosen.generate(count, chosen.settings.model_validate(settings), stream)
+    checked = chosen.settings.model_validate(settings)
+    machines = chosen.generate(count, checked, stream)
+    return machines, chosen.licenses(machines, checked, stream) if chosen.licenses else ()
 
 
 def _named(generators: Mapping[str, Kind], name: str) -> Kind:

@@ -1,0 +1,168 @@
+"""What a preemption costs, and machines that take one job at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster.state import PlanError
+from grid.model.job import Job, JobState
+from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
+from grid.model.time import NEVER, Time
+from grid.policies.interface import ClusterView, Plan
+from tests.clusters import general, play
+
+SLOW, FAST = Machine("slow", 2, 100.0), Machine("fast", 2, 200.0)
+
+
+@dataclass
+class Scripted:
+    """A policy that does what is written down for each instant."""
+
+    plans: dict[Time, Plan]
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        plan = self.plans.get(now, Plan())
+        later = [time for time in self.plans if time > now]
+        plan.wake_us = min(later, default=NEVER) if len(view.running) + len(view.queue) else NEVER
+        return plan
+
+
+def job(number: int = 0, submit: int = 0, **more: object) -> Job:
+    """10,000 microseconds on a machine of 100 MIPS, half of it on the fast one."""
+    more = {"processors": 1, "estimate_us": 10_000, "run_us": 10_000, **more}
+    return Job(number, "vo", 0, submit, reference_mips=100.0, **more)  # type: ignore[arg-type]
+
+
+def played(
+    jobs: list[Job],
+    plans: dict[Time, Plan],
+    overheads: PreemptionOverheads | None = None,
+    **more: object,
+) -> tuple[SpaceSharedCluster, list[tuple[int, ...]]]:
+    """The cluster, and a row a job: start, end, preemptions, restarts, lost, held."""
+    platform = Cluster(
+        "c",
+        (SLOW, FAST),
+        overheads=overheads or PreemptionOverheads(),
+        **more,  # type: ignore[arg-type]
+    )
+    cluster = SpaceSharedCluster(platform, Scripted(plans))
+    for one in jobs:
+        cluster.submit(one, -1, one.submit_us)
+    cluster.advance(NEVER)
+    ended = sorted(cluster.take_ended(), key=lambda one: one.key)
+    assert all(one.state == JobState.COMPLETED for one in ended)
+    return cluster, [
+        (e.start_us, e.end_us, e.preemptions, e.restarts, e.lost_us, e.held_us) for e in ended
+    ]
+
+
+def start(machine: int, slot: int = 0) -> Plan:
+    return Plan(start=[(slot, machine)])
+
+
+def stop(slot: int = 0) -> Plan:
+    return Plan(preempt=[slot])
+
+
+def test_suspended_and_resumed_where_it_was() -> None:
+    """4,000 done, 1,000 away, 6,000 left."""
+    plans = {0: start(0), 4_000: stop(), 5_000: start(0)}
+    cluster, rows = played([job()], plans)
+    assert rows == [(0, 11_000, 1, 0, 0, 10_000)]
+    assert cluster.figures()["migrations_local"] == 0
+
+
+def test_stopped_and_started_again_elsewhere() -> None:
+    """4,000 are lost; all of it takes 5,000 on the fast machine."""
+    plans = {0: start(0), 4_000: stop(), 5_000: start(1)}
+    cluster, rows = played([job()], plans)
+    assert rows == [(0, 10_000, 1, 1, 4_000, 9_000)]
+    assert cluster.figures()["migrations_local"] == 1
+
+
+def test_a_checkpoint_goes_on_anywhere() -> None:
+    """6,000 are left, which the fast machine does in 3,000."""
+    plans = {0: start(0), 4_000: stop(), 5_000: start(1)}
+    _, rows = played([job(checkpointable=True)], plans)
+    assert rows == [(0, 8_000, 1, 0, 0, 7_000)]
+
+
+def test_moved_within_one_plan() -> None:
+    plans = {0: start(0), 4_000: Plan(preempt=[0], start=[(0, 1)])}
+    _, rows = played([job(checkpointable=True)], plans)
+    assert rows == [(0, 7_000, 1, 0, 0, 7_000)]
+
+
+def test_overheads_of_suspending_and_resuming() -> None:
+    """200 + 300 before it gets on again."""
+    plans = {0: start(0), 4_000: stop(), 5_000: start(0)}
+    _, rows = played([job()], plans, PreemptionOverheads(200, 300, 5_000))
+    assert rows == [(0, 11_500, 1, 0, 500, 10_500)]
+
+
+def test_overheads_of_suspending_and_moving() -> None:
+    plans = {0: start(0), 4_000: stop(), 5_000: start(1)}
+    _, rows = played([job(checkpointable=True)], plans, PreemptionOverheads(200, 300, 1_000))
+    assert rows == [(0, 9_200, 1, 0, 1_200, 8_200)]
+
+
+def test_preempted_before_it_gets_on() -> None:
+    """Stopped 100 into an overhead of 500, it has done nothing; the overhead begins again."""
+    plans = {0: start(0), 4_000: stop(), 5_000: start(0), 5_100: stop(), 6_000: start(0)}
+    _, rows = played([job()], plans, PreemptionOverheads(200, 300, 0))
+    assert rows == [(0, 12_500, 2, 0, 600, 10_600)]
+
+
+def test_one_job_a_machine() -> None:
+    """Two small jobs that would fit on one machine together do not share it."""
+    cluster = general(Cluster("c", (SLOW,), one_job_a_machine=True), "fcfs")
+    assert [row[2:] for row in play(cluster, [job(0), job(1)])] == [(0, 10_000), (10_000, 20_000)]
+    figures = cluster.figures()
+    assert figures["machine_usage.part"] == figures["machine_usage.whole"] == 0.02
+
+
+def test_one_job_a_machine_still_needs_its_cpus() -> None:
+    """The wide job waits for the wide machine, though the other one is free and faster."""
+    platform = Cluster("c", (Machine("a", 1, 200.0), SLOW), one_job_a_machine=True)
+    cluster = general(platform, "easy")
+    wide = job(0, processors=2), job(1, processors=2)
+    assert [row[0] for row in play(cluster, list(wide))] == [1, 1]
+    too_wide = general(platform, "easy")
+    assert play(too_wide, [job(0, processors=3)])[0][1] == JobState.REJECTED
+
+
+def test_a_plan_that_puts_two_jobs_on_a_machine_of_one() -> None:
+    plans = {0: Plan(start=[(0, 0), (1, 0)])}
+    with pytest.raises(PlanError):
+        played([job(0), job(1)], plans, one_job_a_machine=True)
+
+
+def test_equations_15_to_18_usage() -> None:
+    """Machines of 3 CPUs and 1, a license of 2 copies.
+
+    From 0 on a job of 1 CPU runs, from 10 to 20 a second and a third, of 2 CPUs each: the second
+    runs, the third waits until 20, and then runs for 10. CPUs: 1 of 1, 3 of min(4, 5), 2 of 2.
+    Licenses: the first two jobs share a copy: 1 of 1, 1 of min(2, 2), then none is asked for.
+    """
+    usable = ("l",)
+    machines = (Machine("a", 3, 100.0, licenses=usable), Machine("b", 1, 100.0, licenses=usable))
+    jobs = [
+        job(0, 0, licenses=1, estimate_us=20_000_000, run_us=20_000_000),
+        job(1, 10_000_000, processors=2, licenses=1, estimate_us=10_000_000, run_us=10_000_000),
+        job(2, 10_000_000, processors=2, estimate_us=10_000_000, run_us=10_000_000),
+    ]
+    platform = Cluster("c", machines, licenses=(License("l", 2),))
+    plans = {0: start(0, 0), 10_000_000: start(0, 1), 20_000_000: start(0, 2)}
+    cluster = SpaceSharedCluster(platform, Scripted(plans))
+    for one in jobs:
+        cluster.submit(one, -1, one.submit_us)
+    cluster.advance(NEVER)
+    figures = cluster.figures()
+    assert figures["machine_usage.part"] == pytest.approx(10 * 1 + 10 * 3 / 4 + 10 * 1)
+    assert figures["machine_usage.whole"] == 30
+    assert figures["license_usage.part"] == pytest.approx(10 * 1 + 10 * 1 / 2)
+    assert figures["license_usage.whole"] == 20
