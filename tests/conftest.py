@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture(scope="session")
 def ray_session() -> Iterator[None]:
     """A Ray cluster on this machine; runs find it and leave it running."""
-    from grid.runtime.windowed import ray_cluster
+    from grid.runtime.cluster import ray_cluster
 
     with ray_cluster(None, cpus=2):
         yield

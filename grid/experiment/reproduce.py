@@ -114,7 +114,7 @@ def _one_ray(how: How) -> Iterator[None]:
     if how.in_process:
         yield
         return
-    from grid.runtime.windowed import ray_cluster
+    from grid.runtime.cluster import ray_cluster
 
     with ray_cluster(how.address, how.cpus):
         yield

@@ -94,7 +94,7 @@ def run_chaos(
     if in_process:
         trials = ([attempt(subject, seed)] for seed in seeds)
         return _failing(trials, progress)
-    from grid.runtime.windowed import ray_cluster
+    from grid.runtime.cluster import ray_cluster
 
     with ray_cluster(address, cpus):
         return _failing(_in_tasks(subject, seeds), progress)

@@ -1,4 +1,4 @@
-"""How orders and replies pass between the coordinator and the Ray actors of a windowed run.
+"""How orders and answers pass between the coordinator and the Ray actors of a windowed run.
 
 `RayCalls` is the reference: one actor call an order, one `ray.get` a round. `Sockets` carries the
 same bytes over one authenticated connection to each actor, which Ray created, placed and watches;
@@ -10,53 +10,77 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Client, Connection, Listener
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import ray
 
-from grid.runtime.window import Order, Reply, Window
+from grid.runtime.window import Answer, Order, Reply, Window
 from grid.scenario.build import Grid
+
+LOST = (
+    ray.exceptions.RayActorError,
+    ray.exceptions.ObjectLostError,
+    ray.exceptions.NodeDiedError,
+    EOFError,
+    ConnectionError,
+)
+"""What a transport raises where an actor is gone."""
+
+SILENCE_SECONDS = 2.0
 
 
 class Transport(Protocol):
-    """Carries one round of orders to the actors and their replies back."""
+    """Carries one round of orders to the actors and their answers back. Raises one of `LOST`."""
 
-    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Reply]]:
-        """Send each order to the actor of that number; returns when all have replied."""
+    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
+        """Send each order to the actor of that number; returns when all have answered."""
         ...
 
     def close(self) -> None:
-        """No order follows."""
+        """No order follows. Actors that are gone do not matter."""
         ...
 
 
 @ray.remote(max_restarts=0, max_task_retries=0)
 class WindowActor:
-    """A Ray actor that holds one window of a run."""
+    """A Ray actor that holds one window of a run, from its beginning or from a saved state."""
 
     def __init__(self, grid: Grid, number: int, process_of: Sequence[int]) -> None:
-        self._window = Window(grid, number, process_of)
-        self._number = number
+        self._plan = (grid, number, process_of)
+        self._window: Window | None = None
 
-    def first_reply(self) -> Reply:
-        return self._window.first_reply()
+    def begin(self, state: bytes | None) -> Reply | None:
+        """Go back to `state`, or start; where it starts, how it stands before its first order."""
+        self._window = Window(*self._plan, state)
+        return self._window.first_reply() if state is None else None
 
-    def carry_out(self, order: Order) -> Reply:
+    def carry_out(self, order: Order) -> Answer:
+        assert self._window is not None
         return self._window.carry_out(order)
 
-    def serve(self, address: tuple[str, int], key: bytes) -> None:
-        """Carry out orders from the coordinator's socket until it closes the connection."""
-        with Client(address, authkey=key) as connection:
-            connection.send(self._number)
+    def listen(self, key: bytes) -> Any:
+        """Where the coordinator is to connect to."""
+        self._listener = Listener((ray.util.get_node_ip_address(), 0), authkey=key)
+        return self._listener.address
+
+    def serve(self) -> None:
+        """Carry out orders from the coordinator's connection until it is closed."""
+        with self._listener, self._listener.accept() as connection:
             while True:
-                order = connection.recv_bytes()
-                if not order:
+                try:
+                    order = connection.recv_bytes()
+                except (EOFError, ConnectionError):
                     return
-                reply = self._window.carry_out(pickle.loads(order))
-                connection.send_bytes(pickle.dumps(reply, pickle.HIGHEST_PROTOCOL))
+                answer = self.carry_out(pickle.loads(order))
+                try:
+                    connection.send_bytes(pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
+                except ConnectionError:
+                    return
 
     def outcome(self) -> Any:
+        assert self._window is not None
         return self._window.outcome()
 
 
@@ -66,35 +90,62 @@ class RayCalls:
     def __init__(self, actors: Sequence[Any]) -> None:
         self._actors = actors
 
-    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Reply]]:
+    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
         calls = [self._actors[number].carry_out.remote(order) for number, order in orders]
-        replies: list[Reply] = ray.get(calls)
-        return [(number, reply) for (number, _), reply in zip(orders, replies, strict=True)]
+        answers = ray.get(calls)
+        return [(number, answer) for (number, _), answer in zip(orders, answers, strict=True)]
 
     def close(self) -> None:
         """Nothing to close."""
 
 
 class Sockets:
-    """Orders as bytes over a star of connections, bound to this node's own address."""
+    """Orders as bytes over a star of connections, each to the address of its actor's node."""
 
-    def __init__(self, actors: Sequence[Any], host: str = "127.0.0.1") -> None:
+    def __init__(self, actors: Sequence[Any]) -> None:
         key = os.urandom(32)
-        self._connections: dict[int, Connection] = {}
-        with Listener((host, 0), backlog=len(actors), authkey=key) as listener:
-            self._runs = [actor.serve.remote(listener.address, key) for actor in actors]
-            for _ in actors:
-                connection = listener.accept()
-                self._connections[connection.recv()] = connection
+        addresses = ray.get([actor.listen.remote(key) for actor in actors])
+        self._runs = [actor.serve.remote() for actor in actors]
+        self._connections: list[Connection] = []
+        try:
+            for address in addresses:
+                self._connections.append(Client(address, authkey=key))
+        except LOST:
+            # The others wait for a connection and would wait for ever.
+            for address in addresses[len(self._connections) :]:
+                with suppress(OSError, EOFError):
+                    self._connections.append(Client(address, authkey=key))
+            self.close()
+            raise
 
-    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Reply]]:
-        connections = self._connections
+    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
         for number, order in orders:
-            connections[number].send_bytes(pickle.dumps(order, pickle.HIGHEST_PROTOCOL))
-        return [(number, pickle.loads(connections[number].recv_bytes())) for number, _ in orders]
+            try:
+                data = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
+                self._connections[number].send_bytes(data)
+            except ConnectionError:
+                self._raise_reason(number)
+        return [(number, pickle.loads(self._receive(number))) for number, _ in orders]
+
+    def _receive(self, number: int) -> bytes:
+        """The next answer. A node that is lost closes no connection: ask Ray now and then."""
+        connection = self._connections[number]
+        try:
+            while not connection.poll(SILENCE_SECONDS):
+                ended, _ = ray.wait([self._runs[number]], timeout=0)
+                if ended:
+                    raise EOFError
+            return connection.recv_bytes()
+        except (EOFError, ConnectionError):
+            self._raise_reason(number)
+
+    def _raise_reason(self, number: int) -> NoReturn:
+        """Raise what ended an actor's part, which is no death if its handlers raised something."""
+        ended, _ = ray.wait([self._runs[number]], timeout=SILENCE_SECONDS)
+        ray.get(ended)
+        raise EOFError("an actor closed its connection")
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.send_bytes(b"")
+        for connection in self._connections:
             connection.close()
-        ray.get(self._runs)
+        ray.wait(self._runs, num_returns=len(self._runs), timeout=SILENCE_SECONDS)

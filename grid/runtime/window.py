@@ -6,6 +6,7 @@ it may grant. See Chandy and Misra (1979) for conservative synchronisation.
 
 from __future__ import annotations
 
+import io
 import pickle
 import time
 from collections.abc import Sequence
@@ -18,12 +19,15 @@ import numpy.typing as npt
 from grid.kernel.network import UNREACHABLE
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
-from grid.runtime.outcome import RecordStore, RunOutcome
+from grid.runtime.outcome import Chunk, RecordStore, RunOutcome
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
 
-Order = tuple[Time, list[bytes]]
-"""(grant, batches of other processes): take in the batches, then advance strictly below it."""
+Order = tuple[Time, list[bytes]] | None
+"""(grant, batches of other processes): take in the batches, then advance strictly below it.
+
+None: save your state.
+"""
 
 
 @dataclass(slots=True)
@@ -41,20 +45,37 @@ class Reply:
     batches: list[tuple[int, Time, bytes]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Saved:
+    """The state of a process, and the jobs that have ended since it was last saved."""
+
+    state: bytes
+    chunks: list[Chunk]
+
+
+Answer = Reply | Saved
+
+
 class Window:
-    """The entities `members` of `grid`, as process number `number`.
+    """The entities of `grid` that process number `number` has, from `state` on if it is given.
 
     `process_of[i]` is the process of entity i of the grid.
     """
 
-    def __init__(self, grid: Grid, number: int, process_of: Sequence[int]) -> None:
+    def __init__(
+        self, grid: Grid, number: int, process_of: Sequence[int], state: bytes | None = None
+    ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
         self._number = number
         self._process_of = list(process_of)
         self._count = max(process_of) + 1
-        self._store = RecordStore()
+        self._shared = Shared(grid)
         warm_up(grid)
         self._cpu = time.process_time()
+        if state is not None:
+            self._process, self._store = self._shared.loads(state)
+            return
+        self._store = RecordStore()
         self._process = LogicalProcess(
             grid.entities(members, time.perf_counter), grid.network, grid.seed, grid.first_rows()
         )
@@ -64,8 +85,11 @@ class Window:
         """Where the process stands before its first order."""
         return self._reply()
 
-    def carry_out(self, order: Order) -> Reply:
-        """Take in what others sent, advance, and say what comes of it."""
+    def carry_out(self, order: Order) -> Answer:
+        """Take in what others sent, advance, and say what comes of it; or save the state."""
+        if order is None:
+            chunks = self._store.take()
+            return Saved(self._shared.dumps((self._process, self._store)), chunks)
         grant, batches = order
         for batch in batches:
             envelopes, posts = pickle.loads(batch)
@@ -105,6 +129,28 @@ class Window:
                 packed = pickle.dumps((envelopes, outbox.posts), pickle.HIGHEST_PROTOCOL)
                 reply.batches.append((target, earliest, packed))
         return reply
+
+
+class Shared:
+    """Pickles states of a run without what all processes have of its grid and never change."""
+
+    def __init__(self, grid: Grid) -> None:
+        tables = [table for table in (*grid.submitted, *grid.fed) if table is not None]
+        self._parts: list[Any] = [grid, grid.network, grid.scenario, *grid.vos, *tables]
+        self._numbers = {id(part): number for number, part in enumerate(self._parts)}
+
+    def dumps(self, state: Any) -> bytes:
+        """In memory only, as all pickles here."""
+        file = io.BytesIO()
+        pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+        pickler.persistent_id = lambda part: self._numbers.get(id(part))  # type: ignore[method-assign]
+        pickler.dump(state)
+        return file.getvalue()
+
+    def loads(self, state: bytes) -> Any:
+        unpickler = pickle.Unpickler(io.BytesIO(state))
+        unpickler.persistent_load = self._parts.__getitem__  # type: ignore[method-assign]
+        return unpickler.load()
 
 
 class Coordinator:

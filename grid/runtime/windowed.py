@@ -1,77 +1,32 @@
-"""The grid on Ray actors, in virtual time: bit-identical to one process, whatever the placement."""
+"""The grid on Ray actors, in virtual time: bit-identical to one process, whatever the placement.
+
+Now and then all actors save their state, all at the same moment of the run. When one dies, it is
+replaced, all go back to what was saved last, and go on from there to the same result.
+"""
 
 from __future__ import annotations
 
-import os
-import socket
+import copy
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import ray
 
-from grid.model.errors import InputError, Mistake
-from grid.runtime.outcome import Progress, RunFailed, RunOutcome
-from grid.runtime.transport import RayCalls, Sockets, Transport, WindowActor
+from grid.runtime.cluster import places, ray_cluster
+from grid.runtime.outcome import Chunk, Progress, RunFailed, RunOutcome
+from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
 
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
-}
+ROUNDS_A_CHECKPOINT = 5000
+LONGEST_SILENCE_SECONDS = 300.0
+DEATHS_IN_A_ROW = 20
+"""So many deaths without a checkpoint between them are no accident."""
 
 
 class ActorDied(RunFailed):
-    """A Ray actor of the run is gone, and with it the part of the grid that it held."""
-
-
-@contextmanager
-def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
-    """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
-
-    Gives the address of this machine in that cluster. A cluster that was running goes on; one that
-    was started here, with `cpus` CPUs (default: the machine's), ends with the block. Dashboard and
-    usage reports are off.
-    """
-    if ray.is_initialized():
-        yield ray.util.get_node_ip_address()
-        return
-    address = address or os.environ.get("RAY_ADDRESS")
-    if address:
-        _knock(address)
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address:
-        ray.init(address=address, **options)
-    else:
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            num_cpus=cpus or os.cpu_count(),
-            _node_ip_address="127.0.0.1",
-            **options,
-        )
-    try:
-        yield ray.util.get_node_ip_address() if address else "127.0.0.1"
-    finally:
-        ray.shutdown()
-
-
-def _knock(address: str) -> None:
-    """See whether anything answers at HOST:PORT; Ray itself would go on trying for minutes."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in host:
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except (OSError, OverflowError):
-        what = "a running Ray cluster"
-        mistake = Mistake("--address", None, "", f"nothing that answers at {address}", what)
-        raise InputError([mistake]) from None
+    """Ray actors of the run die again and again, and the part of the grid that they hold."""
 
 
 def run_windowed(
@@ -81,6 +36,7 @@ def run_windowed(
     actors: int | None = None,
     address: str | None = None,
     transport: str = "sockets",
+    rounds_a_checkpoint: int = ROUNDS_A_CHECKPOINT,
     progress: Progress | None = None,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do.
@@ -89,67 +45,147 @@ def run_windowed(
     one for each CPU of the cluster); `transport` is `sockets` or `calls`. Raises ActorDied.
     """
     started = time.perf_counter()
-    with ray_cluster(address) as host:
+    with ray_cluster(address):
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
-        handles = _start_actors(grid, process_of)
-        try:
-            replies = ray.get([handle.first_reply.remote() for handle in handles])
-            link: Transport = (
-                Sockets(handles, host) if transport == "sockets" else RayCalls(handles)
-            )
-            members = [
-                [entity for entity, p in enumerate(process_of) if p == number]
-                for number in range(len(handles))
-            ]
-            coordinator = Coordinator(grid.network.lookahead(members), replies)
-            wall, cpu = time.perf_counter(), time.process_time()
-            rounds = _drive(coordinator, link, sum(grid.jobs_by_vo()), progress)
-            link.close()
-            total = _gather(handles)
-            total.cpu_seconds += time.process_time() - cpu
-        except (ray.exceptions.RayActorError, EOFError, ConnectionError) as error:
-            raise ActorDied(str(error).splitlines()[0] if str(error) else "an actor died") from None
-        finally:
-            for handle in handles:
-                ray.kill(handle)
-    total.rounds = rounds
-    total.actors = len(handles)
+        with places(max(process_of) + 1) as options:
+            crew = _Crew(grid, process_of, options, transport)
+            try:
+                crew.begin()
+                wall, cpu = time.perf_counter(), time.process_time()
+                total = _drive(crew, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
+                total.cpu_seconds += time.process_time() - cpu
+            finally:
+                crew.dismiss()
     total.wall_seconds = time.perf_counter() - wall
     total.start_seconds = wall - started
     return total
 
 
-def _start_actors(grid: Grid, process_of: list[int]) -> list[Any]:
-    shared = ray.put(grid)
-    table = ray.put(process_of)
-    options = {"num_cpus": 0, "scheduling_strategy": "SPREAD"}
-    return [
-        WindowActor.options(**options).remote(shared, number, table)  # type: ignore[attr-defined]
-        for number in range(max(process_of) + 1)
-    ]
+@dataclass(slots=True)
+class _Checkpoint:
+    """What a run goes back to. `chunks` are the jobs that had ended by then."""
+
+    states: list[bytes | None]
+    coordinator: Coordinator
+    chunks: list[Chunk] = field(default_factory=list)
 
 
-def _drive(coordinator: Coordinator, link: Transport, jobs: int, progress: Progress | None) -> int:
-    """Round after round until nothing is left to do; returns how many there were."""
+class _Crew:
+    """The actors of a run, replaced as they die."""
+
+    def __init__(
+        self, grid: Grid, process_of: list[int], options: list[dict[str, Any]], transport: str
+    ) -> None:
+        self._grid = grid
+        self._process_of = process_of
+        self._options = options
+        self._transport = transport
+        self._shared = ray.put(grid)
+        self._table = ray.put(process_of)
+        self._actors = [self._hire(number) for number in range(len(options))]
+        self.deaths = 0
+
+    def begin(self) -> None:
+        """Start all actors, from the beginning of the run."""
+        nothing: list[bytes | None] = [None] * len(self._actors)
+        replies = self._at(nothing)
+        members = [
+            [entity for entity, process in enumerate(self._process_of) if process == number]
+            for number in range(len(self._actors))
+        ]
+        coordinator = Coordinator(self._grid.network.lookahead(members), replies)
+        self.coordinator = copy.deepcopy(coordinator)
+        self._saved = _Checkpoint(nothing, coordinator)
+
+    def save(self) -> None:
+        """Have all actors save their state, to go back to from now on."""
+        answers = self.link.exchange([(number, None) for number in range(len(self._actors))])
+        chunks = self._saved.chunks + [chunk for _, saved in answers for chunk in saved.chunks]
+        states = [saved.state for _, saved in answers]
+        self._saved = _Checkpoint(states, copy.deepcopy(self.coordinator), chunks)
+        self.deaths = 0
+
+    def go_back(self) -> None:
+        """Replace the dead, and have all actors be as they were when they last saved."""
+        self._count_death()
+        self.link.close()
+        self._at(self._saved.states)
+        self.coordinator = copy.deepcopy(self._saved.coordinator)
+
+    def outcome(self) -> RunOutcome:
+        """What all actors recorded and what it cost them."""
+        self.link.close()
+        total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
+        for part in ray.get([actor.outcome.remote() for actor in self._actors]):
+            total.chunks += part.chunks
+            total.figures += part.figures
+            total.plan_times += part.plan_times
+            total.violations += part.violations
+            total.messages += part.messages
+            total.snapshots += part.snapshots
+            total.cpu_seconds += part.cpu_seconds
+        return total
+
+    def dismiss(self) -> None:
+        for actor in self._actors:
+            ray.kill(actor)
+
+    def _hire(self, number: int) -> Any:
+        options = self._options[number]
+        return WindowActor.options(**options).remote(self._shared, number, self._table)  # type: ignore[attr-defined]
+
+    def _at(self, states: list[bytes | None]) -> list[Any]:
+        """Have each actor be in its state of `states`, and connect to all; what they answer."""
+        while True:
+            calls = [
+                actor.begin.remote(state) for actor, state in zip(self._actors, states, strict=True)
+            ]
+            dead = 0
+            answers = []
+            for number, call in enumerate(calls):
+                try:
+                    answers.append(ray.get(call, timeout=LONGEST_SILENCE_SECONDS))
+                except LOST:
+                    self._actors[number] = self._hire(number)
+                    dead += 1
+                except ray.exceptions.GetTimeoutError:
+                    raise ActorDied(f"actor {number} keeps silent") from None
+            if not dead and self._connected():
+                return answers
+            self._count_death()
+
+    def _connected(self) -> bool:
+        actors = self._actors
+        try:
+            self.link: Transport = (
+                Sockets(actors) if self._transport == "sockets" else RayCalls(actors)
+            )
+        except LOST:
+            return False
+        return True
+
+    def _count_death(self) -> None:
+        self.deaths += 1
+        if self.deaths > DEATHS_IN_A_ROW:
+            raise ActorDied(f"actors died {self.deaths} times in a row")
+
+
+def _drive(crew: _Crew, jobs: int, checkpoint: int, progress: Progress | None) -> RunOutcome:
+    """Round after round until nothing is left to do."""
     rounds = 0
-    while not coordinator.done:
-        for number, reply in link.exchange(coordinator.orders()):
-            coordinator.take(number, reply)
-        rounds += 1
-        if progress is not None and rounds % 64 == 0:
-            progress(coordinator.now, sum(coordinator.jobs), jobs)
-    return rounds
-
-
-def _gather(handles: list[Any]) -> RunOutcome:
-    total = RunOutcome()
-    for part in ray.get([handle.outcome.remote() for handle in handles]):
-        total.chunks += part.chunks
-        total.figures += part.figures
-        total.plan_times += part.plan_times
-        total.violations += part.violations
-        total.messages += part.messages
-        total.snapshots += part.snapshots
-        total.cpu_seconds += part.cpu_seconds
-    return total
+    while True:
+        try:
+            while not crew.coordinator.done:
+                rounds += 1
+                for number, reply in crew.link.exchange(crew.coordinator.orders()):
+                    crew.coordinator.take(number, reply)
+                if rounds % checkpoint == 0:
+                    crew.save()
+                if progress is not None and rounds % 64 == 0:
+                    progress(crew.coordinator.now, sum(crew.coordinator.jobs), jobs)
+            total = crew.outcome()
+            total.rounds = rounds
+            return total
+        except LOST:
+            crew.go_back()

@@ -1,0 +1,111 @@
+"""The Ray cluster that a run uses, and where on it its actors go."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+from ray._private import ray_constants
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from grid.model.errors import InputError, Mistake
+from grid.runtime.outcome import RunFailed
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+}
+LOOPBACK = "127.0.0.1"
+PLACING_SECONDS = 60.0
+SLIVER = 0.001
+"""CPUs of a bundle: a bundle must ask for something, and actors share what CPUs there are."""
+
+
+class NoRoom(RunFailed):
+    """The cluster has no place for the actors of a run."""
+
+
+@contextmanager
+def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
+    """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
+
+    Gives the address of this machine in that cluster. A cluster that was running goes on; one that
+    was started here, with `cpus` CPUs (default: the machine's), ends with the block, and nothing of
+    it listens beyond this machine. Dashboard and usage reports are off.
+    """
+    if ray.is_initialized():
+        yield ray.util.get_node_ip_address()
+        return
+    address = address or os.environ.get("RAY_ADDRESS")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address:
+        _knock(address)
+        ray.init(address=address, **options)
+    else:
+        _start_on_loopback(cpus or os.cpu_count() or 1, options)
+    try:
+        yield ray.util.get_node_ip_address() if address else LOOPBACK
+    finally:
+        ray.shutdown()
+
+
+def _start_on_loopback(cpus: int, options: dict[str, Any]) -> None:
+    """Start Ray here. A node that may have company replaces the loopback address by its own, and
+    then listens to everybody; one that is known to be alone does not."""
+    alone, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    try:
+        ray.init(
+            address="local",
+            include_dashboard=False,
+            num_cpus=cpus,
+            _node_ip_address=LOOPBACK,
+            **options,
+        )
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = alone
+
+
+def _knock(address: str) -> None:
+    """See whether anything answers at HOST:PORT; Ray itself would go on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError):
+        what = "a running Ray cluster"
+        mistake = Mistake("--address", None, "", f"nothing that answers at {address}", what)
+        raise InputError([mistake]) from None
+
+
+@contextmanager
+def places(count: int) -> Iterator[list[dict[str, Any]]]:
+    """Options for `count` actors that are spread over the nodes of the cluster.
+
+    Over several nodes they belong to a placement group, which moves its actors to other nodes when
+    one is lost. Raises NoRoom where the cluster does not find room for it in time.
+    """
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    if len(nodes) == 1:
+        yield [{"num_cpus": 0} for _ in range(count)]
+        return
+    group = placement_group([{"CPU": SLIVER}] * count, strategy="SPREAD")
+    try:
+        if not group.wait(PLACING_SECONDS):
+            raise NoRoom(f"no room for {count} actors on {len(nodes)} nodes")
+        yield [_in_bundle(group, number) for number in range(count)]
+    finally:
+        remove_placement_group(group)
+
+
+def _in_bundle(group: PlacementGroup, number: int) -> dict[str, Any]:
+    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=number)
+    return {"num_cpus": 0, "scheduling_strategy": strategy}
