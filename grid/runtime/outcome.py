@@ -53,7 +53,7 @@ class RunOutcome:
         ]
 
     def plan_seconds(self) -> dict[str, dict[str, float]]:
-        """Count, mean, longest and total of the seconds that plans took, by policy."""
+        """Count, mean, longest and total of the processor seconds that plans took, by policy."""
         summed: dict[str, dict[str, float]] = {}
         for times in sorted(self.plan_times):
             of = summed.setdefault(

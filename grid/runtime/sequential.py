@@ -23,7 +23,7 @@ def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NE
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
     process = LogicalProcess(
-        grid.entities(grid.names, time.perf_counter), grid.network, grid.seed, grid.first_rows()
+        grid.entities(grid.names, time.thread_time), grid.network, grid.seed, grid.first_rows()
     )
     store = RecordStore()
     jobs = sum(grid.jobs_by_vo())

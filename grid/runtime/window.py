@@ -77,7 +77,7 @@ class Window:
             return
         self._store = RecordStore()
         self._process = LogicalProcess(
-            grid.entities(members, time.perf_counter), grid.network, grid.seed, grid.first_rows()
+            grid.entities(members, time.thread_time), grid.network, grid.seed, grid.first_rows()
         )
         self._process.start()
 
