@@ -1,0 +1,199 @@
+"""Whole runs on random small farms: limits at every instant, jobs and work conserved.
+
+GRID_RUNS says how many farms each policy meets; the default is what a test suite has time for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.model.job import JobState
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.time import NEVER, Time
+from grid.policies.interface import ClusterView, Plan, Policy
+from grid.policies.registry import make_policy
+from grid.workload.convergent import (
+    ConvergentJobs,
+    ConvergentMachines,
+    convergent_jobs,
+    convergent_licenses,
+    convergent_machines,
+)
+
+RUNS = int(os.environ.get("GRID_RUNS", "12"))
+CS2 = ("cs2", "cs2_cs", "cs2_td", "cs2_cs_td")
+CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
+CHECKPOINTABLE = 0.3
+
+
+class Watched:
+    """A policy whose every plan is checked, and the runs of whose jobs are written down."""
+
+    def __init__(self, policy: Policy, copies: list[int], one_a_machine: bool) -> None:
+        self._policy = policy
+        self._copies = copies
+        self._one_a_machine = one_a_machine
+        self._begun: dict[int, tuple[int, Time]] = {}
+        self._known: set[int] = set()
+        self.runs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        """By serial: (machine, microseconds) of each run."""
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        serial = view.jobs.serial
+        self._known |= {int(serial[slot]) for slot in view.arrived}
+        for slot in view.ended:
+            self._known.remove(int(serial[slot]))
+            self._close(int(serial[slot]), now)
+        there = [int(serial[slot]) for slot in (*view.running, *view.queue)]
+        assert sorted(there) == sorted(self._known), "a job was lost, or is there twice"
+        plan = self._policy.plan(view, now)
+        self._check_limits(view, plan)
+        for slot in plan.preempt:
+            self._close(int(serial[slot]), now)
+        for slot, machine in plan.start:
+            self._begun[int(serial[slot])] = (machine, now)
+        assert not plan.reject
+        return plan
+
+    def _close(self, serial: int, now: Time) -> None:
+        machine, start = self._begun.pop(serial)
+        self.runs[serial].append((machine, now - start))
+
+    def _check_limits(self, view: ClusterView, plan: Plan) -> None:
+        """CPUs and copies after the plan, counted job by job."""
+        jobs = view.jobs
+        place = {int(slot): int(jobs.machine[slot]) for slot in view.running}
+        for slot in plan.preempt:
+            del place[slot]
+        for slot, machine in plan.start:
+            assert slot not in place
+            place[slot] = machine
+        for machine in range(len(view.free)):
+            here = [slot for slot, m in place.items() if m == machine]
+            assert sum(jobs.processors[slot] for slot in here) <= view.machines.cpus[machine]
+            assert not self._one_a_machine or len(here) <= 1
+        for number, copies in enumerate(self._copies):
+            holders = {m for slot, m in place.items() if int(jobs.licenses[slot]) >> number & 1}
+            assert len(holders) <= copies
+
+
+def farm(seed: int) -> tuple[Cluster, JobTable]:
+    """Few machines, scarce licenses, jobs that come faster than they can be done."""
+    rng = np.random.default_rng(seed)
+    kind = ConvergentMachines(
+        licenses=int(rng.integers(0, 7)),
+        license_suitability=float(rng.uniform(0.6, 1)),
+        license_ratio=(0.2, 0.7),
+    )
+    machines = convergent_machines(int(rng.integers(2, 7)), kind, rng)
+    licenses = convergent_licenses(machines, kind, rng)
+    platform = Cluster("c", machines, licenses=licenses)
+    settings = ConvergentJobs(
+        jobs=int(rng.integers(5, 26)),
+        mean_interarrival_s=float(rng.uniform(1, 600)),
+        checkpointable=CHECKPOINTABLE,
+        processors=(1, max(machine.cpus for machine in machines)),
+    )
+    vo = VirtualOrganization("v", (platform,))
+    return platform, convergent_jobs(["v"], [vo], settings, rng)["v"]
+
+
+def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
+    copies = [license_.copies for license_ in platform.licenses]
+    watched = Watched(make_policy(name, {}), copies, one_a_machine=name in CS2007)
+    cluster = SpaceSharedCluster(platform, watched)
+    cluster.feed(jobs)
+    cluster.advance(NEVER)
+    ended = cluster.take_ended_columns()
+    assert sorted(ended.row.tolist()) == list(range(len(jobs)))
+    return watched, ended
+
+
+@pytest.mark.parametrize("name", [*CS2, *CS2007])
+def test_limits_jobs_and_work(name: str) -> None:
+    """Work done = work asked for + work lost. All jobs come in order, so row = serial."""
+    for seed in range(RUNS):
+        platform, jobs = farm(seed)
+        watched, ended = played(name, platform, jobs)
+        assert (ended.state == JobState.COMPLETED).all()
+        for index, row in enumerate(ended.row.tolist()):
+            runs = watched.runs[row]
+            held, lost = int(ended.held_us[index]), int(ended.lost_us[index])
+            assert held == sum(length for _, length in runs)
+            assert int(ended.preemptions[index]) == len(runs) - 1
+            asked = float(jobs.run_us[row] * jobs.reference_mips[row])
+            mips = [platform.machines[machine].mips for machine, _ in runs]
+            moves = sum(a[0] != b[0] for a, b in pairwise(runs))
+            if jobs.checkpointable[row]:
+                done = sum(length * speed for (_, length), speed in zip(runs, mips, strict=True))
+                # Each machine rounds what is left to a microsecond of its own.
+                assert abs(done - asked) <= (moves + 1) * max(mips)
+                assert (lost, int(ended.restarts[index])) == (0, 0)
+            else:
+                assert held - lost == round(asked / mips[-1])
+                assert int(ended.restarts[index]) == moves
+
+
+@pytest.mark.parametrize("name", ["cs_i_np", "cs_ni_np"])
+def test_np_never_preempts(name: str) -> None:
+    for seed in range(RUNS):
+        assert played(name, *farm(seed))[1].preemptions.sum() == 0
+
+
+@pytest.mark.parametrize("overrun", ["kill", "extend"])
+@pytest.mark.parametrize("name", ["cs2", "cs2_cs_td", "cs_i_p", "cs_ni_np"])
+def test_wrong_estimates(name: str, overrun: str) -> None:
+    """Jobs that end early or pass their estimates: limits hold, and every job ends once."""
+    for seed in range(RUNS):
+        platform, jobs = farm(seed)
+        factor = np.random.default_rng(seed).uniform(0.3, 1.7, len(jobs))
+        jobs.run_us = np.rint(jobs.estimate_us * factor).astype(np.int64)
+        _, ended = played(name, replace(platform, overrun=overrun), jobs)
+        late = factor[ended.row] > 1
+        killed = ended.state == JobState.FAILED
+        assert killed.tolist() == (late & (overrun == "kill")).tolist()
+
+
+@pytest.mark.parametrize("name", [*CS2, *CS2007])
+def test_one_job_a_machine(name: str) -> None:
+    """The same on a cluster that allows no more."""
+    for seed in range(RUNS):
+        platform, jobs = farm(seed)
+        copies = [license_.copies for license_ in platform.licenses]
+        watched = Watched(make_policy(name, {}), copies, one_a_machine=True)
+        cluster = SpaceSharedCluster(replace(platform, one_job_a_machine=True), watched)
+        cluster.feed(jobs)
+        cluster.advance(NEVER)
+        assert len(cluster.take_ended_columns().row) == len(jobs)
+
+
+def test_sorting_makes_the_same_plans() -> None:
+    for name in ("cs2", "cs2_cs"):
+        for seed in range(RUNS):
+            platform, jobs = farm(seed)
+            ends = []
+            for matching in ("selection", "sorting"):
+                policy = make_policy(name, {"matching": matching})
+                cluster = SpaceSharedCluster(platform, policy)
+                cluster.feed(jobs)
+                cluster.advance(NEVER)
+                ends.append(cluster.take_ended_columns().end_us.tolist())
+            assert ends[0] == ends[1]
+
+
+def test_time_driven_variants_start_jobs_at_multiples_of_their_period() -> None:
+    platform, jobs = farm(3)
+    for period_s in (10.0, 7.5):
+        cluster = SpaceSharedCluster(platform, make_policy("cs2_td", {"period_s": period_s}))
+        cluster.feed(jobs)
+        cluster.advance(NEVER)
+        assert (cluster.take_ended_columns().start_us % round(period_s * 1e6) == 0).all()
