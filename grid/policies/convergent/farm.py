@@ -76,6 +76,10 @@ class Survey:
     def __init__(self) -> None:
         self._buffers = np.empty((2, 0))
 
+    def __reduce__(self) -> tuple[type[Survey], tuple[()]]:
+        """A copy begins without the buffers: what stands in them is of no use to another plan."""
+        return Survey, ()
+
     def __call__(self, view: ClusterView, now: Time) -> Farm:
         """The farm at `now`, every priority 0. Its matrices are overwritten by the next call."""
         from grid.policies.convergent.farm_kernels import (

@@ -1,0 +1,152 @@
+"""The farms and jobs of the Convergent Scheduling papers are as the papers and our readings say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grid.kernel.entity import random_stream
+from grid.model.platform import Cluster, License, Machine, VirtualOrganization
+from grid.model.time import NEVER, SECOND_US
+from grid.workload.convergent import (
+    ConvergentJobs,
+    ConvergentMachines,
+    convergent_jobs,
+    convergent_licenses,
+    convergent_machines,
+)
+from grid.workload.generators import generate_jobs, generate_machines
+
+MACHINES, JOBS = ConvergentMachines(), ConvergentJobs(jobs=20_000)
+
+
+def farm(seed: int = 1, count: int = 150, settings: ConvergentMachines = MACHINES) -> Cluster:
+    rng = random_stream(seed, "machines")
+    machines = convergent_machines(count, settings, rng)
+    return Cluster("c", machines, licenses=convergent_licenses(machines, settings, rng))
+
+
+def organization(*clusters: Cluster) -> VirtualOrganization:
+    return VirtualOrganization("v", clusters)
+
+
+def jobs_of(cluster: Cluster, settings: ConvergentJobs = JOBS, seed: int = 1):  # type: ignore[no-untyped-def]
+    return convergent_jobs(["v"], [organization(cluster)], settings, random_stream(seed, "jobs"))[
+        "v"
+    ]
+
+
+def test_machines_are_uniform_in_the_papers_ranges() -> None:
+    machines = farm(count=4000).machines
+    cpus = np.array([machine.cpus for machine in machines])
+    mips = np.array([machine.mips for machine in machines])
+    assert (cpus.min(), cpus.max()) == (1, 8)
+    assert (mips.min(), mips.max()) == (200, 600)
+    assert np.bincount(cpus)[1:] == pytest.approx(np.full(8, 500), rel=0.15)
+    assert mips.mean() == pytest.approx(400, rel=0.02)
+    usable = np.mean([len(machine.licenses) for machine in machines]) / MACHINES.licenses
+    assert usable == pytest.approx(0.9, abs=0.01)
+
+
+def test_copies_are_a_share_of_the_machines_that_can_run_the_license() -> None:
+    platform = farm()
+    assert len(platform.licenses) == 20
+    for license_ in platform.licenses:
+        usable = sum(license_.name in machine.licenses for machine in platform.machines)
+        assert np.floor(0.55 * usable) <= license_.copies <= 0.65 * usable
+
+
+def test_jobs_are_uniform_in_the_papers_ranges() -> None:
+    jobs = jobs_of(farm())
+    estimate_s = jobs.estimate_us / SECOND_US
+    assert (estimate_s.min(), estimate_s.max()) == pytest.approx((500, 3000), rel=0.01)
+    assert estimate_s.mean() == pytest.approx(1750, rel=0.02)
+    assert (jobs.processors.min(), jobs.processors.max()) == (1, 8)
+    assert (jobs.reference_mips.min(), jobs.reference_mips.max()) == (200, 600)
+    assert (jobs.input_mb.min(), jobs.input_mb.max()) == pytest.approx((100, 800), rel=0.01)
+    assert jobs.checkpointable.mean() == pytest.approx(0.02, abs=0.005)
+    assert (jobs.run_us == jobs.estimate_us).all()
+    assert (jobs.user >= 0).all()
+    assert (jobs.user < 150).all()
+
+
+def test_jobs_come_at_exponential_times() -> None:
+    gaps_s = np.diff(
+        jobs_of(farm(), JOBS.model_copy(update={"mean_interarrival_s": 8.0})).submit_us
+    )
+    gaps_s = gaps_s / SECOND_US
+    assert gaps_s.mean() == pytest.approx(8, rel=0.03)
+    assert np.mean(gaps_s > 8) == pytest.approx(np.exp(-1), abs=0.01)
+
+
+def test_a_deadline_is_a_percentage_of_the_estimate() -> None:
+    jobs = jobs_of(farm())
+    due = jobs.deadline_us < NEVER
+    assert due.mean() == pytest.approx(0.7, abs=0.01)
+    allowance = (jobs.deadline_us - jobs.submit_us)[due] / jobs.estimate_us[due] - 1
+    assert (allowance.min(), allowance.max()) == pytest.approx((0.25, 1.5), abs=0.01)
+    assert allowance.mean() == pytest.approx(0.875, abs=0.01)
+
+
+def test_a_job_needs_each_license_with_the_same_probability() -> None:
+    """A little less than 20 %: the few jobs that no machine could run are drawn again."""
+    masks = jobs_of(farm()).licenses
+    needed = [np.mean(masks >> number & 1) for number in range(20)]
+    assert min(needed) > 0.18
+    assert max(needed) < 0.21
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_job_can_run_somewhere(seed: int) -> None:
+    """On a farm where many draws could not."""
+    platform = farm(seed, 3, ConvergentMachines(licenses=10, license_suitability=0.5))
+    jobs = jobs_of(platform, ConvergentJobs(jobs=200, license_needs=0.3), seed)
+    numbers = {license_.name: n for n, license_ in enumerate(platform.licenses)}
+    for processors, mask in zip(jobs.processors.tolist(), jobs.licenses.tolist(), strict=True):
+        asked = {name for name, n in numbers.items() if mask >> n & 1}
+        assert any(
+            machine.cpus >= processors and asked <= set(machine.licenses)
+            for machine in platform.machines
+        )
+        assert all(platform.licenses[numbers[name]].copies for name in asked)
+
+
+def test_a_farm_that_can_run_no_such_job() -> None:
+    small = Cluster("c", (Machine("m0", 2),), licenses=(License("l0", 0),))
+    with pytest.raises(ValueError, match="no machine of v can run"):
+        jobs_of(small, ConvergentJobs(jobs=5, processors=(3, 8)))
+
+
+def test_streams_of_several_organizations_are_one_stream_dealt_out() -> None:
+    vos = [organization(farm(seed)) for seed in (1, 2, 3)]
+    names = ["a", "b", "c"]
+    tables = convergent_jobs(names, vos, ConvergentJobs(jobs=600), random_stream(1, "jobs"))
+    numbers = np.concatenate([tables[name].number for name in names])
+    assert sorted(numbers.tolist()) == list(range(600))
+    assert min(len(tables[name]) for name in names) > 150
+    assert all((np.diff(tables[name].submit_us) >= 0).all() for name in names)
+
+
+def test_generators_by_name_and_the_same_for_the_same_seed() -> None:
+    made = [
+        generate_machines("convergent", 10, {"licenses": 3}, random_stream(5, "m"))
+        for _ in range(2)
+    ]
+    assert made[0] == made[1]
+    machines, licenses = made[0]
+    vo = organization(Cluster("c", machines, licenses=licenses))
+    tables = [
+        generate_jobs("convergent", ["v"], [vo], {"jobs": 50}, random_stream(5, "j"))["v"]
+        for _ in range(2)
+    ]
+    assert tables[0].licenses.tolist() == tables[1].licenses.tolist()
+    assert tables[0].submit_us.tolist() == tables[1].submit_us.tolist()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"cpus": [8, 1]}, {"licenses": 63}, {"license_ratio": [0.5, 1.5]}, {"mips": [0, 5]}, {"x": 1}],
+)
+def test_wrong_settings_of_machines(settings: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        generate_machines("convergent", 1, settings, random_stream(1, "m"))
