@@ -45,6 +45,9 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     address = address or os.environ.get("RAY_ADDRESS")
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+    # Each death of an actor is news to Ray, and printed among our results, whatever
+    # `log_to_driver` says. We tell of those that matter ourselves.
+    ray._private.worker.print_to_stdstream = _print_nothing
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address:
         _knock(address)
@@ -55,6 +58,10 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
+
+
+def _print_nothing(*_: Any, **__: Any) -> None:
+    pass
 
 
 def _start_on_loopback(cpus: int, options: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
 
 ROUNDS_A_CHECKPOINT = 5000
+ROUNDS_A_PROGRESS = 64
 LONGEST_SILENCE_SECONDS = 300.0
 DEATHS_IN_A_ROW = 20
 """So many deaths without a checkpoint between them are no accident."""
@@ -182,7 +183,7 @@ def _drive(crew: _Crew, jobs: int, checkpoint: int, progress: Progress | None) -
                     crew.coordinator.take(number, reply)
                 if rounds % checkpoint == 0:
                     crew.save()
-                if progress is not None and rounds % 64 == 0:
+                if progress is not None and rounds % ROUNDS_A_PROGRESS == 0:
                     progress(crew.coordinator.now, sum(crew.coordinator.jobs), jobs)
             total = crew.outcome()
             total.rounds = rounds

@@ -1,0 +1,79 @@
+"""Windowed runs go on when their actors are killed, to just the same result."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from grid.results.digest import digest
+from grid.results.table import in_order
+from grid.runtime.outcome import RunOutcome
+from grid.runtime.sequential import run_sequential
+from grid.runtime.windowed import ActorDied, run_windowed
+from grid.scenario.build import Grid
+from grid.scenario.load import load_scenario
+from grid.scenario.workload import realize
+from tests.ray_processes import actor_pids
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
+
+
+def partial_utility() -> Grid:
+    path = SCENARIOS / "partial-utility.yaml"
+    return realize(load_scenario(path, ["vos.0.count=3"]), str(path))[0]
+
+
+def result(outcome: RunOutcome) -> str:
+    return digest(in_order(outcome.chunks))
+
+
+class Killer:
+    """A progress function that kills an actor now and then, `times` in all."""
+
+    def __init__(self, times: int, seed: int) -> None:
+        self.left = times
+        self._random = random.Random(seed)
+
+    def __call__(self, now: int, jobs: int, total: int) -> None:
+        if self.left and self._random.random() < 0.3:
+            os.kill(self._random.choice(actor_pids("WindowActor")), signal.SIGKILL)
+            self.left -= 1
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PROGRESS", 7)
+
+
+@pytest.mark.parametrize(("transport", "kills"), [("sockets", 16), ("calls", 4)])
+def test_actors_that_are_killed_cannot_be_seen_in_the_result(transport: str, kills: int) -> None:
+    grid = partial_utility()
+    expected = run_sequential(grid)
+    killer = Killer(kills, seed=kills)
+    outcome = run_windowed(
+        grid, actors=2, transport=transport, rounds_a_checkpoint=50, progress=killer
+    )
+    assert killer.left == 0
+    assert result(outcome) == result(expected)
+    assert outcome.messages == expected.messages
+
+
+def test_actors_that_die_again_and_again_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
+    with pytest.raises(ActorDied, match="in a row"):
+        run_windowed(partial_utility(), actors=2, progress=Killer(9, seed=1))
+
+
+def test_a_mistake_in_an_entity_is_told_as_it_is() -> None:
+    """It is no death: going back would only make it again."""
+    grid = partial_utility()
+    table = grid.submitted[0]
+    assert table is not None
+    del table.requirements[20:]
+    with pytest.raises(IndexError):
+        run_windowed(grid, actors=2)
