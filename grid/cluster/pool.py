@@ -158,9 +158,10 @@ class PoolCluster:
         )
 
     def figures(self) -> dict[str, float]:
-        """`machine_usage`, as `SpaceSharedCluster` gives it."""
+        """`machine_usage` and `migrations_local` (none), as `SpaceSharedCluster` gives them."""
         usage = self._pool.usage
         return {
+            "migrations_local": 0,
             "machine_usage.part": float(usage[PART_S]),
             "machine_usage.whole": float(usage[WHOLE_S]),
         }
