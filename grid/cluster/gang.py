@@ -54,7 +54,7 @@ class GangCluster:
     def __init__(self, cluster: Cluster, policy: GangPolicy) -> None:
         cpus = [machine.cpus for machine in cluster.machines]
         mips = np.repeat([machine.mips for machine in cluster.machines], cpus)
-        self._policy = policy
+        self.policy = policy
         self._rules = Rules(
             policy.adaptive,
             policy.local_migration,
@@ -173,7 +173,7 @@ class GangCluster:
         cancelled or the gang has been taken in.
         """
         slot = self._take_slot(processors)
-        if reserve(self._state, slot, processors, self._policy.aging):
+        if reserve(self._state, slot, processors, self.policy.aging):
             return slot
         self._free_slot(slot, processors)
         return None
@@ -187,7 +187,7 @@ class GangCluster:
     def take_in(self, job: Job, reservation: int, now: Time) -> None:
         """The gang of a reservation is here; it starts when its tasks have been transferred."""
         self._fill(reservation, job, NONE)
-        ready_us = now + self._policy.external_overhead_us
+        ready_us = now + self.policy.external_overhead_us
         fill_reservation(self._state, reservation, ready_us, now)
         self._taken_in += 1
         self._next_us = min(self._next_us, ready_us)
@@ -216,9 +216,9 @@ class GangCluster:
         """Write down what a slot has to say of its job."""
         gangs = self._state.gangs
         run_us = min(job.run_us, job.estimate_us) if self._kills else job.run_us
-        gangs.priority[slot] = job.processors == 1 and self._policy.priority_jobs
+        gangs.priority[slot] = job.processors == 1 and self.policy.priority_jobs
         gangs.serial[slot] = self._serial
-        gangs.rank[slot] = self._policy.rank(job.processors, self._serial)
+        gangs.rank[slot] = self.policy.rank(job.processors, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = job.processors
         gangs.run_us[slot] = run_us * job.reference_mips
         gangs.start_us[slot] = NEVER

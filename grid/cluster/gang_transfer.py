@@ -33,7 +33,6 @@ def reserve(state: State, slot: int, size: int, aging: int) -> bool:
         return False
     state.gangs.state[slot] = RESERVED
     state.gangs.size[slot] = size
-    state.gangs.blocked[slot] = 0
     for p in chosen:
         new_task(state, slot, p)
     pass_heads(state, chosen)
@@ -47,6 +46,8 @@ def unreserve(state: State, slot: int, now: Time) -> None:
     """Nobody comes: the reserved processors are free for others."""
     release(state, slot)
     state.gangs.state[slot] = FREE
+    # Priority jobs may still run on what was reserved; they block nobody any more.
+    state.gangs.blocked[slot] = 0
     state.number[DUE_US] = min(state.number[DUE_US], now)
 
 

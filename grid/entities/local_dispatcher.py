@@ -7,7 +7,7 @@ for, that may be hours at a stride; a job that a Resource Manager sent is report
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,11 @@ from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context
 from grid.model.job_row import NO_TIME, NOWHERE, ClusterFigure, PlanTimes
 from grid.model.job_table import JobTable
-from grid.model.messages import JobEnded, Load, QueryLoad, RunJob
+from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
 from grid.model.time import NEVER
+
+if TYPE_CHECKING:
+    from grid.entities.migration import Migration
 
 WAKE = "wake"
 FED_AT_A_TIME = 20_000
@@ -26,7 +29,8 @@ class LocalDispatcher:
     """Runs cluster `number` of VO `vo_name`, the grid's VO `vo` and cluster `position`.
 
     `fed` are jobs that enter here directly, in order of submission. `processors` is the most CPUs
-    that one job may hold, `policy` the name of the policy.
+    that one job may hold, `policy` the name of the policy. `migration` is its part in moving gangs
+    between the VO's clusters, if they do.
     """
 
     def __init__(
@@ -41,8 +45,10 @@ class LocalDispatcher:
         policy: str,
         resource_manager: str,
         fed: JobTable | None,
+        migration: Migration | None = None,
     ) -> None:
         self._cluster = cluster
+        self._migration = migration
         self._vo = vo
         self._vo_name = vo_name
         self._number = number
@@ -67,15 +73,23 @@ class LocalDispatcher:
             case QueryLoad(key, processors):
                 able = processors <= self._processors
                 ctx.send(sender, Load(key, self._number, self._cluster.load(), able))
+            case _ if self._migration is not None:
+                self._migrate(ctx, self._migration, sender, message)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
+        if self._migration is not None and timer != WAKE:
+            self._migration.timeout(ctx, timer)
+            ctx.set_timer(0, WAKE)
+            return
         cluster = self._cluster
         if self._fed is not None:
             self._feed(self._fed, ctx.now)
         cluster.advance(ctx.now + 1)
         self._report(ctx)
+        if self._migration is not None:
+            self._migration.after_plan(ctx)
         if self._fed is not None:
             self._record_fed(ctx, self._fed)
         wake = cluster.next_instant() if self._reported else cluster.horizon()
@@ -90,6 +104,14 @@ class LocalDispatcher:
         count, total_s, longest_s = self._cluster.plan_times()
         if count:
             ctx.record(PlanTimes(self._policy, count, total_s, longest_s))
+
+    def _migrate(self, ctx: Context, migration: Migration, sender: str, message: Any) -> None:
+        """Leave a message to the migration protocol; a gang may leave or come with it."""
+        more = migration.handle(ctx, sender, message)
+        self._reported += more
+        if more > 0:
+            ctx.send(self._resource_manager, Placed(message.job.key, self._number))
+        ctx.set_timer(0, WAKE)
 
     def _report(self, ctx: Context) -> None:
         """Tell the Resource Manager of the jobs it sent that have ended."""

@@ -12,6 +12,7 @@ from grid.model.time import Time
 
 OPERATING_SYSTEMS = ("linux", "macos", "solaris", "windows")
 ARCHITECTURES = ("x86_32", "x86_64")
+GANG_POLICIES = ("afcfs", "lgfs")
 REFERENCE_MIPS = 1000.0
 """Speed on which estimates are given where neither job nor trace names another."""
 
@@ -77,6 +78,19 @@ class Cluster:
     @property
     def processors(self) -> int:
         return sum(machine.cpus for machine in self.machines)
+
+    @property
+    def gangs(self) -> bool:
+        """Whether each CPU is a processor with a queue of its own, and each task of a job on one
+        of its own, whatever machine it belongs to."""
+        return self.policy in GANG_POLICIES
+
+    @property
+    def widest(self) -> int:
+        """The most CPUs that one job may hold."""
+        if self.gangs:
+            return self.processors
+        return max(machine.cpus for machine in self.machines)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
         units = (
             [(m, machine.cpus, machine.cpus) for m, machine in enumerate(cluster.machines)]
             if cluster.by_machine
-            else [(-1, cluster.processors, max(machine.cpus for machine in cluster.machines))]
+            else [(-1, cluster.processors, cluster.widest)]
         )
         for m, cpus, widest in units:
             machine = cluster.machines[max(m, 0)]

@@ -111,7 +111,7 @@ def _places(results: JobResults, directory: Directory) -> Iterator[Broken]:
 
 def _overbooked(results: JobResults, directory: Directory) -> list[str]:
     """A sweep over the starts and ends of each machine, an end before a start at one instant."""
-    rows = np.flatnonzero(ran_once(results))
+    rows = np.flatnonzero(ran_once(results, directory))
     machine = np.tile(machine_numbers(results, directory)[rows], 2)
     times = np.concatenate([results.end_us[rows], results.start_us[rows]])
     processors = results.processors[rows]

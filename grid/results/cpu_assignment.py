@@ -42,10 +42,11 @@ class CpuIntervals:
 def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     """CPUs of every job that ran once and for some time.
 
-    None for a job that did not run, nor for one that was preempted or restarted (the table does
-    not say when it held CPUs), nor where a machine has fewer free CPUs than the table claims.
+    None for a job that did not run, nor for one that was preempted or restarted or ran in a cluster
+    of gangs (the table does not say when it held CPUs), nor where a machine has fewer free CPUs
+    than the table claims.
     """
-    rows = np.flatnonzero(ran_once(results) & (results.end_us > results.start_us))
+    rows = np.flatnonzero(ran_once(results, directory) & (results.end_us > results.start_us))
     times = np.concatenate([results.end_us[rows], results.start_us[rows]])
     # An end is written ~row, so that it differs from the start of the same job.
     events = np.concatenate([~rows, rows])[np.lexsort((np.repeat([0, 1], len(rows)), times))]

@@ -25,9 +25,12 @@ def ran(results: JobResults) -> BoolColumn:
     return rows
 
 
-def ran_once(results: JobResults) -> BoolColumn:
-    """Which jobs held their CPUs from start to end without a break. Shape (jobs,)."""
-    rows: BoolColumn = ran(results) & (results.preemptions == 0) & (results.restarts == 0)
+def ran_once(results: JobResults, directory: Directory) -> BoolColumn:
+    """Which jobs held all their CPUs from start to end without a break. Shape (jobs,)."""
+    unbroken: BoolColumn = ran(results) & (results.preemptions == 0) & (results.restarts == 0)
+    # The last entry stands for no cluster.
+    gangs = np.array([*(cluster.gangs for cluster in directory.clusters), False])
+    rows: BoolColumn = unbroken & ~gangs[results.cluster]
     return rows
 
 

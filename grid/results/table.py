@@ -14,11 +14,16 @@ from grid.model.job_row import JobRow
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
-    """What results need to know of a cluster: its VO, its name and its machines' CPUs."""
+    """What results need to know of a cluster: its VO, its name and its machines' CPUs.
+
+    Where it runs gangs, all its CPUs count as one machine, and the tasks of a job end at different
+    times: the table does not say how many CPUs a job held when.
+    """
 
     vo: int
     name: str
     cpus: tuple[int, ...]
+    gangs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

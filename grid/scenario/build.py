@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grid.cluster import make_cluster
+from grid.cluster.state import ClusterState
 from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.information_service import InformationService
@@ -19,7 +21,7 @@ from grid.entities.workload_source import WorkloadSource
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
 from grid.model.job_table import JobTable
-from grid.model.platform import VirtualOrganization
+from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.model.time import from_seconds
 from grid.policies.registry import make_policy
@@ -28,6 +30,9 @@ from grid.scenario.faults import message_faults
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.wrapped import mortal_entities
 from grid.selection.by_utility import ByUtility
+
+if TYPE_CHECKING:
+    from grid.entities.migration import Migration
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +101,7 @@ class Grid:
         return Directory(
             tuple(vo.name for vo in self.vos),
             tuple(
-                ClusterEntry(
-                    position, cluster.name, tuple(machine.cpus for machine in cluster.machines)
-                )
+                ClusterEntry(position, cluster.name, _machine_sizes(cluster), cluster.gangs)
                 for position, vo in enumerate(self.vos)
                 for cluster in vo.clusters
             ),
@@ -178,18 +181,20 @@ class Grid:
         for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
             if name in wanted:
                 policy = make_policy(cluster.policy, dict(cluster.policy_settings))
+                state = make_cluster(cluster, policy, clock)
                 yield (
                     name,
                     LocalDispatcher(
-                        make_cluster(cluster, policy, clock),
+                        state,
                         vo=position,
                         vo_name=vo.name,
                         number=index,
                         position=self._first_cluster[position] + index,
-                        processors=max(machine.cpus for machine in cluster.machines),
+                        processors=cluster.widest,
                         policy=cluster.policy,
                         resource_manager=manager,
                         fed=self.fed[position],
+                        migration=_migration(vo, index, state) if cluster.gangs else None,
                     ),
                 )
         if (name := names.grid_dispatcher(vo.name)) in wanted:
@@ -250,3 +255,33 @@ class Grid:
                 if index != position
             ),
         )
+
+
+def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
+    """The CPUs of each machine; all as one, where the tasks of a job are spread over machines."""
+    if cluster.gangs:
+        return (cluster.processors,)
+    return tuple(machine.cpus for machine in cluster.machines)
+
+
+def _migration(vo: VirtualOrganization, number: int, cluster: ClusterState) -> Migration | None:
+    """The part of the VO's cluster `number` in moving gangs between clusters, if it has one."""
+    from grid.cluster.gang import GangCluster
+    from grid.entities.migration import Migration, Peer
+
+    migrating = [
+        index
+        for index, one in enumerate(vo.clusters)
+        if one.gangs and dict(one.policy_settings).get("migration") == "full"
+    ]
+    if number not in migrating or len(migrating) == 1:
+        return None
+    assert isinstance(cluster, GangCluster)
+    peers = tuple(
+        Peer(
+            names.local_dispatcher(vo.name, vo.clusters[index].name), vo.clusters[index].processors
+        )
+        for index in migrating
+        if index != number
+    )
+    return Migration(cluster, migrating.index(number), peers)

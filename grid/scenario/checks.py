@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from grid.model.errors import shorten
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+from grid.model.platform import ARCHITECTURES, GANG_POLICIES, OPERATING_SYSTEMS
 from grid.scenario.fault_checks import fault_wrongs
 from grid.scenario.plugged import meant
 from grid.scenario.schema import (
@@ -154,12 +154,17 @@ def _vo_workloads(scenario: ScenarioSection) -> Iterator[Wrong]:
 
 
 def _widest(clusters: Iterable[ClusterSection]) -> int | None:
-    """The CPUs of the largest machine; none where machines are generated, and so unknown."""
+    """The most CPUs that one job may hold; none where machines are generated, and so unknown."""
     widest = 0
     for cluster in clusters:
         if isinstance(cluster.machines, GeneratedMachinesSection):
             return None
-        widest = max(widest, *(cpus for _, cpus in _machine_sizes(cluster)))
+        sizes = list(_machine_sizes(cluster))
+        name = cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
+        if name in GANG_POLICIES:
+            widest = max(widest, sum(count * cpus for count, cpus in sizes))
+        else:
+            widest = max(widest, *(cpus for _, cpus in sizes))
     return widest
 
 

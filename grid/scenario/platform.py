@@ -11,6 +11,7 @@ import numpy.typing as npt
 from grid.kernel.entity import random_stream
 from grid.model.job_table import JobTable
 from grid.model.platform import (
+    GANG_POLICIES,
     Cluster,
     License,
     Machine,
@@ -113,7 +114,7 @@ def _cluster(section: ClusterSection, vo: str, seed: int) -> Cluster:
         machines,
         policy,
         settings,
-        by_machine=section.bind == "machine",
+        by_machine=section.bind == "machine" and policy not in GANG_POLICIES,
         licenses=written or generated,
         overrun=section.overrun,
         one_job_a_machine=section.one_job_a_machine,

@@ -44,8 +44,7 @@ def warm_up(grid: Grid) -> None:
 def _play(cluster: Cluster) -> None:
     """Some jobs on a cluster like this one: more than fit at once, submitted and fed."""
     state = make_cluster(cluster, make_policy(cluster.policy, dict(cluster.policy_settings)))
-    widest = max(machine.cpus for machine in cluster.machines)
-    for number, processors in enumerate((widest, widest, 1)):
+    for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
         job = Job(number, "", 0, 0, processors, SECOND_US, SECOND_US)
         state.submit(job, 0 if cluster.by_machine else -1, 0)
     ones = np.full(2, SECOND_US)

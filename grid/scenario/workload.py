@@ -99,7 +99,7 @@ def _shared_jobs(
         raise InputError(
             [Mistake(file, None, "workload.jobs", what, "a trace or a generator, for a whole grid")]
         )
-    largest = max(machine.cpus for vo in vos for c in vo.clusters for machine in c.machines)
+    largest = max(cluster.widest for vo in vos for cluster in vo.clusters)
     jobs = traces.jobs(workload, largest)
     # Values of the routing field are dealt over the VOs in rising order, over and over.
     values, position = np.unique(jobs.site, return_inverse=True)
@@ -122,7 +122,7 @@ def _jobs(
         return generate_jobs(workload.generator, [name], (vo,), workload.settings, stream)[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
-    largest = max(machine.cpus for c in vo.clusters for machine in c.machines)
+    largest = max(cluster.widest for cluster in vo.clusters)
     return traces.jobs(workload, largest if workload.enters == "cluster" else None)
 
 

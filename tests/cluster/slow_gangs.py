@@ -75,7 +75,7 @@ class SlowGangs:
             left = left[len(arrived) :]
             self.instant(now, arrived)
 
-    def instant(self, now: int, arrived: list[Job]) -> None:
+    def instant(self, now: int, arrived: list[Job]) -> None:  # noqa: PLR0912
         self.now = now
         for p in range(len(self.processors)):
             processor = self.processors[p]

@@ -1,0 +1,103 @@
+"""What must be true of a gang cluster between any two messages, looked up in all its columns."""
+
+from __future__ import annotations
+
+from grid.cluster.gang import GangCluster
+from grid.cluster.gang_moves import BUSY, DUE_US, IDLE, KEPT_GANGS, SMALLEST, WAITING, State
+from grid.model.time import NEVER
+from grid.policies.gang_view import FREE, KEPT, NONE, QUEUED, RESERVED, RUNNING
+
+
+def check_cluster(cluster: GangCluster) -> None:
+    """Raises AssertionError."""
+    state = cluster._state
+    for slot in range(len(state.gangs.state)):
+        if state.gangs.state[slot] != FREE:
+            _check_gang(state, slot)
+    queues = [_queue(state, p) for p in range(len(state.processors.task))]
+    for p, queue in enumerate(queues):
+        _check_processor(state, p, queue)
+    _check_numbers(state)
+
+
+def reservations(cluster: GangCluster) -> int:
+    """How many gangs of others processors are kept for."""
+    return int((cluster._state.gangs.state == RESERVED).sum())
+
+
+def _tasks(state: State, gang: int) -> list[int]:
+    tasks = []
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        tasks.append(int(task))
+        task = state.tasks.sibling[task]
+    return tasks
+
+
+def _queue(state: State, p: int) -> list[int]:
+    queue = []
+    task, ahead = state.processors.head[p], NONE
+    while task != NONE:
+        assert state.tasks.ahead[task] == ahead
+        queue.append(int(task))
+        ahead, task = task, state.tasks.behind[task]
+    assert state.processors.tail[p] == ahead
+    return queue
+
+
+def _check_gang(state: State, gang: int) -> None:
+    """A gang runs with all of its unfinished tasks, or with none; its tasks are apart."""
+    gangs, tasks, processors = state.gangs, state.tasks, state.processors
+    mine = _tasks(state, gang)
+    where = [int(tasks.processor[task]) for task in mine]
+    assert len(set(where)) == len(where), "two tasks of a gang on one processor"
+    unfinished = [task for task in mine if tasks.remaining_us[task] > 0]
+    running = [task for task in unfinished if processors.task[tasks.processor[task]] == task]
+    if gangs.state[gang] == RUNNING:
+        assert running == unfinished, "a gang runs with some of its tasks only"
+        assert len(unfinished) == gangs.unfinished[gang]
+    else:
+        assert not running, "a task of a gang runs that does not"
+    if gangs.state[gang] in (KEPT, RESERVED):
+        kept = [int(tasks.processor[task]) for task in unfinished]
+        assert all(processors.keeper[p] == gang for p in kept)
+        assert gangs.blocked[gang] == sum(processors.task[p] != NONE for p in kept)
+    if gangs.state[gang] == QUEUED:
+        watched = gangs.watches[gang]
+        assert watched in where, "a gang watches a processor that is not its own"
+        planned = state.number[DUE_US] == NEVER
+        assert not planned or processors.idle_place[watched] == NONE, "a gang can start, and waits"
+
+
+def _check_processor(state: State, p: int, queue: list[int]) -> None:
+    processors, gangs, tasks = state.processors, state.gangs, state.tasks
+    keeper, task = processors.keeper[p], processors.task[p]
+    idle = keeper == NONE and task == NONE
+    assert idle == (processors.idle_place[p] != NONE)
+    if idle:
+        assert processors.idle[processors.idle_place[p]] == p
+    assert (task == NONE) == (processors.end_us[p] == NEVER)
+    if task != NONE:
+        assert tasks.processor[task] == p
+        assert gangs.state[tasks.gang[task]] == RUNNING
+    if keeper != NONE:
+        assert gangs.state[keeper] in (KEPT, RESERVED), "a processor is kept for nobody"
+        assert p in [tasks.processor[one] for one in _tasks(state, keeper)]
+        assert task == NONE or gangs.priority[tasks.gang[task]]
+    assert processors.waiting[p] == len(queue) + (keeper != NONE)
+    ranks = [int(gangs.rank[tasks.gang[one]]) for one in queue]
+    assert ranks == sorted(set(ranks)), "a queue is not in the policy's order"
+    for one in queue:
+        assert tasks.processor[one] == p
+        assert gangs.state[tasks.gang[one]] == QUEUED
+
+
+def _check_numbers(state: State) -> None:
+    processors, gangs, number = state.processors, state.gangs, state.number
+    assert number[BUSY] == (processors.task != NONE).sum()
+    assert number[IDLE] == (processors.idle_place != NONE).sum()
+    assert number[KEPT_GANGS] == (gangs.state == KEPT).sum()
+    here = (gangs.state != FREE) & (gangs.state != RUNNING) & (gangs.state != RESERVED)
+    assert number[WAITING] == gangs.unfinished[here].sum()
+    sizes = gangs.size[here]
+    assert number[SMALLEST] == sizes.min(initial=len(processors.task) + 1)
