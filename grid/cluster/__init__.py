@@ -6,17 +6,22 @@ from collections.abc import Callable
 
 from grid.cluster.state import ClusterState
 from grid.model.platform import Cluster
+from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 
 
 def make_cluster(
-    platform: Cluster, policy: Policy, clock: Callable[[], float] | None = None
+    platform: Cluster, policy: Policy | GangPolicy, clock: Callable[[], float] | None = None
 ) -> ClusterState:
     """The cluster that `platform` describes, planned by `policy`.
 
     One pool of processors without licenses, under a policy that the compiled loop knows, is played
     by that loop; with the same result. `clock` measures the plans where a policy makes them.
     """
+    if isinstance(policy, GangPolicy):
+        from grid.cluster.gang import GangCluster
+
+        return GangCluster(platform, policy)
     number = getattr(policy, "pool_policy", None)
     pool = len(platform.machines) == 1 and not platform.licenses
     plain = platform.overrun == "kill" and not platform.one_job_a_machine

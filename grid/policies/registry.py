@@ -5,11 +5,12 @@ Others add theirs as entry points of the group `grid.policies`: a name and a `Po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
+from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy, PolicyFactory
 
 
@@ -28,6 +29,8 @@ _OWN = {
     "selective": _Entry(
         "grid.policies.reserving:selective", "a reservation for jobs that have waited long"
     ),
+    "afcfs": _Entry("grid.policies.gang_policy:afcfs", "gangs: adapted first come first served"),
+    "lgfs": _Entry("grid.policies.gang_policy:lgfs", "gangs: largest gang first served"),
     "eg_edf": _Entry(
         "grid.policies.schedule.policy:eg_edf", "a schedule: earliest gap, earliest deadline first"
     ),
@@ -61,14 +64,15 @@ def policy_descriptions() -> dict[str, str]:
     return known
 
 
-def make_policy(name: str, settings: Mapping[str, Any]) -> Policy:
+def make_policy(name: str, settings: Mapping[str, Any]) -> Policy | GangPolicy:
     """A new policy for one cluster. Raises ValueError for an unknown name or a wrong setting."""
     if name in _OWN:
         module, _, function = _OWN[name].factory.partition(":")
-        factory: PolicyFactory = getattr(import_module(module), function)
-        return factory(settings)
+        own: Callable[[Mapping[str, Any]], Policy | GangPolicy]
+        own = getattr(import_module(module), function)
+        return own(settings)
     for point in entry_points(group=GROUP):
         if point.name == name:
-            factory = point.load()
+            factory: PolicyFactory = point.load()
             return factory(settings)
     raise ValueError(f"no policy {name!r}; there are {', '.join(policy_names())}")
