@@ -24,16 +24,8 @@ from grid.scenario.schema import (
     GeneratedMachinesSection,
     PolicySection,
     ScenarioSection,
-    VoSection,
     VosFromTraceSection,
 )
-
-
-def vo_names(section: VoSection) -> list[str]:
-    """The name of the VO, or the names of all that its `count` makes of it."""
-    if section.count is None:
-        return [section.name]
-    return [f"{section.name}{number}" for number in range(1, section.count + 1)]
 
 
 def written_vos(scenario: ScenarioSection) -> tuple[VirtualOrganization, ...]:
@@ -45,7 +37,7 @@ def written_vos(scenario: ScenarioSection) -> tuple[VirtualOrganization, ...]:
             section.selection,
         )
         for section in scenario.vos or ()
-        for name in vo_names(section)
+        for name in section.names
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
 from grid.model.time import NEVER, from_seconds
 from grid.scenario.build import Grid
-from grid.scenario.platform import vo_names, vos_from_sites, written_vos
+from grid.scenario.platform import vos_from_sites, written_vos
 from grid.scenario.schema import JobSection, RequirementSection, ScenarioSection, WorkloadSection
 from grid.scenario.traces import Traces
 
@@ -27,7 +28,8 @@ def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Counter[str]]:
     traces = Traces()
     if scenario.vos_from_trace is not None:
         assert scenario.workload is not None
-        sites = _sites(scenario.workload, traces)
+        sites = _sites(scenario.workload, file, traces)
+        _check_links(scenario, [name for name, _ in sites], file)
         try:
             vos = vos_from_sites(scenario.vos_from_trace, sites)
         except ValueError as error:
@@ -42,13 +44,20 @@ def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Counter[str]]:
     shared = _shared_jobs(scenario, vos, file, traces)
     submitted: list[JobTable | None] = []
     fed: list[JobTable | None] = []
-    own = [(section, name) for section in scenario.vos or () for name in vo_names(section)]
-    for (section, name), vo in zip(own, vos, strict=True):
+    own = [
+        (f"vos.{position}.workload", section.workload, name)
+        for position, section in enumerate(scenario.vos or ())
+        for name in section.names
+    ]
+    widest = _widest(vos)
+    for (where, workload, name), vo in zip(own, vos, strict=True):
         parts = [shared[name]] if name in shared else []
         direct: JobTable | None = None
-        if section.workload is not None:
-            jobs = _jobs(section.workload, scenario.seed, name, vo, traces)
-            if section.workload.enters == "cluster":
+        if workload is not None:
+            jobs = _jobs(workload, scenario.seed, name, vo, widest, traces)
+            if parts:
+                _check_numbers([*parts, jobs], where, file)
+            if workload.enters == "cluster":
                 direct = jobs
             else:
                 parts.append(jobs)
@@ -65,9 +74,54 @@ def _in_order(parts: list[JobTable]) -> JobTable:
     return jobs.take(np.argsort(jobs.submit_us, kind="stable"))
 
 
-def _sites(workload: WorkloadSection, traces: Traces) -> list[tuple[str, JobTable]]:
+def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
+    """Raises InputError where two jobs of one VO have one number, which is their name in it."""
+    numbers, counts = np.unique(concatenate(parts).number, return_counts=True)
+    again = numbers[counts > 1]
+    if len(again):
+        expected = "numbers that the grid's own workload does not use"
+        raise InputError([Mistake(file, None, where, f"job number {again[0]} again", expected)])
+
+
+def _check_links(scenario: ScenarioSection, names: list[str], file: str) -> None:
+    """Raises InputError where a link leads to no VO. (Those of listed VOs are checked earlier.)"""
+    known = dict.fromkeys(names)
+    mistakes = [
+        Mistake(
+            file,
+            None,
+            f"network.links.{number}.between.{end}",
+            repr(name),
+            f"the name of a VO, such as {names[0]}",
+        )
+        for number, link in enumerate(scenario.network.links)
+        for end, name in enumerate(link.between)
+        if name not in known
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _widest(vos: Sequence[VirtualOrganization]) -> int:
+    """The most processors that one job may ask for."""
+    return max(cluster.widest for vo in vos for cluster in vo.clusters)
+
+
+def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
+    """Raises InputError where the routing field tells no job of the trace from another."""
+    if len(jobs) and (jobs.site < 0).all():
+        found = "nothing" if workload.route is None else f"{workload.route!r}"
+        expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"
+        raise InputError([Mistake(file, None, "workload.route", found, expected)])
+
+
+def _sites(workload: WorkloadSection, file: str, traces: Traces) -> list[tuple[str, JobTable]]:
     """The jobs of each value of the routing field, in rising order of it."""
     jobs = traces.jobs(workload, None)
+    if len(jobs) == 0:
+        found = "no job that can run"
+        raise InputError([Mistake(str(workload.trace), None, "", found, "at least one")])
+    _check_routes(jobs, workload, file)
     order = np.argsort(jobs.site, kind="stable")
     values, firsts = np.unique(jobs.site[order], return_index=True)
     groups = np.split(order, firsts[1:])
@@ -99,11 +153,11 @@ def _shared_jobs(
         raise InputError(
             [Mistake(file, None, "workload.jobs", what, "a trace or a generator, for a whole grid")]
         )
-    largest = max(cluster.widest for vo in vos for cluster in vo.clusters)
-    jobs = traces.jobs(workload, largest)
+    jobs = traces.jobs(workload, _widest(vos))
+    if len(names) > 1:
+        _check_routes(jobs, workload, file)
     # Values of the routing field are dealt over the VOs in rising order, over and over.
-    values, position = np.unique(jobs.site, return_inverse=True)
-    del values
+    _, position = np.unique(jobs.site, return_inverse=True)
     return {name: jobs.take(position % len(names) == index) for index, name in enumerate(names)}
 
 
@@ -112,9 +166,10 @@ def _jobs(
     seed: int,
     name: str,
     vo: VirtualOrganization,
+    widest: int,
     traces: Traces,
 ) -> JobTable:
-    """The jobs of one VO's own workload."""
+    """The jobs of one VO's own workload. A job of the grid asks for at most `widest` processors."""
     if workload.generator is not None:
         from grid.workload.generators import generate_jobs
 
@@ -122,8 +177,7 @@ def _jobs(
         return generate_jobs(workload.generator, [name], (vo,), workload.settings, stream)[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
-    largest = max(cluster.widest for cluster in vo.clusters)
-    return traces.jobs(workload, largest if workload.enters == "cluster" else None)
+    return traces.jobs(workload, _widest([vo]) if workload.enters == "cluster" else widest)
 
 
 def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
