@@ -8,7 +8,7 @@ the completions of the instant, then its arrivals, then one plan of the policy, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -97,4 +97,13 @@ class ClusterState(Protocol):
 
     def load(self) -> float:
         """CPUs that jobs hold or wait for, for each CPU there is (GM Eq. 2)."""
+        ...
+
+
+@runtime_checkable
+class KeepsHistory(Protocol):
+    """A cluster that can tell what it was like over time; see `ClusterHistory`."""
+
+    def take_history(self) -> npt.NDArray[np.int64]:
+        """What is new since the last call: rows of (time, busy processors, smallest gang)."""
         ...

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grid.cluster.state import ClusterState
+from grid.cluster.state import ClusterState, KeepsHistory
 from grid.kernel.entity import Context
-from grid.model.job_row import NO_TIME, NOWHERE, ClusterFigure, PlanTimes
+from grid.model.job_row import NO_TIME, NOWHERE, ClusterFigure, ClusterHistory, PlanTimes
 from grid.model.job_table import JobTable
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
 from grid.model.time import NEVER
@@ -99,6 +99,9 @@ class LocalDispatcher:
             ctx.set_timer(max(0, wake - ctx.now), WAKE)
 
     def finish(self, ctx: Context) -> None:
+        if isinstance(self._cluster, KeepsHistory):
+            rows = np.ascontiguousarray(self._cluster.take_history().T)
+            ctx.record(ClusterHistory(self._position, self._processors, *rows))
         for figure, value in sorted(self._cluster.figures().items()):
             ctx.record(ClusterFigure(self._position, figure, value))
         count, total_s, longest_s = self._cluster.plan_times()

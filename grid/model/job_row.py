@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from grid.model.time import Time
 
 NO_TIME: Time = -1
@@ -53,6 +56,21 @@ class ClusterFigure(NamedTuple):
     cluster: int
     figure: str
     value: float
+
+
+class ClusterHistory(NamedTuple):
+    """What a cluster of gangs was like over time, recorded when a run is over.
+
+    `cluster` is a position in the grid's directory. From each of `time_us` on, `busy` of its
+    `processors` run a task, and `smallest` is the size of the smallest gang there that does not
+    run (above `processors`: there is none). Shapes (rows,).
+    """
+
+    cluster: int
+    processors: int
+    time_us: npt.NDArray[np.int64]
+    busy: npt.NDArray[np.int64]
+    smallest: npt.NDArray[np.int64]
 
 
 class PlanTimes(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from grid.model.errors import InputError, Mistake
+from grid.model.job_row import ClusterHistory
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
 from grid.results.metrics import Metrics
-from grid.results.series import series
+from grid.results.series import Series, series
 from grid.results.table import Directory, JobResults
 
 _BATCH = 50_000
@@ -33,6 +34,7 @@ def write_run(
     scenario_yaml: str,
     manifest: Mapping[str, Any],
     workload_name: str,
+    histories: Sequence[ClusterHistory] = (),
 ) -> None:
     """Writes `jobs.csv`, `jobs.parquet`, `series.parquet`, and the three texts into `folder`.
 
@@ -48,7 +50,8 @@ def write_run(
     partial.mkdir(parents=True)
     try:
         _write_jobs(partial, results, directory, workload_name)
-        _write_series(partial / "series.parquet", results, directory)
+        rows = series(results, directory, histories=histories)
+        _write_series(partial / "series.parquet", rows, directory)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
         _write_json(partial / "manifest.json", manifest)
@@ -106,8 +109,7 @@ def _write_jobs(
                 typed.write_batch(batch(start, exact=False))
 
 
-def _write_series(path: Path, results: JobResults, directory: Directory) -> None:
-    rows = series(results, directory)
+def _write_series(path: Path, rows: Series, directory: Directory) -> None:
     clusters = pa.array([cluster.name for cluster in directory.clusters], pa.string())
     vos = pa.array([directory.vos[cluster.vo] for cluster in directory.clusters], pa.string())
     position = pa.array(rows.cluster.astype(np.int32))
@@ -118,6 +120,7 @@ def _write_series(path: Path, results: JobResults, directory: Directory) -> None
         "busy_cpus": pa.array(rows.busy_cpus),
         "utilization": pa.array(rows.utilization),
         "queued": pa.array(rows.queued),
+        "lost_cpus": pa.array(rows.lost_cpus, mask=np.isnan(rows.lost_cpus)),
     }
     pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
 

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.job import JobState
-from grid.model.job_row import ClusterFigure
+from grid.model.job_row import ClusterFigure, ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.figures import combine
+from grid.results.loss import loss_of_capacity
 from grid.results.occupancy import (
     BoolColumn,
     FloatColumn,
@@ -41,11 +42,15 @@ class Metrics(TypedDict):
 
 
 def metrics(
-    results: JobResults, directory: Directory, figures: Sequence[ClusterFigure] = ()
+    results: JobResults,
+    directory: Directory,
+    figures: Sequence[ClusterFigure] = (),
+    histories: Sequence[ClusterHistory] = (),
 ) -> Metrics:
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
 
-    `figures` are what clusters add of their own (see `grid.results.figures`).
+    `figures` are what clusters add of their own (see `grid.results.figures`), `histories` those of
+    the clusters of gangs, for their `loss_of_capacity`.
 
     `utilization` and `load_balance` are over one interval for all: from the first submission in
     the grid to the last end of a job in the grid.
@@ -63,8 +68,14 @@ def metrics(
         own = vo_of_machine == position
         vos[name] = _of_jobs(jobs) | _of_machines(busy[own], cpus[own], span)
         vos[name] |= combine(figures, directory, position)
+        mine = [one for one in histories if directory.clusters[one.cluster].vo == position]
+        if mine:
+            vos[name]["loss_of_capacity"] = loss_of_capacity(mine)
     whole = _of_jobs(results) | _of_machines(busy, cpus, span)
-    return {"grid": whole | combine(figures, directory, None), "vos": vos}
+    whole |= combine(figures, directory, None)
+    if histories:
+        whole["loss_of_capacity"] = loss_of_capacity(histories)
+    return {"grid": whole, "vos": vos}
 
 
 def _of_jobs(jobs: JobResults) -> Figures:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from grid.model.job_row import ClusterHistory
 from grid.model.time import SECOND_US
 from grid.results.occupancy import FloatColumn, IntColumn, ran
 from grid.results.table import Directory, JobResults
@@ -19,7 +21,8 @@ class Series:
 
     `time_s` is where the interval begins; it lasts until the next row of the same cluster. The
     others are time-weighted means over it: CPUs in use, that over the cluster's CPUs, and jobs
-    that were assigned to the cluster and had not started.
+    that were assigned to the cluster and had not started. `lost_cpus`: CPUs that idle while a gang
+    waits there that they could run (GM Eq. 6, of this cluster alone); NaN where no gangs run.
     """
 
     time_s: FloatColumn
@@ -27,14 +30,21 @@ class Series:
     busy_cpus: FloatColumn
     utilization: FloatColumn
     queued: FloatColumn
+    lost_cpus: FloatColumn
 
 
-def series(results: JobResults, directory: Directory, points: int = POINTS) -> Series:
+def series(
+    results: JobResults,
+    directory: Directory,
+    points: int = POINTS,
+    histories: Sequence[ClusterHistory] = (),
+) -> Series:
     """Up to `points` rows a cluster, from the first submission to the last end of a job.
 
     The table has only the first start and the last end of a job: one that was preempted or
     restarted counts as running in between, on the cluster where it ended. A job that never started
-    is in no queue, since the table does not say when it left.
+    is in no queue, since the table does not say when it left. Clusters of gangs know better when
+    their CPUs were in use: `histories`.
     """
     edges = _edges(results, points)
     clusters, bins = len(directory.clusters), len(edges) - 1
@@ -44,6 +54,13 @@ def series(results: JobResults, directory: Directory, points: int = POINTS) -> S
     assigned = np.where(results.assigned_us < 0, results.start_us, results.assigned_us)[rows]
     busy = _means(cluster, starts, results.end_us[rows], processors, edges, clusters)
     queued = _means(cluster, assigned, starts, ones, edges, clusters)
+    lost = np.full(busy.shape, np.nan)
+    for one in histories if bins else ():
+        idle = one.processors - one.busy
+        busy[one.cluster] = _level_means(one.time_us, one.busy, edges)
+        lost[one.cluster] = _level_means(
+            one.time_us, np.where(one.smallest <= idle, idle, 0), edges
+        )
     cpus = np.array([sum(entry.cpus) for entry in directory.clusters], np.int64)
     return Series(
         time_s=np.tile(edges[:-1] / SECOND_US, clusters),
@@ -51,6 +68,7 @@ def series(results: JobResults, directory: Directory, points: int = POINTS) -> S
         busy_cpus=busy.ravel(),
         utilization=(busy / cpus[:, None]).ravel(),
         queued=queued.ravel(),
+        lost_cpus=lost.ravel(),
     )
 
 
@@ -87,6 +105,11 @@ def _means(
         if len(mine) and len(edges) > 1:
             means[number] = _interval_means(times[mine], steps[mine], edges)
     return means
+
+
+def _level_means(times: IntColumn, levels: IntColumn, edges: IntColumn) -> FloatColumn:
+    """Mean over each interval of the step function that has these levels from these times on."""
+    return _interval_means(times, np.diff(levels, prepend=0), edges)
 
 
 def _interval_means(times: IntColumn, steps: IntColumn, edges: IntColumn) -> FloatColumn:

@@ -33,7 +33,10 @@ _ROWS_IF_ANY = {
     "license_usage": "license usage (%)",
     "preemptions": "preemptions",
     "restarts": "restarts",
+    "loss_of_capacity": "loss of capacity (%)",
+    "interruptions": "interruptions",
     "migrations_local": "local migrations",
+    "migrations_external": "external migrations",
     "lost_cpu_seconds": "CPU time lost (s)",
 }
 """Rows that are left out where the grid has no such figure, or a zero; slowdown where no job has

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import ClusterFigure, JobRow, PlanTimes, Violation
+from grid.model.job_row import ClusterFigure, ClusterHistory, JobRow, PlanTimes, Violation
 from grid.model.time import Time, to_seconds
 from grid.results.table import columns_of
 
@@ -42,6 +42,7 @@ class RunOutcome:
     start_seconds: float = 0.0
     actors: int = 0
     figures: list[ClusterFigure] = field(default_factory=list)
+    histories: list[ClusterHistory] = field(default_factory=list)
     plan_times: list[PlanTimes] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
@@ -74,6 +75,7 @@ class RecordStore:
     def __init__(self) -> None:
         self.jobs = 0
         self.figures: list[ClusterFigure] = []
+        self.histories: list[ClusterHistory] = []
         self.plan_times: list[PlanTimes] = []
         self.violations: list[Violation] = []
         self._rows: list[JobRow] = []
@@ -87,6 +89,8 @@ class RecordStore:
                 self.jobs += 1
             elif isinstance(record, ClusterFigure):
                 self.figures.append(record)
+            elif isinstance(record, ClusterHistory):
+                self.histories.append(record)
             elif isinstance(record, PlanTimes):
                 self.plan_times.append(record)
             elif isinstance(record, Violation):

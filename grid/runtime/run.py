@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from grid import __version__
 from grid.model.job import JobState
+from grid.model.job_row import ClusterHistory
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.results.metrics import Metrics, metrics
@@ -36,6 +37,7 @@ class Run:
     directory: Directory
     metrics: Metrics
     manifest: dict[str, Any]
+    histories: tuple[ClusterHistory, ...] = ()
 
     def jobs(self) -> pa.Table:
         """The table of jobs with the columns of `jobs.parquet` (`grid.results.job_columns`)."""
@@ -98,8 +100,8 @@ def execute(
         "read": round(read_seconds, 6),
         "run": round(outcome.cpu_seconds, 6),
     }
-    figures = metrics(results, directory, outcome.figures)
-    return Run(scenario, results, directory, figures, manifest)
+    figures = metrics(results, directory, outcome.figures, outcome.histories)
+    return Run(scenario, results, directory, figures, manifest, tuple(outcome.histories))
 
 
 def _manifest(
@@ -138,4 +140,5 @@ def save(run: Run, folder: Path, workload_name: str) -> None:
         resolved_yaml(run.scenario),
         run.manifest,
         workload_name,
+        run.histories,
     )

@@ -42,6 +42,7 @@ def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NE
     return RunOutcome(
         chunks=store.take(),
         figures=store.figures,
+        histories=store.histories,
         plan_times=store.plan_times,
         violations=store.violations,
         messages=process.messages,

@@ -105,6 +105,7 @@ class Window:
         return RunOutcome(
             chunks=self._store.take(),
             figures=self._store.figures,
+            histories=self._store.histories,
             plan_times=self._store.plan_times,
             violations=self._store.violations,
             messages=self._process.messages,

@@ -121,6 +121,7 @@ class _Crew:
         for part in ray.get([actor.outcome.remote() for actor in self._actors]):
             total.chunks += part.chunks
             total.figures += part.figures
+            total.histories += part.histories
             total.plan_times += part.plan_times
             total.violations += part.violations
             total.messages += part.messages
