@@ -23,7 +23,7 @@ MAY_IMPORT = {
     },
     "results": {"model", "kernel"},
     "runtime": {"model", "kernel", "scenario", "results"},
-    "experiment": {"model", "runtime", "scenario", "results", "report"},
+    "experiment": {"model", "policies", "runtime", "scenario", "results", "report"},
     "report": {"model", "results", "scenario"},
 }  # fmt: skip
 

@@ -216,7 +216,7 @@ WRONG_NAMES = [
           "vos.1.workload.generator", "'nosuch', expected a generator of jobs"),
     Wrong("setting of a policy that has none",
           edited("policy: fcfs", "policy: {name: fcfs, settings: {depth: 4}}"), 13,
-          "vos.0.clusters.0.policy.settings", "expected what fcfs accepts"),
+          "vos.0.clusters.0.policy.settings.depth", "expected no such setting"),
     Wrong("unknown setting of a generator",
           edited("- processors: 8", "- processors: 8\n    workload:\n"
           "      generator: partial_utility\n      settings:\n        usrs: 5"), 33,
