@@ -35,8 +35,8 @@ def repair(
     """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
 
     - A job ends early: those behind it on its machine move up; see `fill`.
-    - A job goes on for longer than planned: its machine is timed anew; with `moves`, the waiting
-      jobs there lose their places.
+    - A job goes on for longer than planned: its machine is timed anew; with `moves`, if there is
+      another machine, the waiting jobs there lose their places.
     - A machine is down: all its jobs lose their places. So does one that was stopped.
     - A job was due and could not start: its machine is timed anew.
     """
@@ -45,6 +45,7 @@ def repair(
         if machine != NOWHERE and take_out(schedule, jobs, slot, now) > now:
             schedule.early[machine] = True
     lost = 0
+    anew = moves and len(schedule.cpus) > 1
     for machine in range(len(schedule.cpus)):
         for position in range(schedule.running[machine] - 1, -1, -1):
             slot = schedule.slot[machine, position]
@@ -58,7 +59,7 @@ def repair(
         longer = _expect_ends(schedule, machine, expected_end_us)
         if longer or (running < planned and schedule.start_us[machine, running] < now):
             retime(schedule, machine, running, now)
-        if (longer and moves) or not up:
+        if (longer and anew) or not up:
             kept = running if up else 0
             lost += planned - kept
             for position in range(planned - 1, kept - 1, -1):

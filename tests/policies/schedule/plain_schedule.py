@@ -179,7 +179,7 @@ class PlainPolicy:
                 machine.running, machine.waiting = [], []
             elif running != machine.running:
                 machine.running = running
-                if self.moves:
+                if self.moves and len(schedule.machines) > 1:
                     machine.waiting = []
         return [number for number in sorted(set(early)) if schedule.machines[number].up]
 
