@@ -1,0 +1,124 @@
+"""Settings of the policies: what they do, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from grid.policies.convergent.cs2_heuristics import CS2_WEIGHTS
+from grid.policies.convergent.cs2007_heuristics import (
+    CS2007_WEIGHTS,
+    DEADLINE_K,
+    DEADLINE_MINIMUM,
+)
+from grid.policies.convergent.priority import ConvergentPriority
+from grid.policies.interface import Plan
+from grid.policies.registry import make_policy
+from tests.policies.convergent.farms import random_view, view_of, waiting
+from tests.policies.convergent.slow_matrix import Matrix, cs2_matrix, cs2007_matrix
+
+CS2 = ("cs2", "cs2_cs", "cs2_td", "cs2_cs_td")
+CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("cs2", {"weights": {"speed": 1}}, "weights: found 'speed', expected some of deadline"),
+        ("cs2", {"weights": {"wait": "8"}}, "weights: found '8' for wait, expected a number"),
+        ("cs2", {"weights": {"wait": float("nan")}}, "weights: found nan for wait"),
+        ("cs2", {"weights": 3}, "weights: found 3, expected a number for each heuristic"),
+        ("cs2", {"matching": "mis"}, "matching: found 'mis', expected one of selection, sorting"),
+        ("cs2", {"period_s": 10}, "period_s: found 10, expected no such setting"),
+        ("cs2_td", {"period_s": 0}, "period_s: found 0, expected a number of 1e-06 or more"),
+        ("cs_i_p", {"knapsack": "best"}, "knapsack: found 'best', expected one of greedy, exact"),
+        ("cs_i_p", {"bandwidths_mbps": [0]}, "bandwidths_mbps: found .0., expected a list of"),
+        ("cs_i_p", {"bandwidths_mbps": 100}, "bandwidths_mbps: found 100, expected a list of"),
+        ("cs_ni_p", {"matching": "lsa"}, "matching: found 'lsa', expected one of mfs, mis, imfs"),
+        ("cs_ni_p", {"deadline_k": 0}, "deadline_k: found 0, expected a number"),
+        ("cs_ni_p", {"delta": 800}, "delta: found 800, expected no such setting"),
+    ],
+)
+def test_wrong_settings(name: str, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_policy(name, settings)
+
+
+def starts(name: str, settings: dict[str, object]) -> list[tuple[int, int]]:
+    """Who gets the only machine: an old long job or a new short one."""
+    jobs = [waiting(submit_us=0), waiting(submit_us=999_000_000, estimate_us=1_000_000)]
+    view = view_of(1000, jobs, [100.0], cpus=[1])
+    return make_policy(name, settings).plan(view, view.now).start
+
+
+@pytest.mark.parametrize("name", ["cs2", "cs2_cs", "cs_i_p", "cs_ni_np"])
+def test_weights_change_plans(name: str) -> None:
+    assert starts(name, {"weights": {"anti_aging": 100, "wait": 0}}) == [(0, 0)]
+    assert starts(name, {"weights": {"anti_aging": 0, "wait": 100}}) == [(1, 0)]
+
+
+def test_a_weight_of_zero_leaves_a_heuristic_out() -> None:
+    nothing = dict.fromkeys(CS2_WEIGHTS, 0)
+    assert starts("cs2", {"weights": nothing}) == [(0, 0)], "equal priorities: by arrival"
+
+
+@pytest.mark.parametrize("name", CS2)
+def test_time_driven_variants_wake_at_every_period(name: str) -> None:
+    view = view_of(12, [waiting()], [100.0])
+    plan = make_policy(name, {}).plan(view, view.now)
+    if name.endswith("td"):
+        assert plan == Plan(wake_us=20_000_000)
+    else:
+        assert plan == Plan(start=[(0, 0)])
+
+
+@pytest.mark.parametrize("name", [*CS2, *CS2007])
+def test_nothing_to_plan(name: str) -> None:
+    view = view_of(10, [], [100.0, 50.0])
+    assert make_policy(name, {}).plan(view, view.now) == Plan()
+
+
+@pytest.mark.parametrize("name", [*CS2, *CS2007])
+def test_a_copy_of_a_policy_makes_the_same_plans(name: str) -> None:
+    """States of clusters are copied and sent; what stands in buffers is not part of them."""
+    policy = make_policy(name, {})
+    first = random_view(1, one_a_machine=True)
+    policy.plan(first, first.now)
+    copies = [copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))]
+    view = random_view(2, one_a_machine=True)
+    plans = [one.plan(view, view.now) for one in (policy, *copies)]
+    assert plans[0] == plans[1] == plans[2]
+    assert len(pickle.dumps(policy)) < 2000
+
+
+def test_priorities_for_other_policies_are_means_of_the_matrix() -> None:
+    view = random_view(4)
+    links = [1000.0] * len(view.free)
+
+    def means(matrix: Matrix) -> list[float]:
+        rows = [row[row > -np.inf] for row in matrix[len(view.running) :]]
+        return [float(row.mean()) if len(row) else 0.0 for row in rows]
+
+    found = ConvergentPriority("cs2")(view, view.now)
+    assert found == pytest.approx(means(cs2_matrix(view, CS2_WEIGHTS)))
+    found = ConvergentPriority("cs2007")(view, view.now)
+    slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links)
+    assert found == pytest.approx(means(slow))
+
+
+def test_making_a_policy_imports_no_compiled_code() -> None:
+    """A scenario with settings is checked by making its policies."""
+    code = (
+        "import sys; from grid.policies.registry import make_policy;"
+        "make_policy('cs2', {'weights': {'wait': 3}}); make_policy('cs_i_p', {'matching': 'mis'});"
+        "print(sorted({'numba', 'scipy'} & set(sys.modules)))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
