@@ -16,10 +16,12 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from grid.model.errors import InputError, Mistake
 from grid.runtime.outcome import RunFailed
 
-QUIET = {
+SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DEDUP_LOGS": "0",
+    # Ray lets everything else go first; what runs against the clock cannot.
+    "RAY_worker_niceness": "0",
 }
 LOOPBACK = "127.0.0.1"
 PLACING_SECONDS = 60.0
@@ -43,7 +45,7 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         yield ray.util.get_node_ip_address()
         return
     address = address or os.environ.get("RAY_ADDRESS")
-    for name, value in QUIET.items():
+    for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     # Each death of an actor is news to Ray, and printed among our results, whatever
     # `log_to_driver` says. We tell of those that matter ourselves.

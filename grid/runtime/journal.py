@@ -1,0 +1,85 @@
+"""What an entity must not forget, on disk: one SQLite file an entity, all of it plain text.
+
+An entry is safe when `add` returns. The file stays small: an entry that stands for all before it
+takes their place, and SQLite uses their room again. One process at a time owns a journal, the one
+that opened it last: to a process that was given up and still runs, `add` raises `Superseded`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from grid.runtime.codec import OWN, decode, encode
+
+_TABLES = """
+create table if not exists owner (number integer not null);
+create table if not exists entry (number integer primary key, body text not null);
+create table if not exists record (number integer primary key, body text not null);
+insert into owner select 0 where not exists (select * from owner);
+"""
+BUSY_SECONDS = 60.0
+
+Entry = tuple[str, bool]
+"""What was saved, as text, and whether it stands for all before it."""
+
+
+class Superseded(Exception):
+    """Another process has opened the journal since."""
+
+
+class Journal:
+    """The journal at `path`, made if it is not there.
+
+    What it holds may be of this program or of `packages` (see `grid.runtime.codec`).
+    """
+
+    def __init__(self, path: Path, packages: Collection[str] = OWN) -> None:
+        self._packages = packages
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        self._db.execute("pragma journal_mode = wal")
+        # Synced at every commit, not only when the log is folded into the file.
+        self._db.execute("pragma synchronous = full")
+        self._db.executescript(
+            f"begin immediate; {_TABLES} update owner set number = number + 1; commit"
+        )
+        (self._owner,) = self._db.execute("select number from owner").fetchone()
+
+    def entries(self) -> list[Any]:
+        """All that is saved and has not been stood for, in order."""
+        rows = self._db.execute("select body from entry order by number")
+        return [decode(body, self._packages) for (body,) in rows]
+
+    def records(self) -> Iterator[Any]:
+        """All that was recorded, in order."""
+        for (body,) in self._db.execute("select body from record order by number"):
+            yield decode(body, self._packages)
+
+    def add(self, entries: Sequence[Entry], records: Sequence[str]) -> None:
+        """Save all of it or nothing. Raises Superseded."""
+        db = self._db
+        db.execute("begin immediate")
+        try:
+            if db.execute("select number from owner").fetchone() != (self._owner,):
+                raise Superseded
+            for body, stands_for_all in entries:
+                if stands_for_all:
+                    db.execute("delete from entry")
+                db.execute("insert into entry (body) values (?)", (body,))
+            db.executemany("insert into record (body) values (?)", ((body,) for body in records))
+            db.execute("commit")
+        except BaseException:
+            db.execute("rollback")
+            raise
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def entry_of(saved: Any, stands_for_all: bool) -> Entry:
+    """What a context was told to save, as an entry, which later changes of it do not touch."""
+    return encode(saved), stands_for_all

@@ -1,0 +1,315 @@
+"""A live run: Ray actors that call each other directly, against the scaled clock of the wall.
+
+Ray starts the actors and starts them again when they die, on whatever node is left; what they must
+not forget is in their journals. This side only watches: it asks every actor now and then how it is,
+which also starts its clock, kills those that keep silent, and reads the journals in the end.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+
+from grid.runtime.cluster import places, ray_cluster
+from grid.runtime.host import Host, Parcel, Status, packages_of_policies
+from grid.runtime.journal import Journal
+from grid.runtime.lateness import Lateness
+from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
+from grid.runtime.window import deal
+from grid.scenario.build import Grid
+from grid.scenario.warm_up import warm_up
+
+TICK_SECONDS = 0.25
+SILENCE_SECONDS = 30.0
+STARTING_SECONDS = 600.0
+FINISHING_SECONDS = 60.0
+HEAD_START_SECONDS = 0.5
+"""Between the moment when all actors are there and the beginning of the run."""
+
+
+class LiveFailed(RunFailed):
+    """An entity of a live run came upon something that it cannot handle, or never started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a live run goes, and what is done to it.
+
+    `speedup` is seconds of virtual time a second, `kill_rate` how many actors are killed a second,
+    `limit_s` after how many seconds the run ends, whatever is left to do.
+    """
+
+    speedup: float = 1.0
+    kill_rate: float = 0.0
+    limit_s: float = 3600.0
+
+
+@dataclass(slots=True)
+class LiveOutcome:
+    """What came of a live run; `unfinished` jobs had not ended when it did."""
+
+    run: RunOutcome
+    messages: Lateness = field(default_factory=Lateness)
+    timers: Lateness = field(default_factory=Lateness)
+    kills: int = 0
+    restarts: int = 0
+    unfinished: int = 0
+
+
+@ray.remote(max_restarts=-1, max_task_retries=0)
+class LiveActor:
+    """Some entities of a live run, in a process of their own."""
+
+    def __init__(self, members: Sequence[str], folder: str, speedup: float) -> None:
+        self._members = members
+        self._folder = Path(folder)
+        self._speedup = speedup
+        self._peers: dict[str, Any] = {}
+        self._host: Host | None = None
+
+    async def pulse(self, shared: list[Any], epoch: float | None) -> Status:
+        """How the host is; with `epoch`, it begins if it has not.
+
+        `shared` is a reference to the grid and to the host of each entity, in a list, so that it
+        is followed only by an actor that has just started.
+        """
+        if self._host is None:
+            grid, host_of = await shared[0]
+            # What else would be compiled while the clock runs.
+            warm_up(grid)
+            members, folder, speedup = self._members, self._folder, self._speedup
+            host = Host(grid, members, folder, speedup, host_of, self._deliver, _give_up)
+            host.status.node = ray.get_runtime_context().get_node_id()
+            self._host = host
+        if epoch is not None:
+            self._host.begin(epoch)
+        return self._host.status
+
+    async def receive(self, parcel: Parcel) -> None:
+        """Take in what a peer sent; what comes too early comes again."""
+        if self._host is not None:
+            self._host.receive(parcel)
+
+    async def finish(self) -> None:
+        if self._host is not None:
+            await self._host.finish()
+
+    def _deliver(self, host: str, parcel: Parcel) -> None:
+        """Call the peer and do not wait: whether it came is for the acknowledgement to tell."""
+        if host not in self._peers:
+            self._peers[host] = ray.get_actor(host)
+        self._peers[host].receive.remote(parcel)
+
+
+def _give_up() -> None:
+    os._exit(1)
+
+
+def run_live(
+    grid: Grid,
+    folder: Path,
+    pace: Pace,
+    placement: str = "entity",
+    *,
+    actors: int | None = None,
+    address: str | None = None,
+    progress: Progress | None = None,
+) -> LiveOutcome:
+    """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
+
+    `placement` is `entity` or `vo`, an actor each; or `actors` is how many the VOs are dealt over.
+    Over several nodes, `folder` has to be the same on all of them. Raises LiveFailed.
+    """
+    started = time.perf_counter()
+    # What is there is of a run that was cut short.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        with ray_cluster(address), places(len(grid.vos)) as options:
+            crew = _Crew(grid, folder.resolve(), pace, _hosts(grid, placement, actors), options)
+            try:
+                crew.assemble()
+                wall = time.perf_counter()
+                crew.watch(sum(grid.jobs_by_vo()), progress)
+            finally:
+                crew.dismiss()
+        outcome = crew.outcome()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    outcome.run.wall_seconds = time.perf_counter() - wall
+    outcome.run.start_seconds = wall - started
+    return outcome
+
+
+def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
+    """The host of each entity."""
+    run = uuid.uuid4().hex[:8]
+    process_of = deal(grid, placement, actors or len(grid.vos))
+    if placement == "entity":
+        return {name: f"{run}/{name}" for name in grid.names}
+    return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}
+
+
+class _Crew:
+    """The actors of a live run, and what is known of them."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        folder: Path,
+        pace: Pace,
+        host_of: dict[str, str],
+        options: list[dict[str, Any]],
+    ) -> None:
+        self._grid = grid
+        self._folder = folder
+        self._pace = pace
+        self._shared = ray.put((grid, host_of))
+        members: dict[str, list[str]] = {}
+        for name, host in host_of.items():
+            members.setdefault(host, []).append(name)
+        site_of = dict(zip(grid.names, grid.sites, strict=True))
+        self._actors = {
+            host: LiveActor.options(  # type: ignore[attr-defined]
+                name=host, **options[site_of[names[0]]]
+            ).remote(names, str(folder), pace.speedup)
+            for host, names in members.items()
+        }
+        self._status: dict[str, Status] = {}
+        self._past: list[Status] = []
+        self._heard: set[str] = set()
+        self._asked: dict[Any, tuple[str, float]] = {}
+        self._random = random.Random(grid.seed)
+        self.kills = 0
+
+    def assemble(self) -> None:
+        """Wait until all actors are there. Raises LiveFailed where one does not come."""
+        self._ask(None, lambda: len(self._status) == len(self._actors), STARTING_SECONDS)
+        missing = [host for host in self._actors if host not in self._status]
+        if missing:
+            raise LiveFailed(f"{len(missing)} actors did not start, {missing[0]} among them")
+
+    def watch(self, jobs: int, progress: Progress | None) -> None:
+        """Let the run begin, and see to it until all jobs have ended or its time is over."""
+        epoch = time.time() + HEAD_START_SECONDS
+        next_kill = time.monotonic() + HEAD_START_SECONDS + self._until_next_kill()
+
+        def step() -> bool:
+            nonlocal next_kill
+            while time.monotonic() >= next_kill:
+                self._kill_one()
+                next_kill += self._until_next_kill()
+            ended = sum(status.jobs for status in self._status.values())
+            if progress is not None:
+                progress(max(s.now for s in self._status.values()), ended, jobs)
+            return ended >= jobs
+
+        self._ask(epoch, step, self._pace.limit_s)
+        self._finish()
+
+    def dismiss(self) -> None:
+        for actor in self._actors.values():
+            ray.kill(actor)
+
+    def outcome(self) -> LiveOutcome:
+        """What the journals hold, and what the actors told."""
+        store = RecordStore()
+        chunks = []
+        for path in sorted(self._folder.glob("*.sqlite")):
+            journal = Journal(path, packages_of_policies())
+            store.add(list(journal.records()))
+            journal.close()
+            chunks += store.take()
+        run = RunOutcome(
+            chunks=chunks,
+            figures=store.figures,
+            violations=store.violations,
+            actors=len(self._actors),
+        )
+        unfinished = sum(self._grid.jobs_by_vo()) - store.jobs
+        outcome = LiveOutcome(run, kills=self.kills, unfinished=unfinished)
+        outcome.restarts = len(self._past)
+        for status in [*self._past, *self._status.values()]:
+            run.messages += status.handled
+            outcome.messages.merge(status.messages)
+            outcome.timers.merge(status.timers)
+        return outcome
+
+    def _ask(self, epoch: float | None, done: Callable[[], bool], seconds: float) -> None:
+        """Ask all actors how they are, over and over, until `done` or for so many seconds."""
+        end = time.monotonic() + seconds
+        while not done() and time.monotonic() < end:
+            asked = {host for host, _ in self._asked.values()}
+            for host, actor in self._actors.items():
+                if host not in asked:
+                    self._asked[actor.pulse.remote([self._shared], epoch)] = (
+                        host,
+                        time.monotonic(),
+                    )
+            pause = time.monotonic() + TICK_SECONDS
+            ready, _ = ray.wait(
+                list(self._asked), num_returns=len(self._asked), timeout=TICK_SECONDS
+            )
+            for answer in ready:
+                self._hear(*self._asked.pop(answer), answer)
+            self._rouse_the_silent()
+            time.sleep(max(0.0, pause - time.monotonic()))
+
+    def _hear(self, host: str, since: float, answer: Any) -> None:
+        try:
+            status: Status = ray.get(answer)
+        except ray.exceptions.RayTaskError as error:
+            raise LiveFailed(f"{host}: {error.cause}") from None
+        except ray.exceptions.RayError:
+            # It is dead, or not there yet; Ray sees to that.
+            self._heard.discard(host)
+            return
+        self._heard.add(host)
+        before = self._status.get(host)
+        if before is not None and before.pid != status.pid:
+            self._past.append(before)
+        self._status[host] = status
+        if status.error:
+            raise LiveFailed(status.error)
+
+    def _rouse_the_silent(self) -> None:
+        """Kill what does not answer any more: it hangs, or its node is cut off.
+
+        What is starting is given its time; it has answered nothing yet.
+        """
+        for answer, (host, since) in list(self._asked.items()):
+            if host in self._heard and time.monotonic() - since > SILENCE_SECONDS:
+                del self._asked[answer]
+                self._heard.discard(host)
+                ray.kill(self._actors[host], no_restart=False)
+
+    def _until_next_kill(self) -> float:
+        rate = self._pace.kill_rate
+        return self._random.expovariate(rate) if rate > 0 else float("inf")
+
+    def _kill_one(self) -> None:
+        """Kill the process of an actor, on this machine by a signal, elsewhere through Ray."""
+        host, status = self._random.choice(sorted(self._status.items(), key=lambda item: item[0]))
+        if status.node == ray.get_runtime_context().get_node_id():
+            try:
+                os.kill(status.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+        else:
+            ray.kill(self._actors[host], no_restart=False)
+        self.kills += 1
+
+    def _finish(self) -> None:
+        """Let all entities record their last; one that dies over it may miss that."""
+        calls = [actor.finish.remote() for actor in self._actors.values()]
+        ray.wait(calls, num_returns=len(calls), timeout=FINISHING_SECONDS)
