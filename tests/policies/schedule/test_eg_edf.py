@@ -4,77 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hand_made import HandMade
 
 from grid.model.time import NEVER
-from grid.policies.interface import MachineColumns
-from grid.policies.schedule.arrays import (
-    Jobs,
-    Schedule,
-    empty_schedule,
-    empty_tabu_list,
-    no_jobs,
-    with_positions,
-    with_slots,
-)
+from grid.policies.schedule.arrays import empty_tabu_list
 from grid.policies.schedule.eg_edf import figures, place, weight
-from grid.policies.schedule.moves import lengths_us, put, start
 from grid.policies.schedule.tabu import improve
-from grid.policies.schedule.timing import retime
-
-Drawn = dict[str, tuple[int, int, int]]
-"""(machine, start, end) of each job by name."""
-
-
-class HandMade:
-    """A schedule made by hand; times are small numbers of microseconds."""
-
-    def __init__(self, *machines: tuple[int, float]) -> None:
-        cpus, mips = (np.array(column) for column in zip(*machines, strict=True))
-        nothing = np.zeros(len(machines), np.int64)
-        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, nothing)
-        self.schedule: Schedule = with_positions(empty_schedule(columns), 50)
-        self.jobs: Jobs = with_slots(no_jobs(), 50)
-        self.names: list[str] = []
-
-    def job(self, name: str, processors: int, estimate: int, deadline: int = NEVER) -> int:
-        slot = len(self.names)
-        self.names.append(name)
-        jobs = self.jobs
-        jobs.serial[slot], jobs.processors[slot], jobs.estimate_us[slot] = (
-            slot,
-            processors,
-            estimate,
-        )
-        jobs.reference_mips[slot], jobs.deadline_us[slot] = 1000.0, deadline
-        jobs.bound_machine[slot] = -1
-        return slot
-
-    def planned(
-        self, machine: int, name: str, processors: int, estimate: int, deadline: int = NEVER
-    ) -> None:
-        """The next job of the machine's schedule at time 0, running if it can."""
-        slot = self.job(name, processors, estimate, deadline)
-        length = lengths_us(self.schedule, self.jobs, slot)[machine]
-        position = int(self.schedule.planned[machine])
-        put(self.schedule, self.jobs, slot, machine, position, 0, length)
-        retime(self.schedule, machine, position, 0)
-        if self.drawn()[name][1] == 0:
-            start(self.schedule, machine, position)
-
-    def placed(self, now: int, name: str, processors: int, estimate: int, deadline: int) -> None:
-        assert place(self.schedule, self.jobs, self.job(name, processors, estimate, deadline), now)
-
-    def drawn(self) -> Drawn:
-        schedule = self.schedule
-        return {
-            self.names[schedule.slot[m, p]]: (
-                m,
-                int(schedule.start_us[m, p]),
-                int(schedule.end_us[m, p]),
-            )
-            for m in range(len(schedule.cpus))
-            for p in range(schedule.planned[m])
-        }
 
 
 def two_gaps() -> HandMade:
