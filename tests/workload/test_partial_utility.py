@@ -196,5 +196,5 @@ def test_a_wrong_setting_is_a_value_error(settings: dict[str, object], complaint
 
 
 def test_an_unknown_generator_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="no generator 'nothing'; there are: .*partial_utility"):
+    with pytest.raises(ValueError, match=r"no generator 'nothing'; there are: .*partial_utility"):
         generate_machines("nothing", 1, {}, np.random.default_rng(1))
