@@ -11,6 +11,7 @@ import numpy.typing as npt
 from grid.model.time import Time
 
 Slots = npt.NDArray[np.int64]
+MANY = 16
 
 
 class Queue:
@@ -43,14 +44,16 @@ class Queue:
 
     def remove(self, leaving: Collection[int]) -> None:
         slots = self.slots
-        if len(leaving) == 1:
-            (slot,) = leaving
-            place = int((slots == slot).argmax())
-            slots[place:-1] = slots[place + 1 :]
-        else:
+        if len(leaving) > MANY:
             left = slots[~np.isin(slots, np.fromiter(leaving, np.int64, len(leaving)))]
             slots[: len(left)] = left
-        self._count -= len(leaving)
+            self._count = len(left)
+            return
+        for slot in leaving:
+            slots = self.slots
+            place = int((slots == slot).argmax())
+            slots[place:-1] = slots[place + 1 :]
+            self._count -= 1
 
 
 class ByExpectedEnd:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from grid.model.time import NEVER
 from grid.policies.columns import Ints, Jobs, Machines
 from grid.policies.fitting import (
     Free,
@@ -27,13 +28,10 @@ from grid.policies.fitting import (
     fits,
     free_now,
     licenses_fit,
-    may_run,
     time_left,
     unbook,
     work_left,
 )
-
-NEVER = 2**62
 
 
 class Reservations(NamedTuple):
@@ -141,9 +139,9 @@ def _start(
     starts: Starts,
 ) -> bool:
     """Start the job on the fastest machine where it fits and delays nobody's reserved start."""
-    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
+    processors, licenses, cpus = jobs.processors[slot], jobs.licenses[slot], free.cpus
     for machine in machines.speed_order:
-        if not fits(slot, machine, jobs, machines, free):
+        if cpus[machine] < processors or not fits(slot, machine, jobs, machines, free):
             continue
         end = now + time_left(slot, machine, jobs, machines)
         outlasts = end > reserved.start[machine]
@@ -215,11 +213,12 @@ def _fastest_of(
     reserved: Reservations,
 ) -> int:
     best = -1
+    needed, cpus = jobs.processors[slot], later.cpus
     for machine in asked:
         if (
-            (only < 0 or machine == only)
+            cpus[machine] >= needed
+            and (only < 0 or machine == only)
             and reserved.start[machine] == NEVER
-            and may_run(slot, machine, jobs, machines)
             and fits(slot, machine, jobs, machines, later)
             and (best < 0 or _faster(machine, best, machines))
         ):

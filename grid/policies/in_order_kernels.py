@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.model.time import NEVER
 from grid.policies.columns import Bools, Ints, Jobs, Machines
 from grid.policies.fitting import (
     Free,
     book,
+    duration,
     fastest_fit,
     fits,
     free_now,
@@ -31,21 +33,30 @@ def start_in_turn(
     slots = np.empty(len(order), np.int64)
     targets = np.empty(len(order), np.int64)
     count = 0
-    unblocked = len(free.cpus)
+    cpus = free.cpus
+    widest = machines.cpus.max()
     for slot in order:
-        if unblocked == 0:
+        if widest == 0:
             break
+        if jobs.processors[slot] > widest:
+            continue
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
             book(slot, chosen, jobs, free)
             slots[count], targets[count] = slot, chosen
             count += 1
             continue
-        for machine in range(len(free.cpus)):
-            # Less than no CPUs are free on a blocked machine, so that no job fits.
-            if free.cpus[machine] >= 0 and may_run(slot, machine, jobs, machines):
-                free.cpus[machine] = -1
-                unblocked -= 1
+        widest = 0
+        for machine in range(len(cpus)):
+            if cpus[machine] < 0:
+                continue
+            if machines.cpus[machine] >= jobs.processors[slot] and may_run(
+                slot, machine, jobs, machines
+            ):
+                # Less than no CPUs are free on a blocked machine, so that no job fits.
+                cpus[machine] = -1
+            else:
+                widest = max(widest, machines.cpus[machine])
     return slots[:count], targets[:count]
 
 
@@ -73,10 +84,11 @@ def start_all_that_fit(
 
 @njit(cache=True)
 def start_by_preempting(
+    now: int,
     order: Ints,
     deadline: Ints,
     running: Ints,
-    by_falling_deadline: Ints,
+    victims: Ints,
     free_cpus: Ints,
     copies_free: Ints,
     jobs: Jobs,
@@ -84,38 +96,51 @@ def start_by_preempting(
 ) -> tuple[Ints, Ints, Ints]:
     """Slots to start and their machines, and running slots to preempt for them.
 
-    `order` has all jobs, waiting and running, by deadline; `by_falling_deadline` the running ones.
-    A job that fits nowhere takes the place of running jobs with later deadlines, of the latest
-    ones first, on the fastest machine where that is enough. These are then in for another machine,
-    in their turn.
+    `order` has all jobs, waiting and running, by deadline; `victims` the running ones by machine,
+    those of a machine by falling deadline. A job that fits nowhere takes the place of running jobs
+    with later deadlines, of the latest ones first, on the fastest machine where that is enough.
+    These are then in for another machine, in their turn.
     """
     free = free_now(running, free_cpus, copies_free, jobs)
+    first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
     runs = np.zeros(len(jobs.processors), np.bool_)
     runs[running] = True
     slots = np.empty(len(order), np.int64)
     targets = np.empty(len(order), np.int64)
     preempted = np.empty(len(running), np.int64)
-    count, victims = 0, 0
+    count, taken, needed = 0, 0, jobs.processors
+    latest = np.full(len(free.cpus), -1)
+    for machine in range(len(latest)):
+        if first[machine] < first[machine + 1]:
+            latest[machine] = deadline[victims[first[machine]]]
+    latest_of_all = latest.max()
     for slot in order:
         if runs[slot]:
             continue
-        chosen = _first_to_end(slot, jobs, machines, free)
-        if chosen < 0:
+        chosen = _first_to_end(now, slot, jobs, machines, free)
+        if chosen < 0 and deadline[slot] < latest_of_all:
             for machine in machines.speed_order:
-                if may_run(slot, machine, jobs, machines):
-                    more = _make_way(
-                        slot, machine, deadline, by_falling_deadline, runs, preempted[victims:],
-                        jobs, machines, free,
-                    )  # fmt: skip
-                    if more > 0:
-                        chosen = machine
-                        victims += more
-                        break
+                if deadline[slot] >= latest[machine] or needed[slot] > machines.cpus[machine]:
+                    continue
+                own = victims[first[machine] : first[machine + 1]]
+                within_reach = free.cpus[machine]
+                for other in own:
+                    if runs[other] and deadline[other] > deadline[slot]:
+                        within_reach += needed[other]
+                if within_reach < needed[slot]:
+                    continue
+                more = _make_way(
+                    slot, machine, deadline, own, runs, preempted[taken:], jobs, machines, free
+                )
+                taken += more
+                if more > 0:
+                    chosen = machine
+                    break
         if chosen >= 0:
             book(slot, chosen, jobs, free)
             slots[count], targets[count] = slot, chosen
             count += 1
-    return slots[:count], targets[:count], preempted[:victims]
+    return slots[:count], targets[:count], preempted[:taken]
 
 
 @njit(cache=True)
@@ -123,7 +148,7 @@ def _make_way(
     slot: int,
     machine: int,
     deadline: Ints,
-    by_falling_deadline: Ints,
+    victims: Ints,
     runs: Bools,
     preempted: Ints,
     jobs: Jobs,
@@ -131,11 +156,13 @@ def _make_way(
     free: Free,
 ) -> int:
     """Preempt on the machine until the job fits; how many that took, 0: it would not be enough."""
+    if not may_run(slot, machine, jobs, machines):
+        return 0
     count = 0
-    for other in by_falling_deadline:
+    for other in victims:
         if deadline[other] <= deadline[slot]:
             break
-        if not runs[other] or jobs.machine[other] != machine:
+        if not runs[other]:
             continue
         unbook(other, machine, jobs, free)
         preempted[count] = other
@@ -150,7 +177,7 @@ def _make_way(
 
 
 @njit(cache=True)
-def _first_to_end(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
+def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The machine on which the job fits and would end first, -1 for none.
 
     The fastest, unless the job has run on another one and would start again.
@@ -158,9 +185,25 @@ def _first_to_end(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     if jobs.machine[slot] < 0:
         return int(fastest_fit(slot, jobs, machines, free))
     best, shortest = -1, 0
+    needed, cpus = jobs.processors[slot], free.cpus
     for machine in machines.speed_order:
-        if fits(slot, machine, jobs, machines, free):
-            left = time_left(slot, machine, jobs, machines)
+        if cpus[machine] >= needed and fits(slot, machine, jobs, machines, free):
+            if jobs.expected_end[slot] < NEVER:
+                left = _time_left_of_victim(now, slot, machine, jobs, machines)
+            else:
+                left = time_left(slot, machine, jobs, machines)
             if best < 0 or left < shortest:
                 best, shortest = machine, left
     return best
+
+
+@njit(cache=True)
+def _time_left_of_victim(now: int, slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
+    """`time_left` of a job that has run up to this plan, so that its work is not booked yet."""
+    own = jobs.machine[slot]
+    left = jobs.expected_end[slot] - now
+    if machine == own:
+        return int(left)
+    if jobs.checkpointable[slot]:
+        return duration(left, machines.mips[own], machines.mips[machine])
+    return duration(jobs.estimate[slot], jobs.reference_mips[slot], machines.mips[machine])

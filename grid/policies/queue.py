@@ -30,13 +30,14 @@ class InTurn:
         self.pool_policy = PoolPolicy.SJF if shortest_first else PoolPolicy.FCFS
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        if len(view.queue) == 0:
+        if len(view.queue) == 0 or not view.free.any():
             return Plan()
-        from grid.policies.fitting import work_left
         from grid.policies.in_order_kernels import start_in_turn
 
         jobs, order = jobs_of(view), view.queue
         if self._shortest_first:
+            from grid.policies.fitting import work_left
+
             order = order[np.argsort(work_left(order, jobs), kind="stable")]
         slots, targets = start_in_turn(
             order, view.running, view.free, view.license_copies_free, jobs, machines_of(view)
@@ -89,10 +90,11 @@ class EarliestDeadlineFirst:
         everyone = np.concatenate((view.queue, view.running))
         running = view.running
         slots, targets, preempted = start_by_preempting(
+            now,
             everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
             deadlines,
             running,
-            running[np.lexsort((serial[running], deadlines[running]))[::-1]],
+            running[np.lexsort((-serial[running], -deadlines[running], jobs.machine[running]))],
             view.free,
             view.license_copies_free,
             jobs,

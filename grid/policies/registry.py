@@ -25,6 +25,7 @@ _OWN = {
     "edf": _Entry("grid.policies.queue:edf", "earliest deadline first, preemptive if so set"),
     "easy": _Entry("grid.policies.queue:easy", "EASY backfilling: a reservation for the head"),
     "easy_sjbf": _Entry("grid.policies.queue:easy_sjbf", "EASY that backfills the shortest first"),
+    "flexible": _Entry("grid.policies.flexible:flexible", "EASY in the order of a priority"),
     "conservative": _Entry("grid.policies.reserving:conservative", "a reservation for every job"),
     "selective": _Entry(
         "grid.policies.reserving:selective", "a reservation for jobs that have waited long"

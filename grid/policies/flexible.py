@@ -1,0 +1,122 @@
+"""Flexible backfilling: EASY with the queue in the order of a priority, made anew at every event.
+
+What the priority is can be chosen: that of EG, section 3.1, or the heuristics of Convergent
+Scheduling, as C07 and CS2 have it for their comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.time import SECOND_US, Time
+from grid.policies.columns import Ints
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.queue import backfilled
+from grid.policies.settings import Settings
+
+Floats = npt.NDArray[np.float64]
+Priority = Callable[[ClusterView, Time], Floats]
+"""The priority of each job of `ClusterView.queue`; the highest is first, equals by arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class EgFactors:
+    """The factors of EG, 3.1, with the values that were tuned by hand there."""
+
+    age_factor: float = 0.01
+    k: float = 2.0
+    maximum: float = 20.0
+    minimum: float = 0.1
+    boost_value: float = 2.0
+
+
+def eg_priority(view: ClusterView, now: Time, factors: EgFactors) -> Floats:
+    """EG 3.1: the sum of Aging, Deadline and Wait Minimization, times in seconds.
+
+    The machine m of the Deadline heuristic is the fastest of the cluster. A job without a deadline
+    is one whose deadline is far away.
+    """
+    jobs, queue = view.jobs, view.queue
+    age_s = (now - jobs.submit_us[queue]) / SECOND_US
+    estimated_s = jobs.estimate_us[queue] / SECOND_US
+    # Nxtime; with the present as zero, it is Extime too.
+    next_s = estimated_s * jobs.reference_mips[queue] / view.machines.mips.max()
+    deadline_s = (jobs.deadline_us[queue] - now) / SECOND_US
+    begin_s = deadline_s - factors.k * next_s
+    pressing = (begin_s < next_s) & (next_s <= deadline_s)
+    rise = (factors.maximum - factors.minimum) * (next_s - begin_s) / (factors.k * next_s)
+    priority: Floats = (
+        factors.age_factor * age_s
+        + factors.minimum
+        + np.where(pressing, rise, 0.0)
+        + factors.boost_value * estimated_s.min() / estimated_s
+    )
+    return priority
+
+
+class FlexibleBackfilling:
+    """The first job that must wait has a reservation, and those behind it may not delay it.
+
+    The reservation is remade at each event (C07's BF-rm), so that it may go to another job; or it
+    is kept until the job starts (BF-unrm). A kept one stays on its machine, and moves forward
+    there if jobs end before their time.
+    """
+
+    def __init__(self, priority: Priority, *, keep_reservation: bool) -> None:
+        self._priority = priority
+        self._keep = keep_reservation
+        self._kept_serial, self._kept_machine = -1, -1
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        if len(view.queue) == 0:
+            return Plan()
+        order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
+        if not self._keep:
+            return backfilled(view, now, order)
+        kept = view.jobs.serial[order] == self._kept_serial
+        machine = self._kept_machine if kept.any() else -1
+        order = np.concatenate((order[kept], order[~kept]))
+        plan = backfilled(view, now, order, kept_machine=machine)
+        self._remember_first(plan, view, order)
+        return plan
+
+    def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
+        """Keep the reservation of the job that is first in order, of those that have one."""
+        machine_of = {slot: machine for slot, machine, _ in plan.reserve}
+        slot = next((slot for slot in order.tolist() if slot in machine_of), None)
+        self._kept_serial = -1 if slot is None else int(view.jobs.serial[slot])
+        self._kept_machine = -1 if slot is None else machine_of[slot]
+
+
+def flexible(settings: Mapping[str, Any]) -> FlexibleBackfilling:
+    """`reservation`: remade (default) or kept. `priority`: eg (default), cs2007 or cs2.
+
+    With eg, `age_factor`, `k`, `maximum`, `minimum` and `boost_value` are its factors; the others
+    have the papers' weights.
+    """
+    read = Settings(settings)
+    keep = read.choice("reservation", ("remade", "kept")) == "kept"
+    kind = read.choice("priority", ("eg", "cs2007", "cs2"))
+    priority: Priority
+    if kind == "eg":
+        default = EgFactors()
+        factors = EgFactors(
+            age_factor=read.number("age_factor", default.age_factor, 0.0),
+            k=read.number("k", default.k, 1e-9),
+            maximum=read.number("maximum", default.maximum, 0.0),
+            minimum=read.number("minimum", default.minimum, 0.0),
+            boost_value=read.number("boost_value", default.boost_value, 0.0),
+        )
+        priority = partial(eg_priority, factors=factors)
+    else:
+        from grid.policies.convergent.priority import ConvergentPriority
+
+        priority = ConvergentPriority(kind)
+    read.end()
+    return FlexibleBackfilling(priority, keep_reservation=keep)
