@@ -3,6 +3,9 @@
 PU Algorithm 1: every assignment and every completion updates the table; a snapshot goes out
 periodically, when the VO's load passes a limit, and when more jobs than a limit have come since
 the last one. Load is the share of the VO's CPUs that are assigned to jobs, queued ones included.
+
+A periodic snapshot that could only repeat the last one is left out: all have heard what it says,
+and a grid that is idle for a year would be busy saying so.
 """
 
 from __future__ import annotations
@@ -82,12 +85,11 @@ class ResourceManager:
         self._holds: dict[JobKey, tuple[int, int]] = {}
         self._submitted_since = 0
         self._over_limit = False
+        self._to_tell = False
 
     def start(self, ctx: Context, saved: Any) -> None:
         for information in self._directory:
             ctx.send(information, JoinVo(self._vo, self._resources))
-        if self._rules.period_us is not None:
-            ctx.set_background_timer(self._rules.period_us, PERIOD)
         if self._leaves_us is not None:
             ctx.set_background_timer(self._leaves_us, LEAVE)
 
@@ -104,8 +106,8 @@ class ResourceManager:
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == PERIOD:
-            self._publish(ctx)
-            ctx.set_background_timer(self._rules.period_us or 0, PERIOD)
+            if self._to_tell:
+                self._publish(ctx)
         elif timer == LEAVE:
             self._left = True
             for information in self._directory:
@@ -158,7 +160,11 @@ class ResourceManager:
         self._tell(ctx)
 
     def _tell(self, ctx: Context) -> None:
+        """The table has changed: the own VO hears of it now, others by the next full period."""
         ctx.send(self._information, LocalStatus(self._assigned.copy()))
+        if self._rules.period_us is not None and not self._to_tell:
+            self._to_tell = True
+            ctx.set_background_timer(-ctx.now % self._rules.period_us, PERIOD)
 
     def _load(self) -> float:
         return float(self._assigned.sum()) / self._total_cpus
@@ -175,6 +181,7 @@ class ResourceManager:
         rows = status_rows(self._resources, self._assigned, self._jobs)
         ctx.publish(summary_of(rows, self._resources) if self._rules.summary else rows)
         self._submitted_since = 0
+        self._to_tell = False
 
 
 def status_rows(resources: ResourceColumns, assigned: Rows, jobs: Rows) -> Rows:

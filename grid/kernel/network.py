@@ -10,7 +10,8 @@ import numpy.typing as npt
 from grid.kernel.faults import Faults
 from grid.model.time import NEVER, SECOND_US, Time
 
-UNREACHABLE: Time = NEVER // 4
+UNREACHABLE: Time = NEVER - 1
+"""Later than every instant by itself, and added to one still a 64-bit integer."""
 
 
 class Network:

@@ -103,11 +103,20 @@ def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_
     assert len(desk.ctx.posts) == 2
 
 
-def test_a_snapshot_goes_out_every_period() -> None:
+def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> None:
     desk = Desk(SnapshotRules(False, 7_000_000, None, None))
-    assert desk.ctx.background_timers == [(7_000_000, PERIOD)]
+    assert desk.ctx.background_timers == []
+    for now, due in ((1, 7_000_000), (7_000_001, 14_000_000), (14_000_000, 14_000_000)):
+        desk.ctx.now = now
+        desk.tell(AssignJob(job(now), 1, True))
+        desk.tell(AssignJob(job(now + 1), 1, True))
+        assert desk.ctx.background_timers == [(due, PERIOD)]
+        desk.ctx.background_timers.clear()
+        desk.manager.timeout(desk.ctx, PERIOD)
+        assert len(desk.ctx.posts) == 1
+        desk.ctx.posts.clear()
     desk.manager.timeout(desk.ctx, PERIOD)
-    assert len(desk.ctx.posts) == 1
+    assert desk.ctx.posts == []
 
 
 def test_a_summary_names_the_least_used_and_the_one_with_most_memory() -> None:

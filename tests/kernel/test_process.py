@@ -96,6 +96,15 @@ def test_a_process_refuses_what_should_have_come_before() -> None:
         process.accept([(99, 0, 0, 1, "late")])
 
 
+def test_posts_are_kept_for_others_only_where_there_are_others() -> None:
+    post = ("publish", np.zeros((1, 1)))
+    rows = {"a": np.zeros((1, 1))}
+    for names, kept in ((["a"], 0), (["a", "b"], 1)):
+        process = LogicalProcess({"a": Scripted(post)}, network(names, [0] * len(names)), 1, rows)
+        process.start()
+        assert len(process.take_outbox().posts) == kept
+
+
 def test_what_takes_megabytes_takes_longer_between_sites() -> None:
     link = Network(["a", "b"], [0, 1], LATENCY, LOCAL, bandwidth_mbps=8.0)
     assert link.transfer_us(2.5) == 2_500_000

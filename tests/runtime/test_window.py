@@ -1,0 +1,149 @@
+"""Windows without Ray: whatever the grid and the partition, what one process gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.results.checkers import check
+from grid.results.digest import digest
+from grid.results.table import in_order
+from grid.runtime.outcome import Chunk
+from grid.runtime.sequential import run_sequential
+from grid.runtime.window import Coordinator, Reply, Window
+from grid.scenario.build import Grid
+from tests.grids import grid_of, vo
+
+
+def in_windows(grid: Grid, partition: list[int]) -> tuple[list[Chunk], int]:
+    """The rows and the number of messages of a run over processes that need not be used all."""
+    drawn = [partition[entity % len(partition)] for entity in range(len(grid.names))]
+    used = sorted(set(drawn))
+    process_of = [used.index(process) for process in drawn]
+    windows = [Window(grid, number, process_of) for number in range(len(used))]
+    members = [[e for e, p in enumerate(process_of) if p == n] for n in range(len(used))]
+    replies = [window.first_reply() for window in windows]
+    coordinator = Coordinator(grid.network.lookahead(members), replies)
+    while not coordinator.done:
+        orders = coordinator.orders()
+        assert orders
+        for number, reply in [(n, windows[n].carry_out(order)) for n, order in orders]:
+            assert isinstance(reply, Reply)
+            coordinator.take(number, reply)
+    outcomes = [window.outcome() for window in windows]
+    chunks = [chunk for outcome in outcomes for chunk in outcome.chunks]
+    return chunks, sum(outcome.messages for outcome in outcomes)
+
+
+REQUIREMENTS = [
+    {
+        "kind": "operating_system",
+        "options": [{"value": "linux"}, {"value": "macos", "utility": 0.5}],
+    },
+    {"kind": "speed", "options": [{"value": 1000.0, "utility": 0.7}], "weight": 0.5},
+]
+JOBS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "submit_s": st.one_of(st.integers(0, 20), st.floats(0, 20)),
+            "run_s": st.floats(1e-6, 15),
+            "processors": st.integers(1, 3),
+            "input_mb": st.sampled_from([0.0, 0.5, 7.0]),
+            "requirements": st.sampled_from([[], REQUIREMENTS[:1], REQUIREMENTS]),
+        }
+    ),
+    max_size=10,
+)
+CLUSTER = st.fixed_dictionaries(
+    {
+        "policy": st.sampled_from(["fcfs", "easy"]),
+        "bind": st.sampled_from(["machine", "cluster"]),
+        "machines": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "cpus": st.just(3),
+                    "mips": st.sampled_from([500.0, 1000.0, 3000.0]),
+                    "operating_system": st.sampled_from(["linux", "macos"]),
+                    "ram_mb": st.sampled_from([0.0, 100.0]),
+                }
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+    }
+)
+VOS = st.lists(
+    st.tuples(st.lists(CLUSTER, min_size=1, max_size=2), JOBS, st.booleans()),
+    min_size=1,
+    max_size=4,
+)
+PROTOCOL = st.fixed_dictionaries(
+    {
+        "ttl": st.integers(0, 3),
+        "when_busy": st.sampled_from(["queue", "forward", "reject"]),
+        "snapshot_detail": st.sampled_from(["full", "summary"]),
+        "snapshot_period_s": st.sampled_from([None, 0.01, 5.0]),
+        "snapshot_load_limit": st.sampled_from([None, 0.5]),
+        "snapshot_jobs_limit": st.sampled_from([None, 1]),
+    }
+)
+NETWORK = st.fixed_dictionaries(
+    {
+        "latency_s": st.sampled_from([1e-6, 0.05, 3.0]),
+        "local_latency_s": st.sampled_from([1e-6, 0.001, 2.0]),
+        "bandwidth_mbps": st.sampled_from([None, 8.0]),
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    vos=VOS,
+    protocol=PROTOCOL,
+    network=NETWORK,
+    link_s=st.sampled_from([None, 1e-6, 7.0]),
+    partition=st.lists(st.integers(0, 2), min_size=1, max_size=9),
+)
+def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
+    vos: list[tuple[list[dict[str, Any]], list[dict[str, Any]], bool]],
+    protocol: dict[str, Any],
+    network: dict[str, Any],
+    link_s: float | None,
+    partition: list[int],
+) -> None:
+    sections = []
+    for number, (clusters, jobs, fed) in enumerate(vos):
+        named = [{**cluster, "name": f"c{c}"} for c, cluster in enumerate(clusters)]
+        enters = "cluster" if fed and len(clusters) == 1 else "scheduler"
+        workload = {"jobs": jobs, "enters": enters}
+        sections.append(vo(f"v{number}", 0, clusters=named, workload=workload))
+    if link_s is not None and len(vos) > 1:
+        network = {**network, "links": [{"between": ["v0", "v1"], "latency_s": link_s}]}
+    grid = grid_of(vos=sections, protocol=protocol, network=network)
+    expected = run_sequential(grid)
+    table = in_order(expected.chunks)
+    assert check(table, grid.directory, sum(grid.jobs_by_vo())) == []
+    chunks, messages = in_windows(grid, partition)
+    assert digest(in_order(chunks)) == digest(table)
+    assert messages == expected.messages
+
+
+def test_time_may_grow_very_long() -> None:
+    """Two VOs that still talk to each other after sixty thousand years."""
+
+    def asks(system: str, submit_s: int) -> dict[str, Any]:
+        options = [{"value": system}]
+        wanted = [{"kind": "operating_system", "options": options}]
+        return {"submit_s": submit_s, "run_s": 1e9, "requirements": wanted}
+
+    jobs = [asks(system, second) for second in range(3) for system in ("linux", "macos")]
+    sections = [
+        vo(name, 1, mine, clusters=[{"machines": [{"mips": 1, "operating_system": system}]}])
+        for name, system, mine in (("a", "linux", None), ("b", "macos", jobs))
+    ]
+    grid = grid_of(vos=sections, network={"latency_s": 1})
+    expected = digest(in_order(run_sequential(grid).chunks))
+    chunks, _ = in_windows(grid, [0, 0, 0, 0, 1, 1, 1, 1, 1])
+    assert digest(in_order(chunks)) == expected
