@@ -15,6 +15,7 @@ from grid.experiment.commands import add_commands as add_experiments
 from grid.runtime.commands import add_commands as add_chaos
 
 if TYPE_CHECKING:
+    from grid.runtime.run import Live
     from grid.scenario.schema import ScenarioSection
 
 app = typer.Typer(
@@ -42,15 +43,31 @@ def run(
         bool, typer.Option("--in-process", help="One process, without Ray.")
     ] = False,
     placement: Annotated[
-        str,
-        typer.Option(help="`vo`, `entity`, or how many Ray actors the VOs are dealt over."),
-    ] = "vo",
+        str | None,
+        typer.Option(
+            help="`vo`, `entity`, or how many Ray actors the VOs are dealt over; "
+            "default: vo, with --live entity.",
+            show_default=False,
+        ),
+    ] = None,
     address: Annotated[
         str | None, typer.Option(help="A running Ray cluster; default: RAY_ADDRESS, else local.")
     ] = None,
     transport: Annotated[
         str, typer.Option(help="What carries windows between Ray actors: `sockets` or `calls`.")
     ] = "sockets",
+    live: Annotated[
+        bool, typer.Option("--live", help="Actors that call each other, by the clock on the wall.")
+    ] = False,
+    speedup: Annotated[
+        float, typer.Option(min=1e-3, max=1e6, help="With --live: seconds of the run a second.")
+    ] = 1.0,
+    kill: Annotated[
+        float, typer.Option(min=0, max=100, help="With --live: actors killed a second.")
+    ] = 0.0,
+    time_limit: Annotated[
+        float, typer.Option(min=1, help="With --live: seconds after which the run ends.")
+    ] = 3600.0,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     overrides: Overrides = None,
     out: Annotated[
@@ -58,8 +75,12 @@ def run(
     ] = None,
 ) -> None:
     """Run a scenario, print its result table and leave a run folder behind."""
-    if placement not in ("vo", "entity") and not (placement.isdecimal() and int(placement) > 0):
+    if placement not in (None, "vo", "entity") and not (
+        placement.isdecimal() and int(placement) > 0
+    ):
         _fail([f"--placement: found {placement!r}, expected vo, entity or a number above 0"])
+    if live and in_process:
+        _fail(["--live: found --in-process too, expected one of them"])
     if transport not in ("sockets", "calls"):
         _fail([f"--transport: found {transport!r}, expected sockets or calls"])
     settings = list(overrides or [])
@@ -71,6 +92,7 @@ def run(
         loaded,
         scenario,
         folder,
+        live=_live(folder, speedup, kill, time_limit) if live else None,
         in_process=in_process,
         placement=placement,
         address=address,
@@ -115,6 +137,14 @@ def _load(path: Path, overrides: list[str]) -> ScenarioSection:
         raise AssertionError from error
 
 
+def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
+    from grid.runtime.pace import Pace
+    from grid.runtime.run import Live
+
+    journals = folder.with_name(f".{folder.name}.journals")
+    return Live(Pace(speedup, kill, time_limit), journals)
+
+
 def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
     from grid.model.errors import InputError
     from grid.results.files import check_folder
@@ -145,6 +175,19 @@ def _print_manifest(manifest: dict[str, Any], folder: Path) -> None:
     if skipped:
         reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
         typer.echo(f"left out of the trace: {reasons}")
+    if "live" in manifest:
+        from grid.runtime.pace import live_lines
+
+        for line in live_lines(manifest["live"]):
+            typer.echo(line)
+    else:
+        _print_cost(manifest)
+    typer.echo(f"digest {manifest['digest']}")
+    typer.echo(f"results in {folder}")
+    typer.echo(f"report: grid report {folder}")
+
+
+def _print_cost(manifest: dict[str, Any]) -> None:
     cpu = manifest["cpu_seconds"]
     on = f"{manifest['actors']} Ray actors, {manifest['rounds']} rounds"
     where = on if manifest["runtime"] == "windowed" else "one process"
@@ -152,9 +195,6 @@ def _print_manifest(manifest: dict[str, Any], folder: Path) -> None:
         f"{where}, {manifest['messages']} messages; "
         f"read {cpu['read']:.2f} s, ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
     )
-    typer.echo(f"digest {manifest['digest']}")
-    typer.echo(f"results in {folder}")
-    typer.echo(f"report: grid report {folder}")
 
 
 def _fail(lines: list[str]) -> None:

@@ -20,11 +20,13 @@ from typing import Any
 
 import ray
 
+from grid.results.table import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import Host, Parcel, Status, packages_of_policies
 from grid.runtime.journal import Journal
 from grid.runtime.lateness import Lateness
 from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
+from grid.runtime.pace import Pace, late_share
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
@@ -41,19 +43,6 @@ class LiveFailed(RunFailed):
     """An entity of a live run came upon something that it cannot handle, or never started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast a live run goes, and what is done to it.
-
-    `speedup` is seconds of virtual time a second, `kill_rate` how many actors are killed a second,
-    `limit_s` after how many seconds the run ends, whatever is left to do.
-    """
-
-    speedup: float = 1.0
-    kill_rate: float = 0.0
-    limit_s: float = 3600.0
-
-
 @dataclass(slots=True)
 class LiveOutcome:
     """What came of a live run; `unfinished` jobs had not ended when it did."""
@@ -64,6 +53,22 @@ class LiveOutcome:
     kills: int = 0
     restarts: int = 0
     unfinished: int = 0
+
+    def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
+        """What the run's manifest says of it; see `live_lines`."""
+        late_us = self.messages.total_us + self.timers.total_us
+        return {
+            "speedup": pace.speedup,
+            "actors": self.run.actors,
+            "kills": self.kills,
+            "restarts": self.restarts,
+            "unfinished": self.unfinished,
+            "late": {
+                "messages": self.messages.report(pace.speedup),
+                "timers": self.timers.report(pace.speedup),
+                "share": round(late_share(results, late_us), 6),
+            },
+        }
 
 
 @ray.remote(max_restarts=-1, max_task_retries=0)
@@ -233,6 +238,7 @@ class _Crew:
         run = RunOutcome(
             chunks=chunks,
             figures=store.figures,
+            histories=store.histories,
             violations=store.violations,
             actors=len(self._actors),
         )

@@ -16,12 +16,15 @@ from grid.results.digest import digest
 from grid.results.metrics import Metrics, metrics
 from grid.results.table import Directory, JobResults, in_order
 from grid.runtime.outcome import Progress, RunFailed, RunOutcome
+from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.workload import realize
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from grid.runtime.live import LiveOutcome
 
 
 class RunInvalid(RunFailed):
@@ -54,48 +57,67 @@ class Run:
         return pa.Table.from_batches([batch])
 
 
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a live run needs beside its scenario. `journals` is a folder for its duration."""
+
+    pace: Pace
+    journals: Path
+
+
 def execute(
     scenario: ScenarioSection,
     file: str,
     *,
     in_process: bool,
-    placement: str = "vo",
+    placement: str | None = None,
     address: str | None = None,
     transport: str = "sockets",
+    live: Live | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Run `scenario` and check what comes out. Raises InputError, RunInvalid, ActorDied.
+    """Run `scenario` and check what comes out. Raises InputError and RunFailed.
 
-    `placement` is `vo`, `entity`, or a number of Ray actors to deal the VOs over.
+    `placement` is `vo` (default), `entity` (default of a live run), or a number of Ray actors to
+    deal the VOs over.
     """
     cpu = time.process_time()
     grid, left_out = realize(scenario, file)
     read_seconds = time.process_time() - cpu
+    placement = placement or ("vo" if live is None else "entity")
+    number = int(placement) if placement.isdecimal() else None
+    on_actors: dict[str, Any] = {
+        "placement": "vo" if number else placement,
+        "actors": number,
+        "address": address,
+        "progress": progress,
+    }
+    lived: LiveOutcome | None = None
     if in_process:
         outcome = run_sequential(grid, progress)
+    elif live is not None:
+        from grid.runtime.live import run_live
+
+        lived = run_live(grid, live.journals, live.pace, **on_actors)
+        outcome = lived.run
     else:
         from grid.runtime.windowed import run_windowed
 
-        number = int(placement) if placement.isdecimal() else None
-        outcome = run_windowed(
-            grid,
-            "vo" if number else placement,
-            actors=number,
-            address=address,
-            transport=transport,
-            progress=progress,
-        )
+        outcome = run_windowed(grid, transport=transport, **on_actors)
     directory, submitted = grid.directory, sum(grid.jobs_by_vo())
     # The jobs as they were submitted take as much room as what became of them.
     del grid
     results = in_order(outcome.chunks)
-    mistakes = check(results, directory, submitted)
+    ended = submitted - (lived.unfinished if lived is not None else 0)
+    mistakes = check(results, directory, ended)
     mistakes += outcome.broken_rules()
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
     manifest = _manifest(scenario, results, outcome, left_out)
-    manifest["runtime"] = "sequential" if in_process else "windowed"
+    manifest["runtime"] = "sequential" if in_process else "windowed" if live is None else "live"
     manifest["placement"] = None if in_process else placement
+    if live is not None and lived is not None:
+        manifest["live"] = lived.report(live.pace, results)
     manifest["cpu_seconds"] = {
         "read": round(read_seconds, 6),
         "run": round(outcome.cpu_seconds, 6),

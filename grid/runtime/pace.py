@@ -1,0 +1,61 @@
+"""How fast a live run goes, and whether the machine could keep up. Loads no Ray."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grid.results.table import JobResults
+
+MOST_LATE = 0.05
+"""Share of a job's time that may be owed to what came late on the scaled clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a live run goes, and what is done to it.
+
+    `speedup` is seconds of virtual time a second, `kill_rate` how many actors are killed a second,
+    `limit_s` after how many seconds the run ends, whatever is left to do.
+    """
+
+    speedup: float = 1.0
+    kill_rate: float = 0.0
+    limit_s: float = 3600.0
+
+
+def late_share(results: JobResults, late_us: int) -> float:
+    """The most that lateness can have added to the time from submission to end, as a share of it.
+
+    `late_us` is the lateness of all messages and timers. What was late at the same time, or while
+    no job waited for it, counts in full: the true share is smaller.
+    """
+    ended = results.end_us >= 0
+    together = int(np.sum((results.end_us - results.submit_us)[ended]))
+    return late_us / together if together > 0 else 0.0
+
+
+def live_lines(live: dict[str, Any]) -> list[str]:
+    """What a live run has to say of itself: `live` is that part of its manifest."""
+    lines = [
+        f"live at {live['speedup']:g} times real time, {live['actors']} Ray actors; "
+        f"{live['kills']} killed, {live['restarts']} started again"
+    ]
+    for what in ("messages", "timers"):
+        late = live["late"][what]
+        shown = ", ".join(
+            f"{name} {late[f'{name}_s'] * 1000:.1f} ms" for name in ("p50", "p99", "max")
+        )
+        lines.append(f"{late['count']} {what} late by {shown}")
+    share = live["late"]["share"]
+    if share > MOST_LATE:
+        slower = live["speedup"] * MOST_LATE / share
+        lines.append(
+            f"warning: up to {share:.0%} of the jobs' time is owed to lateness; this machine bears "
+            f"--speedup {slower:.2g}"
+        )
+    if live["unfinished"]:
+        lines.append(f"warning: the time was over before {live['unfinished']} jobs had ended")
+    return lines

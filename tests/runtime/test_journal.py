@@ -1,0 +1,90 @@
+"""Journals: what was added is there, old entries go, and only one process at a time adds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grid.model.job_row import Violation
+from grid.runtime.codec import encode
+from grid.runtime.journal import Journal, Superseded, entry_of
+
+
+def test_what_was_added_is_there_in_order(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "a.sqlite")
+    journal.add([entry_of((1, "one"), False)], [])
+    journal.add([entry_of({"two": 2.0}, False), entry_of([3], False)], [encode("first")])
+    journal.close()
+    again = Journal(tmp_path / "a.sqlite")
+    assert again.entries() == [(1, "one"), {"two": 2.0}, [3]]
+    assert list(again.records()) == ["first"]
+
+
+def test_an_entry_that_stands_for_all_takes_their_place(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "a.sqlite")
+    journal.add([entry_of("old", False), entry_of("state", True), entry_of("new", False)], ["1"])
+    assert journal.entries() == ["state", "new"]
+    assert list(journal.records()) == [1]
+
+
+def test_what_goes_on_changing_is_kept_as_it_was(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "a.sqlite")
+    state = {"jobs": [1]}
+    entry = entry_of(state, True)
+    state["jobs"].append(2)
+    journal.add([entry], [])
+    assert journal.entries() == [{"jobs": [1]}]
+
+
+def test_a_journal_stays_small(tmp_path: Path) -> None:
+    """A thousand states of ten kilobytes, one after the other, and room for a few."""
+    journal = Journal(tmp_path / "a.sqlite")
+    for number in range(1000):
+        journal.add([entry_of(str(number) * 10_000, True), entry_of("input", False)], [])
+    journal.close()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5_000_000
+
+
+def test_who_opened_it_last_owns_it(tmp_path: Path) -> None:
+    old = Journal(tmp_path / "a.sqlite")
+    old.add([entry_of("before", False)], [])
+    new = Journal(tmp_path / "a.sqlite")
+    with pytest.raises(Superseded):
+        old.add([entry_of("too late", False)], [encode(Violation("x", 1, "y"))])
+    new.add([entry_of("after", False)], [])
+    assert new.entries() == ["before", "after"]
+    assert list(new.records()) == []
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from grid.runtime.journal import Journal, entry_of
+journal = Journal(Path(sys.argv[1]))
+for number in range(10**9):
+    journal.add([entry_of(number, False), entry_of(-number, False)], [str(number)])
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_writer_leaves_all_that_it_had_added_and_nothing_half(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    for kill in range(3):
+        before = len(Journal(path).entries())
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            told = [writer.stdout.readline() for _ in range(5 + kill)]
+            os.kill(writer.pid, signal.SIGKILL)
+            told += writer.stdout.readlines()
+        journal = Journal(path)
+        mine = journal.entries()[before:]
+        assert len(mine) >= 2 * len([line for line in told if line.endswith("\n")])
+        assert mine == [sign * number for number in range(len(mine) // 2) for sign in (1, -1)]
+        assert len(list(journal.records())) == (before + len(mine)) // 2
+        journal.close()
