@@ -59,6 +59,7 @@ class GangCluster:
             policy.adaptive,
             policy.local_migration,
             policy.local_overhead_us,
+            policy.whole_queues,
             policy.aging,
             policy.priority_limit,
         )

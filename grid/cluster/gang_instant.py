@@ -60,6 +60,7 @@ from grid.policies.gang import (
     processor_not_idle,
     queue_loads,
     shortest_queues,
+    tasks_to_move,
 )
 from grid.policies.gang_view import NONE, RUNNING
 
@@ -70,6 +71,7 @@ class Rules(NamedTuple):
     adaptive: bool
     local_migration: bool
     local_overhead_us: int
+    whole_queues: bool
     aging: int
     priority_limit: int
 
@@ -253,8 +255,15 @@ def _migrate_locally(state: State, rules: Rules, now: Time) -> None:
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
     while number[SMALLEST] <= number[IDLE]:
         number[SEARCH] += 1
-        idle, search = number[IDLE], number[SEARCH]
-        gang = gang_to_migrate(processors, gangs, tasks, idle, rules.aging, search)
+        gang = gang_to_migrate(
+            processors,
+            gangs,
+            tasks,
+            number[IDLE],
+            rules.whole_queues,
+            rules.aging,
+            number[SEARCH],
+        )
         if gang == NONE:
             return
         _move_tasks(state, gang, rules.aging)
@@ -268,23 +277,14 @@ def _migrate_locally(state: State, rules: Rules, now: Time) -> None:
 
 @njit(cache=True)
 def _move_tasks(state: State, gang: int, aging: int) -> None:
-    """Give those tasks of a queued gang that wait for busy processors to idle ones instead."""
+    """Give those tasks of a queued gang that cannot stay where they are to idle processors."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
+    moving = tasks_to_move(processors, gangs, tasks, gang, aging)
+    chosen = destinations(processors, gangs, tasks, gang, len(moving), number[ROUND], aging)
     stop_watching(state, gang)
     dequeue_gang(state, gang)
-    moving = 0
-    task = gangs.first_task[gang]
-    while task != NONE:
-        moving += processors.idle_place[tasks.processor[task]] == NONE
-        task = tasks.sibling[task]
-    chosen = destinations(processors, gangs, tasks, gang, moving, number[ROUND], aging)
-    number[MOVED_TASKS] += moving
+    for step in range(len(moving)):
+        place_task(state, moving[step], chosen[step])
+    number[MOVED_TASKS] += len(moving)
     _go_round(state, chosen[-1])
-    pass_heads(state, chosen)
-    step = 0
-    task = gangs.first_task[gang]
-    while task != NONE:
-        if processors.idle_place[tasks.processor[task]] == NONE:
-            place_task(state, task, chosen[step])
-            step += 1
-        task = tasks.sibling[task]
+    pass_heads(state, gang)

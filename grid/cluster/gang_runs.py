@@ -24,7 +24,7 @@ from grid.cluster.gang_moves import (
     take_idle,
 )
 from grid.model.time import NEVER, Time
-from grid.policies.gang_view import ARRIVED, ENDED, KEPT, NONE, RUNNING, Ints
+from grid.policies.gang_view import ARRIVED, ENDED, KEPT, NONE, RUNNING
 
 
 @njit(cache=True)
@@ -183,15 +183,17 @@ def note(state: State, now: Time) -> None:
 
 
 @njit(cache=True)
-def pass_heads(state: State, chosen: Ints) -> None:
-    """A gang that migrates to the chosen processors passes those at the heads of their queues."""
-    gangs, number = state.gangs, state.number
+def pass_heads(state: State, gang: int) -> None:
+    """A gang that migrates passes those at the heads of the queues of its processors."""
+    gangs, tasks, number = state.gangs, state.tasks, state.number
     number[SEARCH] += 1
-    for p in chosen:
-        head = state.processors.head[p]
+    task = gangs.first_task[gang]
+    while task != NONE:
+        head = state.processors.head[tasks.processor[task]]
+        task = tasks.sibling[task]
         if head == NONE:
             continue
-        gang = state.tasks.gang[head]
-        if gangs.seen[gang] != number[SEARCH]:
-            gangs.seen[gang] = number[SEARCH]
-            gangs.overtaken[gang] += 1
+        passed = tasks.gang[head]
+        if gangs.seen[passed] != number[SEARCH]:
+            gangs.seen[passed] = number[SEARCH]
+            gangs.overtaken[passed] += 1

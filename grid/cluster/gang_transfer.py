@@ -35,7 +35,7 @@ def reserve(state: State, slot: int, size: int, aging: int) -> bool:
     state.gangs.size[slot] = size
     for p in chosen:
         new_task(state, slot, p)
-    pass_heads(state, chosen)
+    pass_heads(state, slot)
     keep(state, slot)
     number[ROUND] = (chosen[-1] + 1) % len(state.processors.task)
     return True

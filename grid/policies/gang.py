@@ -102,7 +102,7 @@ def processor_for_priority(processors: Processors, gangs: Gangs, tasks: Tasks, f
 
 
 @njit(cache=True)
-def _takes_migrated(
+def takes_migrated(
     head: Ints, gang_of: Ints, overtaken: Ints, serial: Ints, p: int, gang: int, aging: int
 ) -> bool:
     """Whether an idle processor takes a task of a gang that migrates: not where it would pass an
@@ -118,63 +118,72 @@ def _takes_migrated(
 
 
 @njit(cache=True)
-def _can_move(
-    processors: Processors,
-    gangs: Gangs,
-    tasks: Tasks,
-    gang: int,
-    moving: int,
-    idle: int,
-    aging: int,
-) -> bool:
-    """Whether there are enough processors for the tasks of `gang` that have to move."""
-    head, gang_of, idle_place = processors.head, tasks.gang, processors.idle_place
+def _takers(
+    processors: Processors, gangs: Gangs, tasks: Tasks, gang: int, idle: int, aging: int
+) -> int:
+    """How many idle processors take a task of `gang`, its own included."""
+    head, gang_of, idle_processors = processors.head, tasks.gang, processors.idle
     overtaken, serial = gangs.overtaken, gangs.serial
     takers = 0
     for place in range(idle):
-        p = processors.idle[place]
-        takers += _takes_migrated(head, gang_of, overtaken, serial, p, gang, aging)
+        p = idle_processors[place]
+        takers += takes_migrated(head, gang_of, overtaken, serial, p, gang, aging)
+    return takers
+
+
+@njit(cache=True)
+def tasks_to_move(
+    processors: Processors, gangs: Gangs, tasks: Tasks, gang: int, aging: int
+) -> Ints:
+    """The tasks of a queued gang that migrates which cannot stay where they are."""
+    head, gang_of, idle_place = processors.head, tasks.gang, processors.idle_place
+    moving = np.empty(gangs.size[gang], np.int64)
+    count = 0
     task = gangs.first_task[gang]
     while task != NONE:
         p = tasks.processor[task]
-        if idle_place[p] != NONE:
-            takers -= _takes_migrated(head, gang_of, overtaken, serial, p, gang, aging)
+        if idle_place[p] == NONE or not takes_migrated(
+            head, gang_of, gangs.overtaken, gangs.serial, p, gang, aging
+        ):
+            moving[count] = task
+            count += 1
         task = tasks.sibling[task]
-    return takers >= moving
+    return moving[:count]
 
 
 @njit(cache=True)
 def gang_to_migrate(
-    processors: Processors, gangs: Gangs, tasks: Tasks, idle: int, aging: int, search: int
+    processors: Processors,
+    gangs: Gangs,
+    tasks: Tasks,
+    idle: int,
+    whole_queues: bool,
+    aging: int,
+    search: int,
 ) -> int:
     """The gang that local migration starts next; NONE.
 
-    GM V-A: of the gangs with a task at the head of the queue of an idle processor (step 2) and no
-    more tasks than there are idle processors (3), the one with fewest tasks to move (4), then the
-    first in the policy's order. `idle` is how many processors are idle, `search` a number that no
-    earlier search had.
+    GM V-A: of the gangs with a task at the head of the queue of an idle processor (step 2), with
+    `whole_queues` anywhere in it, and no more tasks than there are idle processors (3), the one
+    with fewest tasks to move (4), then the first in the policy's order. `idle` is how many
+    processors are idle, `search` a number that no earlier search had.
     """
-    heads, idle_place, processor_of = processors.head, processors.idle_place, tasks.processor
-    idle_processors, gang_of, seen, sizes = processors.idle, tasks.gang, gangs.seen, gangs.size
-    best, fewest = NONE, idle
+    seen, sizes = gangs.seen, gangs.size
+    best, fewest = NONE, 0
     for place in range(idle):
-        head = heads[idle_processors[place]]
-        if head == NONE:
-            continue
-        gang = gang_of[head]
-        if seen[gang] == search or sizes[gang] > idle:
-            continue
-        seen[gang] = search
-        moving = 0
-        task = gangs.first_task[gang]
-        while task != NONE and moving <= fewest:
-            moving += idle_place[processor_of[task]] == NONE
-            task = tasks.sibling[task]
-        later = best != NONE and gangs.rank[gang] > gangs.rank[best]
-        if moving > fewest or (moving == fewest and later):
-            continue
-        if _can_move(processors, gangs, tasks, gang, moving, idle, aging):
-            best, fewest = gang, moving
+        task = processors.head[processors.idle[place]]
+        while task != NONE:
+            gang = tasks.gang[task]
+            task = tasks.behind[task] if whole_queues else NONE
+            if seen[gang] == search or sizes[gang] > idle:
+                continue
+            seen[gang] = search
+            moving = len(tasks_to_move(processors, gangs, tasks, gang, aging))
+            later = best != NONE and gangs.rank[gang] > gangs.rank[best]
+            if best != NONE and (moving > fewest or (moving == fewest and later)):
+                continue
+            if _takers(processors, gangs, tasks, gang, idle, aging) >= sizes[gang]:
+                best, fewest = gang, moving
     return best
 
 
@@ -194,7 +203,7 @@ def destinations(
     head, gang_of, overtaken = processors.head, tasks.gang, gangs.overtaken
     for p in range(len(eligible)):
         if eligible[p]:
-            eligible[p] = _takes_migrated(head, gang_of, overtaken, gangs.serial, p, gang, aging)
+            eligible[p] = takes_migrated(head, gang_of, overtaken, gangs.serial, p, gang, aging)
     task = gangs.first_task[gang] if gang != NONE else NONE
     while task != NONE:
         eligible[tasks.processor[task]] = False

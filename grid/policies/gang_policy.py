@@ -27,9 +27,11 @@ class GangPolicy:
     """A gang policy with its settings; one serves any number of clusters, it remembers nothing.
 
     `adaptive` is GM's aLD: queues are compared with the running task counted (Eq. 3). The two
-    overheads are how long the tasks of a gang that migrates are under way. Aging, which GM names
+    overheads are how long the tasks of a gang that migrates are under way. With `whole_queues`
+    local migration looks at all gangs in the queue of an idle processor, not just at the first, as
+    GM has it. Aging, which GM names
     and does not define, is here: a gang at the head of a queue is passed by at most `aging` later
-    gangs that migrate, then its processor takes no more of their tasks until it has started.
+    gangs that migrate; then none of their tasks gets its processor before it has started.
     `priority_jobs` makes every job of one task a priority job, of which at most `priority_limit`
     start in any second (GM's time unit) of one cluster. A dispatcher whose gangs nobody takes asks
     again after `ask_every_us`; an answer that is not there within `answer_within_us` is taken for
@@ -42,6 +44,7 @@ class GangPolicy:
     external_migration: bool
     local_overhead_us: Time
     external_overhead_us: Time
+    whole_queues: bool
     aging: int
     priority_jobs: bool
     priority_limit: int
@@ -64,9 +67,9 @@ def lgfs(settings: Mapping[str, Any]) -> GangPolicy:
 
 
 def _gang_policy(largest_first: bool, settings: Mapping[str, Any]) -> GangPolicy:
-    """Settings: `dispatch` (ld, ald), `migration` (none, local, full), `local_migration_s`,
-    `external_migration_s`, `aging`, `priority_jobs`, `priority_limit`, `ask_every_s`,
-    `answer_within_s`."""
+    """Settings: `dispatch` (ld, ald), `migration` (none, local, full), `migrates` (heads, queued),
+    `local_migration_s`, `external_migration_s`, `aging`, `priority_jobs`, `priority_limit`,
+    `ask_every_s`, `answer_within_s`."""
     given = Settings(settings)
     migration = given.choice("migration", ("none", "local", "full"))
     policy = GangPolicy(
@@ -76,7 +79,8 @@ def _gang_policy(largest_first: bool, settings: Mapping[str, Any]) -> GangPolicy
         external_migration=migration == "full",
         local_overhead_us=from_seconds(given.number("local_migration_s", 1.0, 0.0)),
         external_overhead_us=from_seconds(given.number("external_migration_s", 10.0, 0.0)),
-        aging=int(given.number("aging", 8, 0)),
+        whole_queues=given.choice("migrates", ("heads", "queued")) == "queued",
+        aging=int(given.number("aging", 64, 0)),
         priority_jobs=given.switch("priority_jobs", True),
         priority_limit=int(given.number("priority_limit", 64, 1)),
         ask_every_us=from_seconds(given.number("ask_every_s", 60.0, 0.001)),

@@ -23,6 +23,7 @@ from grid.workload.convergent import (
     convergent_machines,
 )
 from grid.workload.eg_edf import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
+from grid.workload.gang import GangJobs, GangMachines, gang_jobs, gang_machines
 from grid.workload.partial_utility import (
     PartialUtilityJobs,
     PartialUtilityMachines,
@@ -61,6 +62,7 @@ Kind = TypeVar("Kind", JobGenerator, MachineGenerator)
 JOB_GENERATORS: dict[str, JobGenerator] = {
     "convergent": JobGenerator(ConvergentJobs, convergent_jobs),
     "eg_edf": JobGenerator(EgEdfJobs, eg_edf_jobs),
+    "gang": JobGenerator(GangJobs, gang_jobs),
     "partial_utility": JobGenerator(
         PartialUtilityJobs,
         lambda names, _, settings, stream: partial_utility_jobs(names, settings, stream),
@@ -69,6 +71,7 @@ JOB_GENERATORS: dict[str, JobGenerator] = {
 MACHINE_GENERATORS: dict[str, MachineGenerator] = {
     "convergent": MachineGenerator(ConvergentMachines, convergent_machines, convergent_licenses),
     "eg_edf": MachineGenerator(EgEdfMachines, eg_edf_machines),
+    "gang": MachineGenerator(GangMachines, gang_machines),
     "partial_utility": MachineGenerator(PartialUtilityMachines, partial_utility_machines),
 }
 

@@ -197,19 +197,20 @@ class SlowGangs:
         idle = [p for p, processor in enumerate(self.processors) if processor.idle]
         best = None
         for gang in self.queued():
-            at_head = any(self.processors[p].queue[:1] == [gang] for p in gang.where if p in idle)
-            if not at_head or gang.job.processors > len(idle):
+            first = [p for p in gang.where if self.processors[p].queue[0] is gang]
+            looked_at = gang.where if self.policy.whole_queues else first
+            if not any(p in idle for p in looked_at) or gang.job.processors > len(idle):
                 continue
-            moving = [p for p in gang.where if p not in idle]
-            free = [
+            takers = [
                 p
                 for p in idle
-                if p not in gang.where
-                and all(
-                    head.overtaken < self.policy.aging or head.serial > gang.serial
+                if all(
+                    head.overtaken < self.policy.aging or head.serial >= gang.serial
                     for head in self.processors[p].queue[:1]
                 )
             ]
+            moving = [p for p in gang.where if p not in takers]
+            free = [p for p in takers if p not in gang.where]
             if len(moving) > len(free):
                 continue
             if best is None or (len(moving), gang.rank) < best[0]:
@@ -221,12 +222,12 @@ class SlowGangs:
             self.processors[p].queue.remove(gang)
         load = [p.waiting for p in self.processors]
         chosen = self.join(free, load, len(moving))
-        heads = [head for p in chosen for head in self.processors[p].queue[:1]]
-        for serial in sorted({head.serial for head in heads}):
-            next(head for head in heads if head.serial == serial).overtaken += 1
         for p in moving:
             del gang.left[p]
-        gang.where = [p for p in gang.where if p in idle] + chosen
+        gang.where = [p for p in gang.where if p not in moving] + chosen
+        heads = {g.serial: g for p in gang.where for g in self.processors[p].queue[:1]}
+        for head in heads.values():
+            head.overtaken += 1
         for p in chosen:
             self.place(gang, p)
         self.migrations += 1

@@ -1,0 +1,136 @@
+"""A stream of gangs and priority jobs like that of the gang migration study (GM sections III, VII).
+
+What the paper gives: 1500 jobs of 24,152 tasks in all, "extracted from a real distributed
+environment" that it does not name; gangs of 2 to 64 tasks and priority jobs of one; clock rates
+from 1500 to 3000 MHz at random, and processing times that hold for 2000 MHz. What it leaves open,
+and how it is read here:
+
+- Gangs are as large as is usual in logs of parallel machines: the logarithm of the size is uniform.
+  Every tenth job is a priority job, since then the mean size comes out as the paper's (16.1); the
+  last tasks are added to or taken from random gangs, until the number of tasks is just the paper's.
+- Arrivals are Poisson and processing times exponential, as in the studies that the paper builds on
+  (Karatza's). The mean processing time is an hour; only its ratio to what a migration costs and to
+  the latencies matters.
+- The load is 0.75: while jobs come, as much work comes as keeps three quarters of all processors
+  busy. The paper names none. Its S3 uses about 75 % and loses little capacity to fragmentation, so
+  that is about what came; its S1, which uses 50 %, could not do it in the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from grid.model.job_table import JobTable
+from grid.model.platform import REFERENCE_MIPS, Machine, VirtualOrganization
+from grid.model.time import SECOND_US
+
+STANDARD_MHZ = 2000.0
+"""The clock rate that processing times are given for, and that stands for `REFERENCE_MIPS`."""
+
+_Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
+_Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
+_Mhz = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class GangMachines(_Settings):
+    """Settings of the processors; the defaults are the paper's."""
+
+    slowest_mhz: _Mhz = 1500
+    fastest_mhz: _Mhz = 3000
+
+    @model_validator(mode="after")
+    def _in_order(self) -> GangMachines:
+        if self.slowest_mhz > self.fastest_mhz:
+            raise ValueError("slowest_mhz above fastest_mhz")
+        return self
+
+
+class GangJobs(_Settings):
+    """Settings of the jobs; the defaults are the paper's where it names a figure."""
+
+    jobs: _Count = 1500
+    tasks: _Count = 24152
+    largest: Annotated[int, Field(ge=2, le=1_000_000, strict=True)] = 64
+    priority_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    mean_run_s: _Positive = 3600.0
+    load: _Positive = 0.75
+
+    @property
+    def priority_jobs(self) -> int:
+        return round(self.jobs * self.priority_share)
+
+    @model_validator(mode="after")
+    def _enough_tasks(self) -> GangJobs:
+        gangs, tasks = self.jobs - self.priority_jobs, self.tasks - self.priority_jobs
+        if not 2 * gangs <= tasks <= self.largest * gangs:
+            raise ValueError(f"{tasks} tasks for {gangs} gangs of 2 to {self.largest} tasks")
+        return self
+
+
+def gang_machines(
+    count: int, settings: GangMachines, rng: np.random.Generator
+) -> tuple[Machine, ...]:
+    """`count` processors, each with its own clock rate, a whole number of MHz."""
+    clocks = rng.integers(settings.slowest_mhz, settings.fastest_mhz, size=count, endpoint=True)
+    mips = clocks * (REFERENCE_MIPS / STANDARD_MHZ)
+    return tuple(Machine(f"p{number}", 1, speed) for number, speed in enumerate(mips.tolist()))
+
+
+def gang_jobs(
+    names: Sequence[str],
+    vos: Sequence[VirtualOrganization],
+    settings: GangJobs,
+    rng: np.random.Generator,
+) -> dict[str, JobTable]:
+    """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
+
+    The load is that of the processors of `vos`. Raises ValueError where no cluster of a VO could
+    ever run the largest gang.
+    """
+    widest = min(max(cluster.widest for cluster in vo.clusters) for vo in vos)
+    if widest < settings.largest:
+        raise ValueError(f"gangs of up to {settings.largest} tasks, and {widest} processors")
+    count = settings.jobs
+    sizes = _sizes(settings, rng)
+    run_us = np.maximum(1, np.rint(rng.exponential(settings.mean_run_s * SECOND_US, count)))
+    machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
+    speed = sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
+    gap_us = float((sizes * run_us).sum()) / speed / settings.load / count
+    submit_us = np.cumsum(rng.exponential(gap_us, count)).astype(np.int64)
+    owner = rng.integers(len(names), size=count)
+    tables = {}
+    for position, name in enumerate(names):
+        rows = np.flatnonzero(owner == position)
+        tables[name] = JobTable.of(
+            number=rows,
+            user=np.zeros(len(rows)),
+            submit_us=submit_us[rows],
+            processors=sizes[rows],
+            estimate_us=run_us[rows],
+            run_us=run_us[rows],
+        )
+    return tables
+
+
+def _sizes(settings: GangJobs, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """The number of tasks of each job, in random order, as many in all as the settings say."""
+    gangs = settings.jobs - settings.priority_jobs
+    logs = rng.uniform(np.log(2.0), np.log(settings.largest + 1.0), gangs)
+    sizes = np.clip(np.floor(np.exp(logs)).astype(np.int64), 2, settings.largest)
+    missing = settings.tasks - settings.priority_jobs - int(sizes.sum())
+    while missing:
+        step = 1 if missing > 0 else -1
+        room = sizes < settings.largest if step > 0 else sizes > 2
+        chosen = rng.permutation(np.flatnonzero(room))[: abs(missing)]
+        sizes[chosen] += step
+        missing -= step * len(chosen)
+    return rng.permutation(np.concatenate([np.ones(settings.priority_jobs, np.int64), sizes]))
