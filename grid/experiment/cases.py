@@ -103,8 +103,9 @@ def _number_or(label: str) -> str | int | float:
         value = resolve(label)
     except ValueError:
         return label
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number else label
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return label
 
 
 def _label(value: Any) -> str | int | float | bool | None:
