@@ -1,0 +1,272 @@
+"""The general cluster: what it holds policies to, and what becomes of preempted jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from clusters import general, job, play, pool
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster.state import Ended, PlanError
+from grid.model.job import Job, JobState
+from grid.model.platform import Cluster, License, Machine
+from grid.model.time import NEVER
+from grid.policies.interface import ClusterView, Plan
+
+
+class Scripted:
+    """Plans as a function of (view, slot of each job by serial, now) says."""
+
+    def __init__(self, script: Callable[[ClusterView, dict[int, int], int], Plan]) -> None:
+        self._script = script
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        present = [*view.queue.tolist(), *view.running.tolist()]
+        by_serial = {int(view.jobs.serial[slot]): slot for slot in present}
+        return self._script(view, by_serial, now)
+
+
+def timed(plans: dict[int, dict[str, Any]]) -> Scripted:
+    """At each time a plan, in serial numbers, and otherwise none; woken for all of them."""
+
+    def script(_: ClusterView, slots: dict[int, int], now: int) -> Plan:
+        wanted = plans.get(now, {})
+        return Plan(
+            start=[(slots[serial], machine) for serial, machine in wanted.get("start", ())],
+            preempt=[slots[serial] for serial in wanted.get("preempt", ())],
+            reject=[slots[serial] for serial in wanted.get("reject", ())],
+            wake_us=min((time for time in plans if time > now), default=NEVER),
+        )
+
+    return Scripted(script)
+
+
+def submit_all(cluster: SpaceSharedCluster, jobs: list[Job]) -> list[Ended]:
+    for one in jobs:
+        cluster.advance(one.submit_us)
+        cluster.submit(one, -1, one.submit_us)
+    cluster.advance(NEVER)
+    return sorted(cluster.take_ended(), key=lambda one: one.key[1])
+
+
+TWO = Cluster("two", (Machine("slow", 2, 1000.0), Machine("fast", 2, 2000.0)))
+
+
+def test_preempted_job_goes_on_where_it_was() -> None:
+    """100 us on the slow machine: 30 done, 20 suspended, 70 to go."""
+    plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 0)]}}
+    [ended] = submit_all(SpaceSharedCluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
+    assert ended == Ended(("vo", 0), 0, JobState.COMPLETED, 0, 120, 1, 0, 0, 100)
+
+
+@pytest.mark.parametrize(
+    ("checkpointable", "end", "restarts", "lost", "held"),
+    [(False, 100, 1, 30, 80), (True, 85, 0, 0, 65)],
+)
+def test_preempted_job_on_another_machine(
+    checkpointable: bool, end: int, restarts: int, lost: int, held: int
+) -> None:
+    """On the fast machine 100 us take 50, and the 70 that are left after a checkpoint 35."""
+    plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 1)]}}
+    cluster = SpaceSharedCluster(TWO, timed(plans))
+    [ended] = submit_all(cluster, [job(0, 0, 1, 100, 100, checkpointable=checkpointable)])
+    assert ended == Ended(("vo", 0), 1, JobState.COMPLETED, 0, end, 1, restarts, lost, held)
+
+
+def test_a_job_moved_within_one_plan_and_back() -> None:
+    """Preempted and started elsewhere at 30, and back at 40: it starts anew both times."""
+    plans = {
+        0: {"start": [(0, 0)]},
+        30: {"preempt": [0], "start": [(0, 1)]},
+        40: {"preempt": [0], "start": [(0, 0)]},
+    }
+    [ended] = submit_all(SpaceSharedCluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
+    assert ended == Ended(("vo", 0), 0, JobState.COMPLETED, 0, 140, 2, 2, 40, 140)
+
+
+def test_what_a_policy_sees_of_a_preempted_job() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
+        slot, jobs = slots[0], view.jobs
+        done, expected = int(jobs.done_us[slot]), int(jobs.expected_end_us[slot])
+        seen.append((now, len(view.queue), len(view.running), done, expected, view.free[1]))
+        if now == 0:
+            return Plan(start=[(slot, 1)], wake_us=20)
+        if now == 20:
+            return Plan(preempt=[slot], wake_us=60)
+        return Plan(start=[(slot, 1)])
+
+    cluster = SpaceSharedCluster(TWO, Scripted(script))
+    cluster.submit(job(0, 0, 2, 100, 100), -1, 0)
+    cluster.advance(61)
+    # 20 us on the fast machine are 40 of the estimate; 30 us are left there.
+    assert seen == [(0, 1, 0, 0, NEVER, 2), (20, 0, 1, 0, 50, 0), (60, 1, 0, 40, NEVER, 2)]
+    assert cluster.next_instant() == 90
+
+
+def test_preempted_job_keeps_its_place_in_the_queue() -> None:
+    orders: list[list[int]] = []
+
+    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
+        orders.append(view.jobs.serial[view.queue].tolist())
+        if now == 5:
+            return Plan(start=[(slots[1], 0)], wake_us=7)
+        if now == 7:
+            return Plan(preempt=[slots[1]], wake_us=8)
+        return Plan()
+
+    cluster = SpaceSharedCluster(pool(4), Scripted(script))
+    for number in range(4):
+        cluster.submit(job(number, 5, 1, 10, 10), -1, 5)
+    cluster.advance(9)
+    assert orders == [[0, 1, 2, 3], [0, 2, 3], [0, 1, 2, 3]]
+
+
+def test_overrunning_jobs_are_killed_or_expected_to_take_twice_as_long() -> None:
+    """Estimate 10, run 35: killed at 10; or expected at 10, 20, 40."""
+    [(_, state, start, end)] = play(general(pool(1), "fcfs"), [job(0, 0, 1, 10, 35)])
+    assert (state, start, end) == (JobState.FAILED, 0, 10)
+    expected: list[tuple[int, list[int]]] = []
+
+    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
+        expected.append((now, view.jobs.expected_end_us[view.running].tolist()))
+        return Plan(start=[(slots[0], 0)] if now == 0 else [])
+
+    extending = Cluster("c", (Machine("m", 1),), overrun="extend")
+    [outcome] = play(SpaceSharedCluster(extending, Scripted(script)), [job(0, 0, 1, 10, 35)])
+    assert outcome == (0, JobState.COMPLETED, 0, 35)
+    assert expected == [(0, []), (10, [20]), (20, [40]), (35, [])]
+
+
+LICENSED = Cluster(
+    "licensed",
+    (
+        Machine("a", 4, licenses=("x", "y")),
+        Machine("b", 4, licenses=("x", "y")),
+        Machine("c", 4),
+    ),
+    licenses=(License("x", 1), License("y", 0)),
+)
+
+
+def test_a_copy_is_shared_on_its_machine_and_free_when_its_last_job_ends() -> None:
+    free: list[tuple[int, int]] = []
+    plans = {0: [(0, 0), (1, 0)], 20: [(2, 1)]}
+
+    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
+        free.append((now, int(view.license_copies_free[0])))
+        return Plan(start=[(slots[serial], machine) for serial, machine in plans.get(now, [])])
+
+    jobs = [job(0, 0, 1, 10, 10, licenses=1), job(1, 0, 1, 20, 20, licenses=1)]
+    jobs.append(job(2, 0, 1, 10, 10, licenses=1))
+    cluster = SpaceSharedCluster(LICENSED, Scripted(script))
+    play(cluster, jobs)
+    assert free == [(0, 1), (10, 0), (20, 1), (30, 1)]
+    # CS2 Eq. 17: of the one copy all of the time; Eq. 16: 2, 1 and 1 CPUs of 3, 2 and 1 asked for.
+    figures = cluster.figures()
+    assert figures["license_usage.part"] == pytest.approx(30e-6)
+    assert figures["license_usage.whole"] == pytest.approx(30e-6)
+    assert figures["machine_usage.part"] == pytest.approx((10 * 2 / 3 + 10 / 2 + 10) * 1e-6)
+
+
+def test_jobs_that_can_run_nowhere_are_rejected_when_they_come() -> None:
+    jobs = [
+        job(0, 0, 5, 10, 10),
+        job(1, 0, 1, 10, 10, licenses=2),
+        job(2, 0, 1, 10, 10, licenses=1),
+    ]
+    played = play(general(LICENSED, "fcfs"), jobs)
+    assert [state for _, state, _, _ in played] == [
+        JobState.REJECTED,
+        JobState.REJECTED,
+        JobState.COMPLETED,
+    ]
+    cluster = general(LICENSED, "fcfs")
+    cluster.submit(job(0, 0, 1, 10, 10, licenses=1), 2, 0)
+    cluster.advance(1)
+    assert [one.state for one in cluster.take_ended()] == [JobState.REJECTED]
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"start": [(0, 0), (1, 0)]}, "3 CPUs on machine 0"),
+        ({"start": [(0, 3)]}, "on machine 3"),
+        ({"start": [(0, -1)]}, "on machine -1"),
+        ({"start": [(0, 0), (0, 1)]}, "twice"),
+        ({"reject": [0], "start": [(0, 0)]}, "twice"),
+        ({"preempt": [0]}, "preempts a job that does not run"),
+        ({"start": [(2, 2)]}, "without its licenses"),
+        ({"start": [(2, 0), (3, 1)]}, "without its licenses"),
+    ],
+)
+def test_plans_that_break_a_limit_are_errors(plan: dict[str, Any], said: str) -> None:
+    cluster = SpaceSharedCluster(LICENSED, timed({0: plan}))
+    for number in range(2):
+        cluster.submit(job(number, 0, 3, 10, 10), -1, 0)
+    for number in range(2, 4):
+        cluster.submit(job(number, 0, 1, 10, 10, licenses=1), -1, 0)
+    with pytest.raises(PlanError, match=f"policy Scripted .*{said}"):
+        cluster.advance(1)
+
+
+def test_other_plans_that_break_a_limit() -> None:
+    cluster = SpaceSharedCluster(TWO, timed({0: {"start": [(0, 1)]}}))
+    cluster.submit(job(0, 0, 1, 10, 10), 0, 0)
+    with pytest.raises(PlanError, match="machine 0 on 1"):
+        cluster.advance(1)
+    cluster = SpaceSharedCluster(TWO, timed({0: {"start": [(0, 1)]}, 3: {"start": [(0, 0)]}}))
+    cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
+    with pytest.raises(PlanError, match="does not wait"):
+        cluster.advance(4)
+    cluster = SpaceSharedCluster(TWO, Scripted(lambda _, __, now: Plan(wake_us=now)))
+    cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
+    with pytest.raises(PlanError, match="wants to wake at 0"):
+        cluster.advance(1)
+
+
+def test_rejected_by_the_plan() -> None:
+    """A job that has run before has failed; one that has not is rejected."""
+    plans = {
+        0: {"start": [(0, 0)]},
+        4: {"preempt": [0], "reject": [0, 1]},
+    }
+    cluster = SpaceSharedCluster(TWO, timed(plans))
+    ended = submit_all(cluster, [job(0, 0, 1, 10, 10), job(1, 0, 1, 10, 10)])
+    assert ended == [
+        Ended(("vo", 0), 0, JobState.FAILED, 0, 4, 1, 0, 0, 4),
+        Ended(("vo", 1), -1, JobState.REJECTED, -1, 4, 0, 0, 0, 0),
+    ]
+    assert cluster.load() == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 4), st.integers(1, 20)), max_size=20))
+@settings(max_examples=30, deadline=None)
+def test_a_copy_of_a_cluster_goes_on_as_it_does(rows: list[tuple[int, int, int]]) -> None:
+    jobs = [
+        job(number, submit, processors, run, run)
+        for number, (submit, processors, run) in enumerate(sorted(rows))
+    ]
+    cluster = general(Cluster("two", TWO.machines), "easy")
+    for one in jobs:
+        cluster.submit(one, -1, one.submit_us)
+    cluster.advance(12)
+    copy = deepcopy(cluster)
+    cluster.advance(NEVER)
+    copy.advance(NEVER)
+    assert copy.take_ended() == cluster.take_ended()
+
+
+def test_many_slots_and_wide_instants() -> None:
+    """Arrays grow while jobs are in them, and a wave of ends leaves nothing behind."""
+    jobs = [job(number, number // 500, 1, 10 + number % 7, 10) for number in range(2000)]
+    cluster = general(Cluster("wide", (Machine("a", 600), Machine("b", 300))), "fcfs")
+    played = play(cluster, jobs)
+    assert {state for _, state, _, _ in played} == {JobState.COMPLETED}
+    assert cluster.next_instant() == NEVER and cluster.load() == 0

@@ -1,0 +1,249 @@
+"""Queue policies over several machines with licenses, held to slow ones, plan by plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from clusters import job, play
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_farm import SlowEasy, SlowEdf, SlowFcfs, SlowFlexible, SlowSjf
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.model.job import Job, JobState
+from grid.model.platform import Cluster, License, Machine
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.registry import make_policy
+
+NAMES = ("a", "b", "c")
+SLOW: dict[str, Any] = {
+    "fcfs": SlowFcfs,
+    "sjf": SlowSjf,
+    "edf": SlowEdf,
+    "easy": SlowEasy,
+    "easy_sjbf": lambda: SlowEasy(shortest=True),
+    "flexible": SlowFlexible,
+}
+
+
+class Both:
+    """Plans as one policy does, and asks the other whether it would have planned the same."""
+
+    def __init__(self, policy: Any, other: Any) -> None:
+        self.policy, self.other = policy, other
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        plan, other = self.policy.plan(view, now), self.other.plan(view, now)
+        assert plan.start == other.start
+        assert sorted(plan.reserve) == sorted(other.reserve) or not view.free.any()
+        return plan
+
+
+@st.composite
+def farms(draw: st.DrawFn, licenses: int = 3) -> Cluster:
+    names = NAMES[:licenses]
+    machines = tuple(
+        Machine(
+            f"m{number}",
+            draw(st.sampled_from((1, 2, 4, 8))),
+            draw(st.sampled_from((500.0, 1000.0, 1000.0, 1500.0))),
+            licenses=tuple(draw(st.lists(st.sampled_from(names), unique=True))) if names else (),
+        )
+        for number in range(draw(st.integers(1, 5)))
+    )
+    copies = tuple(License(name, draw(st.integers(0, 2))) for name in names)
+    return Cluster("farm", machines, licenses=copies)
+
+
+@st.composite
+def job_lists(draw: st.DrawFn, licenses: int = 3) -> list[Job]:
+    jobs, now = [], 0
+    for number in range(draw(st.integers(1, 25))):
+        now += draw(st.sampled_from((0, 0, 1, 3))) * SECOND_US
+        estimate = draw(st.integers(1, 12)) * SECOND_US
+        run = estimate if draw(st.booleans()) else draw(st.integers(1, 14)) * SECOND_US
+        mask = draw(st.sampled_from((0, 0, *range(2**licenses))))
+        jobs.append(
+            job(
+                number,
+                now,
+                draw(st.integers(1, 8)),
+                estimate,
+                run,
+                licenses=mask,
+                deadline_us=now + draw(st.sampled_from((5, 20, 40))) * SECOND_US
+                if draw(st.booleans())
+                else NEVER,
+                reference_mips=draw(st.sampled_from((500.0, 1000.0))),
+                checkpointable=draw(st.booleans()),
+            )
+        )
+    return jobs
+
+
+def play_bound(cluster: SpaceSharedCluster, jobs: list[Job], machines: list[int]) -> list[Any]:
+    """What came of the jobs, each submitted at its time and bound to its machine (-1: to none)."""
+    for one, machine in zip(jobs, machines, strict=True):
+        cluster.advance(one.submit_us)
+        cluster.submit(one, machine, one.submit_us)
+    cluster.advance(NEVER)
+    ended = cluster.take_ended()
+    assert sorted(one.key[1] for one in ended) == [one.number for one in jobs]
+    return sorted(ended, key=lambda one: one.key[1])
+
+
+@pytest.mark.parametrize("name", SLOW)
+@given(farm=farms(), jobs=job_lists())
+@settings(max_examples=60, deadline=None)
+def test_plans_are_those_of_the_slow_policy(name: str, farm: Cluster, jobs: list[Job]) -> None:
+    cluster = SpaceSharedCluster(farm, Both(make_policy(name, {}), SLOW[name]()))
+    play(cluster, jobs)
+
+
+@pytest.mark.parametrize("name", SLOW)
+@given(farm=farms(), jobs=job_lists(), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_plans_with_bound_jobs_too(
+    name: str, farm: Cluster, jobs: list[Job], data: st.DataObject
+) -> None:
+    cluster = SpaceSharedCluster(farm, Both(make_policy(name, {}), SLOW[name]()))
+    places = st.integers(-1, len(farm.machines) - 1)
+    machines = [data.draw(places) for _ in jobs]
+    for one, machine in zip(play_bound(cluster, jobs, machines), machines, strict=True):
+        assert one.state == JobState.REJECTED or machine in (-1, one.machine)
+
+
+@given(farm=farms(licenses=0), jobs=job_lists(licenses=0), data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_bound_jobs_have_easy_on_each_machine(
+    farm: Cluster, jobs: list[Job], data: st.DataObject
+) -> None:
+    """All bound: each machine's jobs go as if it were a cluster of its own."""
+    places = st.integers(0, len(farm.machines) - 1)
+    machines = [data.draw(places) for _ in jobs]
+    for name in ("fcfs", "easy", "easy_sjbf"):
+        together = play_bound(SpaceSharedCluster(farm, make_policy(name, {})), jobs, machines)
+        for number, machine in enumerate(farm.machines):
+            own = [one for one, where in zip(jobs, machines, strict=True) if where == number]
+            alone = play(SpaceSharedCluster(Cluster("one", (machine,)), make_policy(name, {})), own)
+            mine = [together[one.number] for one in own]
+            assert [(one.start_us, one.end_us) for one in mine] == [one[2:] for one in alone]
+
+
+def test_flexible_by_hand() -> None:
+    """EG 3.1: the long job's age is worth less than the short one's length and deadline.
+
+    At 100 s the CPU is freed. A (60 s, waits since 1 s): 0.99 + 0.1 + 2 * 30 / 60 = 2.09. B (30 s,
+    waits since 90 s, deadline at 150 s): t = 150 - 60 = 90 < 130, so 19.9 / 60 * 40 + 0.1 = 13.37;
+    with 0.1 for its age and 2.0 for its length 15.47. With an age factor of 1, A has 100.1.
+    """
+    s = SECOND_US
+    jobs = [
+        job(0, 0, 1, 100 * s, 100 * s),
+        job(1, 1 * s, 1, 60 * s, 60 * s),
+        job(2, 90 * s, 1, 30 * s, 30 * s, deadline_us=150 * s),
+    ]
+    for chosen, starts in (({}, [0, 130, 100]), ({"age_factor": 1.0}, [0, 100, 160])):
+        policy = make_policy("flexible", chosen)
+        played = play(SpaceSharedCluster(Cluster("c", (Machine("m", 1),)), policy), jobs)
+        assert [start // s for _, _, start, _ in played] == starts
+
+
+def test_a_kept_reservation_is_not_lost_to_an_urgent_job() -> None:
+    """C07, section 6, BF-rm and BF-unrm. Two CPUs are busy until 10 s and until 15 s.
+
+    W wants both and waits from 1 s on; U, too, from 2 s on. At 15 s U is urgent: its deadline is
+    at 20 s, when it will just end. W gave its place up if it had to.
+    """
+    s = SECOND_US
+    jobs = [
+        job(0, 0, 1, 10 * s, 10 * s),
+        job(1, 0, 1, 15 * s, 15 * s),
+        job(2, 1 * s, 2, 10 * s, 10 * s),
+        job(3, 2 * s, 2, 5 * s, 5 * s, deadline_us=20 * s),
+    ]
+    for reservation, starts in (("remade", [0, 0, 20, 15]), ("kept", [0, 0, 15, 25])):
+        policy = make_policy("flexible", {"reservation": reservation})
+        played = play(SpaceSharedCluster(Cluster("c", (Machine("m", 2),)), policy), jobs)
+        assert [start // s for _, _, start, _ in played] == starts
+
+
+@pytest.mark.parametrize("priority", ("eg", "cs2007", "cs2"))
+@given(farm=farms(), jobs=job_lists())
+@settings(max_examples=15, deadline=None)
+def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job]) -> None:
+    for reservation in ("remade", "kept"):
+        policy = make_policy("flexible", {"priority": priority, "reservation": reservation})
+        played = play(SpaceSharedCluster(farm, policy), jobs)
+        assert {state for _, state, _, _ in played} <= {
+            JobState.COMPLETED,
+            JobState.FAILED,
+            JobState.REJECTED,
+        }
+
+
+@given(farm=farms(), jobs=job_lists())
+@settings(max_examples=100, deadline=None)
+def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
+    farm: Cluster, jobs: list[Job]
+) -> None:
+    """After a plan, no waiting job fits on a machine without the running jobs of later deadlines.
+
+    Only jobs without licenses: the copies that a job lacks may be held on other machines.
+    """
+    policy = make_policy("edf", {"preemptive": True})
+
+    class Watched:
+        def plan(self, view: ClusterView, now: int) -> Plan:
+            plan = policy.plan(view, now)
+            jobs, machines = view.jobs, view.machines
+            stays = [slot for slot in view.running.tolist() if slot not in plan.preempt]
+            runs = [(slot, int(jobs.machine[slot])) for slot in stays] + plan.start
+            started = {slot for slot, _ in plan.start}
+            for slot in [*view.queue.tolist(), *plan.preempt]:
+                if slot in started or jobs.licenses[slot]:
+                    continue
+                for machine in range(len(machines.cpus)):
+                    if jobs.bound_machine[slot] not in (-1, machine):
+                        continue
+                    earlier = sum(
+                        jobs.processors[other]
+                        for other, where in runs
+                        if where == machine and jobs.deadline_us[other] <= jobs.deadline_us[slot]
+                    )
+                    assert earlier + jobs.processors[slot] > machines.cpus[machine]
+            return plan
+
+    play(SpaceSharedCluster(farm, Watched()), jobs)
+
+
+def test_preemptive_edf_by_hand() -> None:
+    """C07, section 6: the new job with the earlier deadline runs first, the other goes on after.
+
+    One CPU. A (10 s, deadline 40) runs; B (3 s, deadline 8) comes at 2 and has the CPU until 5.
+    """
+    s = SECOND_US
+    jobs = [
+        job(0, 0, 1, 10 * s, 10 * s, deadline_us=40 * s),
+        job(1, 2 * s, 1, 3 * s, 3 * s, deadline_us=8 * s),
+    ]
+    for preemptive, ends in ((True, [13, 5]), (False, [10, 13])):
+        policy = make_policy("edf", {"preemptive": preemptive})
+        cluster = SpaceSharedCluster(Cluster("c", (Machine("m", 1),)), policy)
+        assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
+
+
+def test_wrong_settings_are_named() -> None:
+    for name, given_settings, said in (
+        ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
+        ("edf", {"preemptive": "yes"}, "preemptive: found 'yes', expected true or false"),
+        ("flexible", {"reservation": "old"}, "expected one of remade, kept"),
+        ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
+        ("flexible", {"priority": "cs2", "k": 2.0}, "k: found 2.0, expected no such setting"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            make_policy(name, given_settings)
+    with pytest.raises(ValueError, match="no policy 'esay'"):
+        make_policy("esay", {})

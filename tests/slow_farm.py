@@ -1,0 +1,218 @@
+"""Queue policies over many machines, the slow and obvious way: every question asked of all jobs.
+
+They plan from the same view as the compiled ones, with plain numbers; nothing is remembered while
+a plan is made but what it starts and reserves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from grid.policies.interface import ClusterView, Plan
+
+
+@dataclass
+class Holding:
+    """CPUs and licenses of a machine, held until `end`."""
+
+    machine: int
+    processors: int
+    licenses: int
+    end: int
+
+
+@dataclass
+class SlowView:
+    """A view as plain Python."""
+
+    view: ClusterView
+    holdings: list[Holding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        jobs, machines = self.view.jobs, self.view.machines
+        self.cpus = machines.cpus.tolist()
+        self.order = sorted(
+            range(len(self.cpus)), key=lambda m: (-machines.mips[m], -machines.cpus[m], m)
+        )
+        for slot in self.view.running.tolist():
+            self.holdings.append(
+                Holding(
+                    int(jobs.machine[slot]),
+                    int(jobs.processors[slot]),
+                    int(jobs.licenses[slot]),
+                    int(jobs.expected_end_us[slot]),
+                )
+            )
+        self.copies = self.view.license_copies_free.tolist()
+        for number in range(len(self.copies)):
+            holders = {h.machine for h in self.holdings if h.licenses >> number & 1}
+            self.copies[number] += len(holders)
+
+    def job(self, slot: int) -> tuple[int, int]:
+        return int(self.view.jobs.processors[slot]), int(self.view.jobs.licenses[slot])
+
+    def able(self, slot: int, machine: int) -> bool:
+        processors, licenses = self.job(slot)
+        bound = int(self.view.jobs.bound_machine[slot])
+        software = int(self.view.machines.licenses[machine])
+        return (
+            processors <= self.cpus[machine]
+            and bound in (-1, machine)
+            and not (licenses & ~software)
+        )
+
+    def length(self, slot: int, machine: int) -> int:
+        jobs = self.view.jobs
+        scale = float(jobs.reference_mips[slot]), float(self.view.machines.mips[machine])
+        return max(1, round(int(jobs.estimate_us[slot]) * scale[0] / scale[1]))
+
+    def fits(self, slot: int, machine: int, holdings: list[Holding]) -> bool:
+        """Whether the job fits on the machine beside the given holdings."""
+        if not self.able(slot, machine):
+            return False
+        processors, licenses = self.job(slot)
+        if (
+            processors + sum(h.processors for h in holdings if h.machine == machine)
+            > (self.cpus[machine])
+        ):
+            return False
+        for number, copies in enumerate(self.copies):
+            if licenses >> number & 1:
+                holders = {h.machine for h in holdings if h.licenses >> number & 1}
+                if machine not in holders and len(holders) >= copies:
+                    return False
+        return True
+
+    def hold(self, slot: int, machine: int, now: int) -> Holding:
+        return Holding(machine, *self.job(slot), now + self.length(slot, machine))
+
+
+class SlowFcfs:
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        slow, plan = SlowView(view), Plan()
+        blocked: set[int] = set()
+        for slot in self.sorted(view):
+            open_ones = [m for m in slow.order if m not in blocked]
+            found = [m for m in open_ones if slow.fits(slot, m, slow.holdings)]
+            if found:
+                slow.holdings.append(slow.hold(slot, found[0], now))
+                plan.start.append((slot, found[0]))
+            else:
+                blocked |= {m for m in slow.order if slow.able(slot, m)}
+        return plan
+
+    def sorted(self, view: ClusterView) -> list[int]:
+        return view.queue.tolist()
+
+
+class SlowSjf(SlowFcfs):
+    def sorted(self, view: ClusterView) -> list[int]:
+        return shortest_first(view, view.queue.tolist())
+
+
+class SlowEdf:
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        slow, plan = SlowView(view), Plan()
+        for slot in sorted(view.queue.tolist(), key=lambda slot: view.jobs.deadline_us[slot]):
+            found = [m for m in slow.order if slow.fits(slot, m, slow.holdings)]
+            if found:
+                slow.holdings.append(slow.hold(slot, found[0], now))
+                plan.start.append((slot, found[0]))
+        return plan
+
+
+class SlowEasy:
+    """EASY with reservations as `grid.policies.easy_kernels` describes them."""
+
+    def __init__(self, shortest: bool = False) -> None:
+        self.shortest = shortest
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        slow, plan = SlowView(view), Plan()
+        reserved: dict[int, tuple[int, Holding]] = {}
+        first: tuple[int, Holding] | None = None
+        passed: list[int] = []
+        someone_waits = False
+
+        def start(slot: int) -> bool:
+            for machine in slow.order:
+                mine = slow.hold(slot, machine, now)
+                if slow.fits(slot, machine, slow.holdings) and not delays(machine, mine):
+                    slow.holdings.append(mine)
+                    plan.start.append((slot, machine))
+                    return True
+            return False
+
+        def delays(machine: int, mine: Holding) -> bool:
+            if machine in reserved:
+                time, head = reserved[machine]
+                later = [h for h in slow.holdings if h.end > time and h.machine == machine]
+                used = head.processors + sum(h.processors for h in later)
+                if mine.end > time and used + mine.processors > slow.cpus[machine]:
+                    return True
+            if first is None or mine.end <= first[0] or mine.licenses == 0:
+                return False
+            later = [h for h in slow.holdings if h.end > first[0]] + [first[1]]
+            for number, copies in enumerate(slow.copies):
+                if mine.licenses >> number & 1:
+                    holders = {h.machine for h in later if h.licenses >> number & 1}
+                    if machine not in holders and len(holders) >= copies:
+                        return True
+            return False
+
+        def reserve(slot: int) -> tuple[int, Holding] | None:
+            for time in sorted({h.end for h in slow.holdings}):
+                later = [h for h in slow.holdings if h.end > time]
+                for machine in slow.order:
+                    if machine not in reserved and slow.fits(slot, machine, later):
+                        head = slow.hold(slot, machine, time)
+                        reserved[machine] = (time, head)
+                        plan.reserve.append((slot, machine, time))
+                        return reserved[machine]
+            return None
+
+        for slot in self.sorted(view, now):
+            bound = int(view.jobs.bound_machine[slot])
+            if (bound in reserved) if bound >= 0 else someone_waits:
+                passed.append(slot)
+            elif not start(slot):
+                made = reserve(slot)
+                first = first or made
+                someone_waits |= bound < 0
+        for slot in shortest_first(view, passed) if self.shortest else passed:
+            start(slot)
+        return plan
+
+    def sorted(self, view: ClusterView, now: int) -> list[int]:
+        return view.queue.tolist()
+
+
+class SlowFlexible(SlowEasy):
+    """EG 3.1, transcribed; seconds."""
+
+    def sorted(self, view: ClusterView, now: int) -> list[int]:
+        jobs: Any = view.jobs
+        fastest = max(view.machines.mips.tolist())
+        queue = view.queue.tolist()
+        minext = min(int(jobs.estimate_us[slot]) / 1e6 for slot in queue) if queue else 0.0
+
+        def priority(slot: int) -> float:
+            clock = now / 1e6
+            estimated, deadline = jobs.estimate_us[slot] / 1e6, jobs.deadline_us[slot] / 1e6
+            value = 0.01 * (clock - jobs.submit_us[slot] / 1e6)
+            nxtime = estimated * jobs.reference_mips[slot] / fastest
+            extime = clock + nxtime
+            t = deadline - 2.0 * nxtime
+            if t < extime <= deadline:
+                value += (20.0 - 0.1) / (deadline - t) * (extime - t) + 0.1
+            else:
+                value += 0.1
+            return value + 2.0 * minext / estimated
+
+        return sorted(queue, key=lambda slot: -priority(slot))
+
+
+def shortest_first(view: ClusterView, slots: list[int]) -> list[int]:
+    jobs = view.jobs
+    return sorted(slots, key=lambda slot: jobs.estimate_us[slot] * jobs.reference_mips[slot])
