@@ -124,21 +124,23 @@ def cs_ni_np(settings: Mapping[str, Any]) -> Cs2007:
 
 
 def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs2007:
-    """Settings: `weights` by heuristic, `deadline_minimum` and `deadline_k` (MIN and k of f1),
-    `bandwidths_mbps` (a list), `knapsack: greedy | exact`, `knapsack_nodes`, and `matching: mis |
-    mfs | imfs` instead of the one that the policy's name stands for.
+    """Settings: `weights` by heuristic; `deadline_minimum` and `deadline_k` (MIN and k of f1);
+    `deadline_formula: words | literal`; `bandwidths_mbps` (a list); `knapsack: greedy | exact`,
+    `knapsack_nodes`; and `matching: mis | mfs | imfs` instead of the one that the policy's name
+    stands for.
     """
     weights, others = weights_of(settings, CS2007_WEIGHTS, CS2007_WEIGHTS)
     bandwidths = _bandwidths(others.pop("bandwidths_mbps", [BANDWIDTH_MBPS]))
     read = Settings(others)
     minimum = read.number("deadline_minimum", DEADLINE_MINIMUM, 0.0)
     k = read.number("deadline_k", DEADLINE_K, 1e-9)
+    literal = read.choice("deadline_formula", ("words", "literal")) == "literal"
     exact = read.choice("knapsack", ("greedy", "exact")) == "exact"
     nodes = int(read.number("knapsack_nodes", NODES, 1.0))
     order = (matching, *(name for name in ("mis", "mfs", "imfs") if name != matching))
     matching = read.choice("matching", order)
     read.end()
-    named = cs2007_heuristics(minimum, k, bandwidths)
+    named = cs2007_heuristics(minimum, k, bandwidths, literal)
     heuristics = [(named[name], weight) for name, weight in weights.items()]
     return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, Survey())
 

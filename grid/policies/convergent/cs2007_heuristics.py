@@ -30,15 +30,23 @@ DEADLINE_MINIMUM = 0.1
 DEADLINE_K = 1.3
 
 
-def deadline(farm: Farm, weight: float, *, minimum: float, k: float) -> None:
+def deadline(farm: Farm, weight: float, *, minimum: float, k: float, literal: bool) -> None:
     """C07 f1 and Eq. 1: urgent jobs, on the machines where they are least so. `weight` is MAX.
 
     A job without a deadline has it infinitely far away, and so f1 = MIN on every machine.
+
+    The formula of f1 and the words around Eq. 1 contradict each other. By the words, the second
+    term (MAX - f1) of a machine is the higher, the likelier the job meets its deadline there. By
+    the formula, f1 falls back to MIN where the deadline cannot be met, so that a hopelessly slow
+    machine has the highest second term of all, like the fastest ones, and draws jobs away from
+    those that would be just in time: on a farm that is hardly loaded every fourth job is late.
+    We follow the words: such a machine has a second term of 0 (as CS2 Eq. 4 has it, f = 1). The
+    first term, the job's urgency, is the formula's. With `literal` both are.
     """
     from grid.policies.convergent import cs2007_kernels
 
     cs2007_kernels.deadline(
-        farm.priority, farm.remaining_s, farm.slack_s, farm.eligible, minimum, weight, k
+        farm.priority, farm.remaining_s, farm.slack_s, farm.eligible, minimum, weight, k, literal
     )
 
 
@@ -78,11 +86,11 @@ def anti_aging(farm: Farm, weight: float) -> None:
 
 
 def cs2007_heuristics(
-    minimum: float, k: float, bandwidths_mbps: Sequence[float]
+    minimum: float, k: float, bandwidths_mbps: Sequence[float], literal: bool = False
 ) -> dict[str, Heuristic]:
     """All of them by name; wait minimisation is the one of CS2 Eq. 12, on other weights."""
     return {
-        "deadline": partial(deadline, minimum=minimum, k=k),
+        "deadline": partial(deadline, minimum=minimum, k=k, literal=literal),
         "licenses": licenses,
         "input": partial(input_transfer, bandwidths_mbps=bandwidths_mbps),
         "wait": wait_minimization,

@@ -22,8 +22,9 @@ def deadline(
     minimum: float,
     maximum: float,
     k: float,
+    literal: bool,
 ) -> None:
-    """C07 f1 and Eq. 1.
+    """C07 f1 and Eq. 1; `literal` as in `cs2007_heuristics.deadline`.
 
     With slack = deadline - now, the time of completion (Extime) is past t where (1 + k) * remaining
     > slack, and past the deadline where remaining > slack; in between f1 rises from MIN to MAX.
@@ -44,12 +45,12 @@ def deadline(
             if remaining <= slack < (1.0 + k) * remaining:
                 rise = (maximum - minimum) / (k * remaining)
                 f1 += rise * ((1.0 + k) * remaining - slack)
-            spare[m] = maximum - f1
+            spare[m] = maximum - f1 if literal or remaining <= slack else 0.0
             if priority[row, m] > -np.inf:
                 urgency += f1
                 total += spare[m]
         for m in range(machines):
-            # Where f1 is MAX on every machine, d is 0, and all have the same share.
+            # Where no machine has anything to spare, d is 0, and all have the same share.
             share = spare[m] / total if total > 0.0 else 1.0 / max(eligible[row], 1)
             priority[row, m] += urgency * share
 

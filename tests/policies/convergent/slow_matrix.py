@@ -127,7 +127,12 @@ def cs2_matrix(view: ClusterView, weights: dict[str, float]) -> Matrix:
 
 
 def cs2007_matrix(
-    view: ClusterView, weights: dict[str, float], minimum: float, k: float, links: list[float]
+    view: ClusterView,
+    weights: dict[str, float],
+    minimum: float,
+    k: float,
+    links: list[float],
+    literal: bool = False,
 ) -> Matrix:
     """C07 4.1; `links` holds the bandwidth of each machine's link in megabits a second."""
     farm = SlowFarm(view)
@@ -144,9 +149,13 @@ def cs2007_matrix(
         return a * (extime - t) + minimum
 
     def deadline(i: int, m: int) -> float:
-        spare = {n: maximum - f1(i, n) for n in farm.affine(i)}
+        late = {n for n in farm.affine(i) if farm.now + farm.remaining(i, n) > farm.deadline(i)}
+        spare = {
+            n: 0.0 if n in late and not literal else maximum - f1(i, n) for n in farm.affine(i)
+        }
         urgency = sum(f1(i, n) for n in farm.affine(i))
-        return urgency * spare[m] / sum(spare.values())
+        d = sum(spare.values())
+        return urgency * spare[m] / d if d else urgency / len(spare)
 
     def w(i: int) -> float:
         asked = [(farm.rho(n), n) for n in farm.asked(i)]

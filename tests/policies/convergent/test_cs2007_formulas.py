@@ -28,20 +28,34 @@ def farm_at(now_s: float, *jobs: dict[str, Any], copies: tuple[int, ...] = ()) -
     return Survey()(view, view.now)
 
 
-def added(heuristic: str, farm: Farm) -> Any:
+def added(heuristic: str, farm: Farm, literal: bool = False) -> Any:
     """What the heuristic adds with the paper's constants, a row a job."""
-    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, LINKS)
+    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, LINKS, literal)
     heuristics[heuristic](farm, CS2007_WEIGHTS[heuristic])
     return farm.priority
 
 
-def test_f1_and_equation_1() -> None:
+def test_f1_and_equation_1_to_the_letter() -> None:
     """Deadline 130, k = 1.3. Machine 0: t = 0, Extime 100, f1 = 9.9 / 130 * 100 + 0.1 = 7.71538.
     Machine 1: Extime 50 is before t = 65, f1 = MIN. Machine 2: Extime 200 is too late, f1 = MIN.
     Sum 7.91538; MAX - f1 is 2.28462, 9.9, 9.9, together d = 22.08462.
     """
-    row = added("deadline", farm_at(0, waiting(deadline_us=130 * S)))[0]
+    row = added("deadline", farm_at(0, waiting(deadline_us=130 * S)), literal=True)[0]
     assert row == pytest.approx([0.818833, 3.548276, 3.548276], abs=1e-6)
+
+
+def test_equation_1_by_its_words() -> None:
+    """Nothing for machine 2, where the job would be late: d = 12.18462, the sum is the same."""
+    row = added("deadline", farm_at(0, waiting(deadline_us=130 * S)))[0]
+    assert row == pytest.approx([1.484134, 6.431250, 0.0], abs=1e-5)
+
+
+def test_equation_1_of_a_job_that_is_late_everywhere() -> None:
+    """f1 = MIN on all three: urgency 0.3, shared equally whichever way it is read."""
+    farm = farm_at(20, waiting(deadline_us=10 * S))
+    assert added("deadline", farm)[0] == pytest.approx([0.1] * 3)
+    farm = farm_at(20, waiting(deadline_us=10 * S))
+    assert added("deadline", farm, literal=True)[0] == pytest.approx([0.1] * 3)
 
 
 def test_f1_reaches_its_maximum_at_the_deadline() -> None:

@@ -34,14 +34,15 @@ def test_cs2_matrix(seed: int) -> None:
     np.testing.assert_allclose(farm.priority, cs2_matrix(view, CS2_WEIGHTS), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_cs2007_matrix(seed: int) -> None:
+def test_cs2007_matrix(seed: int, literal: bool) -> None:
     view = random_view(seed, one_a_machine=True)
     bandwidths = [100.0, 1000.0, 250.0]
     links = [bandwidths[m % 3] for m in range(len(view.free))]
-    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, bandwidths)
+    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, bandwidths, literal)
     farm = farm_of(view, heuristics, CS2007_WEIGHTS)
-    slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links)
+    slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links, literal)
     np.testing.assert_allclose(farm.priority, slow, rtol=1e-9, atol=1e-9)
 
 
