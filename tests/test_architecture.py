@@ -22,7 +22,7 @@ MAY_IMPORT = {
         "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
     },
     "results": {"model", "kernel"},
-    "runtime": {"model", "kernel", "scenario", "results"},
+    "runtime": {"model", "kernel", "policies", "scenario", "results"},
     "experiment": {"model", "policies", "runtime", "scenario", "results", "report"},
     "report": {"model", "results", "scenario"},
 }  # fmt: skip
