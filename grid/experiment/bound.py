@@ -1,18 +1,22 @@
 """What no schedule can beat: a lower bound of the mean slowdown, from the work that arrives.
 
-A farm does at most all its CPUs' instructions in a second. So whatever it does could be done, at
-the same times or sooner, by one machine of that speed which may switch between jobs at will and
-share itself among them. For such a machine the least sum of weighted completion times has a known
-bound: sum of w (M + p / 2), where p is a job's time on that machine, and M its mean busy time if
-at every instant the job with the highest w / p is served (Goemans, Queyranne, Schulz, Skutella and
-Wang, "Single machine scheduling with release dates", SIAM J. Discrete Math. 15, 2002). With the
-slowdown of a job as response time / run time, w is one over the longest run time that a machine of
-the farm could give it.
+A linear relaxation. A farm's CPUs of speed s do s million instructions a second each; a job needs
+V = I p of them, where p is its processors and I what each of them has to execute, and it may come
+in any pieces, at any rate, on any machines at once, from its release r on. A job that runs on CPUs
+of speed s for T = I / s seconds, and ends at C, is done on average at a time M <= C - T / 2, so its
+slowdown (C - r) / T is at least 1/2 + (M - r) s / I: a cost of (t - r) s / (I V) for every
+instruction done at t. The least total cost is bounded by prices of CPU seconds, whatever they are:
+every job pays at least for its cheapest instant, and all of them together pay for no more CPU
+seconds than there are. Prices are raised where too much is asked for, step by step (subgradient
+ascent); the best bound of all steps counts.
+
+Jobs that go on with their work on another machine have no one T. For them the cost is that of the
+slowest machine, and the half is left out.
 """
 
 from __future__ import annotations
 
-import heapq
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +26,39 @@ from grid.model.platform import Cluster
 from grid.model.time import SECOND_US
 from grid.scenario.build import Grid
 
-FloatColumn = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+SPEED_CLASSES = 10
+INSTANTS = 40
+STEPS = 1500
 
 
-def slowdown_bound(grid: Grid) -> float | None:
+@dataclass(frozen=True, slots=True)
+class _Farm:
+    """Machines in classes of alike speed, and instants. In a class every machine counts as slow as
+    its slowest where speed costs, and as fast as its fastest where it helps.
+    """
+
+    slow: Floats
+    fast: Floats
+    cpus: Floats
+    instants: Floats
+    length: Floats
+    """What an instant's price counts for: prices go straight from one instant to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Jobs: release (s), instructions (V), cost a second for speed one, and of what speed."""
+
+    release: Floats
+    instructions: Floats
+    cost: Floats
+    moves: npt.NDArray[np.bool_]
+
+
+def slowdown_bound(grid: Grid, steps: int = STEPS) -> float | None:
     """The least mean slowdown that any schedule of the grid's jobs can have; None where unknown.
 
     Known where there is one VO with one cluster, all of whose jobs run for their whole length.
@@ -36,46 +69,91 @@ def slowdown_bound(grid: Grid) -> float | None:
     jobs = tables[0]
     if not len(jobs) or (jobs.run_us > jobs.estimate_us).any():
         return None
-    return _mean_slowdown_bound(jobs, grid.vos[0].clusters[0])
+    work = _work_of(jobs)
+    farm = _farm_of(grid.vos[0].clusters[0], work)
+    half = 0.5 * float((~jobs.checkpointable).sum())
+    return max(1.0, (_best_prices(work, farm, steps) + half) / len(jobs))
 
 
-def _mean_slowdown_bound(jobs: JobTable, cluster: Cluster) -> float:
-    speed = sum(machine.cpus * machine.mips for machine in cluster.machines)
-    slowest = min(machine.mips for machine in cluster.machines)
-    instructions = jobs.run_us / SECOND_US * jobs.reference_mips
-    alone = instructions * jobs.processors / speed
-    longest = instructions / slowest
-    release = jobs.submit_us / SECOND_US
-    busy = mean_busy_times(release, alone, 1.0 / longest)
-    completion = busy + alone / 2
-    return max(1.0, float(((completion - release) / longest).mean()))
+def _work_of(jobs: JobTable) -> _Work:
+    each = jobs.run_us / SECOND_US * jobs.reference_mips
+    return _Work(
+        jobs.submit_us / SECOND_US, each * jobs.processors, 1.0 / each, jobs.checkpointable
+    )
 
 
-def mean_busy_times(release: FloatColumn, length: FloatColumn, weight: FloatColumn) -> FloatColumn:
-    """When each job is served on average, if the one with the highest weight / length always is.
+def _farm_of(cluster: Cluster, work: _Work) -> _Farm:
+    mips = np.array([machine.mips for machine in cluster.machines])
+    cpus = np.array([machine.cpus for machine in cluster.machines])
+    bounds = np.unique(np.quantile(mips, np.linspace(0, 1, SPEED_CLASSES + 1)))
+    of = np.clip(np.searchsorted(bounds, mips, side="right") - 1, 0, max(0, len(bounds) - 2))
+    classes = np.unique(of)
+    speed = float((cpus * mips).sum())
+    # By then all is done even if it only starts after the last arrival.
+    end = float(work.release[-1] + work.instructions.sum() / speed)
+    instants = np.linspace(float(work.release[0]), end, INSTANTS)
+    length = np.full(INSTANTS, instants[1] - instants[0])
+    length[[0, -1]] /= 2
+    return _Farm(
+        np.array([mips[of == one].min() for one in classes]),
+        np.array([mips[of == one].max() for one in classes]),
+        np.array([cpus[of == one].sum() for one in classes], np.float64),
+        instants,
+        length,
+    )
 
-    `release` is in rising order, `length` above zero; shapes (jobs,), in seconds.
+
+def _best_prices(work: _Work, farm: _Farm, steps: int) -> float:
+    """The highest bound of the total cost that was found."""
+    prices = np.zeros((len(farm.cpus), INSTANTS))
+    supply = farm.cpus[:, None] * farm.length
+    best = -np.inf
+    for step in range(steps):
+        least, at_class, at_instant = _cheapest(work, farm, prices)
+        value = float((work.instructions * least).sum() - (supply * prices).sum())
+        best = max(best, value)
+        demand = np.zeros_like(prices)
+        np.add.at(demand, (at_class, at_instant), work.instructions / farm.fast[at_class])
+        excess = demand - supply
+        # After the last instant prices are nothing, so they are nothing at it.
+        excess[:, -1] = 0.0
+        norm = float((excess**2).sum())
+        if norm == 0.0:
+            break
+        # Polyak's step towards a bound that is a little higher than the best one.
+        ambition = 0.05 if step < 0.7 * steps else 0.01
+        target = best + ambition * max(abs(best), 0.1 * len(work.release))
+        prices = np.maximum(0.0, prices + (target - value) / norm * excess)
+    return best
+
+
+def _cheapest(work: _Work, farm: _Farm, prices: Floats) -> tuple[Floats, Ints, Ints]:
+    """What each job pays at least for an instruction, and where: class and instant.
+
+    Between two instants costs and prices are straight lines, so the least stands at an instant or
+    at the release itself, which is counted with the instant before it.
     """
-    moments = np.zeros(len(length))
-    left = length.astype(np.float64).copy()
-    waiting: list[tuple[float, int]] = []
-    now, coming = 0.0, 0
-    while coming < len(release) or waiting:
-        if not waiting:
-            now = max(now, float(release[coming]))
-        while coming < len(release) and release[coming] <= now:
-            heapq.heappush(waiting, (-float(weight[coming] / length[coming]), coming))
-            coming += 1
-        job = waiting[0][1]
-        until = now + float(left[job])
-        if coming < len(release):
-            until = min(until, float(release[coming]))
-        moments[job] += (until**2 - now**2) / 2
-        if until >= now + left[job]:
-            heapq.heappop(waiting)
-            left[job] = 0.0
-        else:
-            left[job] -= until - now
-        now = until
-    means: FloatColumn = moments / length
-    return means
+    count = len(work.release)
+    rows = np.arange(count)
+    late = farm.instants - work.release[:, None]
+    before = np.clip(
+        np.searchsorted(farm.instants, work.release, side="right") - 1, 0, INSTANTS - 2
+    )
+    share = (work.release - farm.instants[before]) / (farm.instants[1] - farm.instants[0])
+    least = np.full(count, np.inf)
+    at_class, at_instant = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    rate = work.cost / work.instructions
+    for number in range(len(farm.cpus)):
+        speed = np.where(work.moves, farm.slow.min(), farm.slow[number])
+        paid = prices[number] / farm.fast[number]
+        costs = np.where(late >= 0, (rate * speed)[:, None] * late + paid, np.inf)
+        instant = costs.argmin(axis=1)
+        found = costs[rows, instant]
+        released = paid[before] * (1 - share) + paid[before + 1] * share
+        instant = np.where(released < found, before, instant)
+        found = np.minimum(found, released)
+        better = found < least
+        least = np.where(better, found, least)
+        at_class = np.where(better, number, at_class)
+        at_instant = np.where(better, instant, at_instant)
+    return least, at_class, at_instant

@@ -67,17 +67,18 @@ class Check:
     holds: bool
 
 
-Judge = Callable[[Study], Finding]
+Judge = Callable[..., Finding]
+"""Takes the studies of the claim's experiments, in their order. May raise NotThere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim, what the paper gives for it, and the experiment that its judge looks at."""
+    """A claim, what the paper gives for it, and the experiments whose studies its judge takes."""
 
     name: str
     text: str
     paper: str
-    experiment: str
+    experiments: tuple[str, ...]
     judge: Judge
 
 
@@ -93,13 +94,14 @@ class Paper:
     @property
     def experiments(self) -> tuple[str, ...]:
         """The experiments behind its claims."""
-        return tuple(dict.fromkeys(claim.experiment for claim in self.claims))
+        named = (name for claim in self.claims for name in claim.experiments)
+        return tuple(dict.fromkeys(named))
 
 
 def judged(claim: Claim, studies: Studies) -> Finding:
     """What the studies say to the claim; that they say nothing, where runs are missing."""
     try:
-        return claim.judge(studies.of(claim.experiment))
+        return claim.judge(*(studies.of(name) for name in claim.experiments))
     except NotThere as missing:
         return Finding(Verdict.NOT_RUN, "–", str(missing))
 

@@ -16,7 +16,6 @@ PACKAGES = (
 MODULES = (
     "scenario/build.py", "scenario/platform.py", "scenario/workload.py",
     "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
-    "experiment/bound.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
 """Their random streams and solvers decide results; numba only compiles what Python says."""

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from grid.experiment.bound import slowdown_bound
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
@@ -17,7 +16,6 @@ from grid.results.occupancy import machine_cpus, ran
 from grid.results.table import Directory, JobResults
 from grid.runtime.run import Run, RunInvalid, execute
 from grid.scenario.schema import ScenarioSection
-from grid.scenario.workload import realize
 
 POINTS = 101
 
@@ -57,20 +55,17 @@ def perform(scenario: ScenarioSection, file: str) -> tuple[Record, Record]:
     Raises InputError, RunInvalid.
     """
     run = execute(scenario, file, in_process=True)
-    record = record_of(run)
-    bound = slowdown_bound(realize(scenario, file)[0])
-    if bound is not None:
-        record["more"]["slowdown_bound"] = bound
-    return record, clock_of(run)
+    return record_of(run), clock_of(run)
 
 
 def record_of(run: Run) -> Record:
-    """Seed, digest, counts, metrics, quantiles and courses of a run, as plain data.
+    """Scenario, digest, counts, metrics, quantiles and courses of a run, as plain data.
 
     `more` are figures of the whole grid that `metrics.json` does not have.
     """
     kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
     return {
+        "scenario": run.scenario.model_dump(mode="json"),
         **kept,
         "metrics": run.metrics,
         "more": {"slowdown_without_deadline_mean": _slowdown_without_deadline(run.results)},

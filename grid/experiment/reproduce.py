@@ -123,7 +123,7 @@ def _one_ray(how: How) -> Iterator[None]:
 def _studies(claims: Sequence[Claim], out: Path, how: How, say: Callable[[str], None]) -> Studies:
     found: dict[str, Study] = {}
     absent: dict[str, str] = {}
-    for name in dict.fromkeys(claim.experiment for claim in claims):
+    for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
         file = EXPERIMENTS / f"{name}.yaml"
         folder = out / name
         try:

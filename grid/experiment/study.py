@@ -12,6 +12,7 @@ from grid.experiment.cases import Point
 from grid.experiment.record import Record
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, read_json
+from grid.scenario.schema import ScenarioSection
 
 GRID = "grid"
 
@@ -66,6 +67,14 @@ class Study:
         """Why there is no run at the point that has the values of `where`; empty if unknown."""
         reasons = [why for point, why in self.absent if where.items() <= point.items()]
         return reasons[0] if reasons else ""
+
+    def scenarios(self, where: Mapping[str, Any]) -> list[ScenarioSection]:
+        """The scenarios of the runs at a point, in the order of their seeds."""
+        keys = self.keys(where)
+        return [
+            ScenarioSection.model_validate(self.records[keys[seed]]["scenario"])
+            for seed in sorted(keys)
+        ]
 
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
         """The metric of the grid at a point, by seed; seeds where it does not apply left out.

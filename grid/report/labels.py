@@ -17,7 +17,6 @@ LABELS = {
     "wait_mean": "wait, mean (s)",
     "slowdown_mean": "slowdown, mean",
     "slowdown_without_deadline_mean": "slowdown of jobs without deadline",
-    "slowdown_bound": "least possible mean slowdown",
     "bounded_slowdown_mean": "bounded slowdown, mean",
     "late_percent": "late jobs (%)",
     "machine_usage": "machine usage",

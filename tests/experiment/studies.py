@@ -18,10 +18,12 @@ def study_of(
     points: Sequence[tuple[dict[str, Any], Figures]],
     absent: Sequence[tuple[dict[str, Any], str]] = (),
     level: float = 0.95,
+    scenario: dict[str, Any] | None = None,
 ) -> Study:
     """A study in which each point has the given values of its metrics, seed by seed from 1.
 
-    A metric `plan_seconds_mean` becomes the time that its policy's plans took.
+    A metric `plan_seconds_mean` becomes the time that its policy's plans took. `scenario` is that
+    of all runs, for claims that look at it.
     """
     store = Store(folder / name)
     cases = []
@@ -38,7 +40,7 @@ def study_of(
             store.write(
                 key,
                 {"metrics": {"grid": values, "vos": {}}, "more": {}, "quantiles": {},
-                 "courses": {}, "seed": seed},
+                 "courses": {}, "seed": seed, "scenario": scenario or {}},
                 {"plan_seconds": {"policy": times}, "cpu_seconds": {}, "wall_seconds": 1.0},
             )  # fmt: skip
     axes = {axis: list(dict.fromkeys(point[axis] for point, _ in points)) for axis in points[0][0]}

@@ -11,7 +11,7 @@ from grids import grid_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.experiment.bound import mean_busy_times, slowdown_bound
+from grid.experiment.bound import slowdown_bound
 from grid.results.metrics import metrics
 from grid.results.table import in_order
 from grid.runtime.sequential import run_sequential
@@ -43,17 +43,29 @@ def farm(jobs: list[tuple[float, float, int]], machines: list[tuple[int, float]]
 
 def test_two_jobs_on_one_machine_by_hand() -> None:
     """10 s and 20 s at once: the short one first, so 10 and 30 s; slowdowns 1 and 1.5."""
-    assert slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0)])) == pytest.approx(1.25)
+    bound = slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0)]))
+    assert bound is not None and 1.2 < bound <= 1.25
 
 
 def test_a_grid_with_room_for_all_is_bounded_by_one() -> None:
     assert slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0), (1, 1000.0)])) == 1.0
 
 
-def test_a_job_that_is_interrupted_is_busy_before_and_after() -> None:
-    """10 s from 0, interrupted at 4 by 2 s of more weight: busy in [0, 4] and [6, 12]."""
-    busy = mean_busy_times(np.array([0.0, 4.0]), np.array([10.0, 2.0]), np.array([1.0, 1.0]))
-    assert busy.tolist() == pytest.approx([(4 * 2 + 6 * 9) / 10, 5.0])
+def test_a_fast_farm_and_a_slow_one_are_bounded_alike() -> None:
+    """Slowdowns are shares of run times on the same machines."""
+    bounds = [
+        slowdown_bound(farm([(0, 10 * k, 1), (0, 20 * k, 1)], [(1, 1000.0 * k)])) for k in (1, 3)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1])
+
+
+def test_a_farm_of_unlike_machines_cannot_be_slow_throughout() -> None:
+    """Ten jobs at once, half of them each on a CPU that is ten times slower: best 3 on average.
+
+    If only speeds counted that all jobs could have at once, the bound would be below 1.
+    """
+    bound = slowdown_bound(farm([(0, 10, 1)] * 10, [(1, 1000.0), (1, 100.0)]))
+    assert bound is not None and 1.2 < bound <= 3.0
 
 
 jobs = st.lists(
@@ -61,19 +73,20 @@ jobs = st.lists(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(jobs, st.lists(st.sampled_from([(2, 500.0), (2, 1000.0)]), min_size=1, max_size=2))
 def test_no_run_is_below_the_bound(
     given_jobs: list[tuple[int, int, int]], machines: list[tuple[int, float]]
 ) -> None:
     grid = farm([(float(s), float(r), p) for s, r, p in given_jobs], machines)
-    bound = slowdown_bound(grid)
+    bound = slowdown_bound(grid, steps=200)
     results = in_order(run_sequential(grid).chunks)
     found = metrics(results, grid.directory)["grid"]["slowdown_mean"]
     assert bound is not None and found is not None
     assert bound <= found + 1e-9
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=5))
 def test_no_order_of_jobs_that_come_at_once_is_below_the_bound(lengths: list[int]) -> None:
     """One machine, one job at a time: by brute force over all orders. Shortest first is best."""
@@ -81,10 +94,21 @@ def test_no_order_of_jobs_that_come_at_once_is_below_the_bound(lengths: list[int
         np.mean([end / run_s for end, run_s in zip(np.cumsum(order), order, strict=True)])
         for order in itertools.permutations(lengths)
     )
-    bound = slowdown_bound(farm([(0.0, float(run_s), 1) for run_s in lengths], [(1, 1000.0)]))
+    grid = farm([(0.0, float(run_s), 1) for run_s in lengths], [(1, 1000.0)])
+    bound = slowdown_bound(grid, steps=200)
     assert bound is not None
     assert bound <= best + 1e-9
-    assert bound == pytest.approx(best)
+
+
+def test_many_jobs_are_bounded_closely() -> None:
+    """60 jobs at once on two machines, shortest first, as they then come to a machine in turn."""
+    lengths = sorted(1 + number % 7 for number in range(60))
+    ends = [np.cumsum(lengths[first::2]) / lengths[first::2] for first in (0, 1)]
+    shortest_first = float(np.mean(np.concatenate(ends)))
+    grid = farm([(0.0, float(run_s), 1) for run_s in lengths], [(1, 1000.0), (1, 1000.0)])
+    bound = slowdown_bound(grid)
+    assert bound is not None
+    assert 0.9 * shortest_first < bound <= shortest_first
 
 
 def test_several_clusters_have_no_bound() -> None:

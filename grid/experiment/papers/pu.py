@@ -87,13 +87,17 @@ PAPER = Paper(
     "PU",
     "Partial utility",
     (
-        Claim("PU-1", "PU and BU complete every job; MM rejects some", "Fig. 3", MAIN, success),
-        Claim("PU-2", "user utility: PU > BU > MM", "Fig. 4", MAIN, utility),
-        Claim("PU-3", "submission time: PU is the highest", "Fig. 5", MAIN, submission),
+        Claim("PU-1", "PU and BU complete every job; MM rejects some", "Fig. 3", (MAIN,), success),
+        Claim("PU-2", "user utility: PU > BU > MM", "Fig. 4", (MAIN,), utility),
+        Claim("PU-3", "submission time: PU is the highest", "Fig. 5", (MAIN,), submission),
         Claim(
-            "PU-4", "execution time: PU far below MM, slightly below BU", "Fig. 6", MAIN, execution
+            "PU-4",
+            "execution time: PU far below MM, slightly below BU",
+            "Fig. 6",
+            (MAIN,),
+            execution,
         ),
-        Claim("PU-5", "load balance: slightly better with PU", "text", MAIN, balance),
+        Claim("PU-5", "load balance: slightly better with PU", "text", (MAIN,), balance),
     ),
     figures,
 )
