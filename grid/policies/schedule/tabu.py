@@ -145,7 +145,6 @@ def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> in
         schedule.active_end_us,
         schedule.active_processors,
         schedule.cpus[machine],
-        schedule.running[machine],
         schedule.planned[machine],
         position,
         True,

@@ -53,8 +53,7 @@ def tried(
     active_end_us: Ints,
     active_processors: Ints,
     cpus: int,
-    running: int,
-    count: int,
+    planned: int,
     position: int,
     without: bool,
     new_processors: int,
@@ -67,7 +66,7 @@ def tried(
     is (by how many more the jobs behind it are late, the machine's completion, the end of the job
     that came). Without a job that comes, `new_processors` is 0.
     """
-    time = now if position <= running else max(now, start_us[position - 1])
+    time = max(now, start_us[position - 1]) if position else now
     tail, free = _active(processors, end_us, active_end_us, active_processors, cpus, position, time)
     head = 0
     completion = active_end_us[tail - 1] if tail else 0
@@ -83,7 +82,7 @@ def tried(
         free -= new_processors
         completion = max(completion, own_end)
     late = 0
-    for behind in range(position + without, count):
+    for behind in range(position + without, planned):
         wanted = processors[behind]
         while free < wanted:
             time = active_end_us[head]
