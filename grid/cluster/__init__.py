@@ -28,7 +28,8 @@ def make_cluster(
     if number is not None and pool and plain:
         from grid.cluster.pool import PoolCluster
 
-        return PoolCluster(platform.machines[0], number)
+        limit = getattr(policy, "slowdown_limit", 0.0)
+        return PoolCluster(platform.machines[0], number, limit)
     from grid.cluster.space_shared import SpaceSharedCluster
 
     return SpaceSharedCluster(platform, policy, clock)

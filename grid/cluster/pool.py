@@ -16,10 +16,13 @@ from grid.cluster.pool_state import (
     ENDED,
     FREE,
     FREE_SLOTS,
+    GAIN_FROM,
     NEXT_ARRIVAL,
+    NEXT_START,
     PART_S,
     RUNNING,
     SHARE,
+    STEPS,
     WHOLE_S,
     Arrivals,
     Ends,
@@ -42,11 +45,13 @@ SUBMITTED = -1
 class PoolCluster:
     """A `ClusterState` of one machine without licenses, under a policy that the loop can play."""
 
-    def __init__(self, machine: Machine, policy: PoolPolicy) -> None:
+    def __init__(self, machine: Machine, policy: PoolPolicy, slowdown_limit: float = 0.0) -> None:
         self._machine = machine
         self._policy = int(policy)
+        self._slowdown_limit = slowdown_limit
         self._pool = _empty_pool(FIRST_SLOTS)
         self._pool.counters[CPUS] = self._pool.counters[FREE] = machine.cpus
+        self._pool.step_level[0] = machine.cpus
         self._arrivals = _no_arrivals(16)
         self._ends = _no_ends(FIRST_ENDS)
         self._fed_rows = 0
@@ -69,6 +74,7 @@ class PoolCluster:
             place -= 1
         values = (
             now,
+            job.submit_us,
             job.processors,
             duration(job.estimate_us, job.reference_mips, self._machine.mips),
             duration(job.run_us, job.reference_mips, self._machine.mips),
@@ -87,6 +93,7 @@ class PoolCluster:
             return
         mips = self._machine.mips
         columns = (
+            jobs.submit_us,
             jobs.submit_us,
             jobs.processors,
             durations(jobs.estimate_us, jobs.reference_mips, mips),
@@ -111,7 +118,9 @@ class PoolCluster:
 
     def advance(self, until: Time) -> None:
         while True:
-            what = pool_loop.advance(self._policy, until, self._pool, self._arrivals, self._ends)
+            what = pool_loop.advance(
+                self._policy, self._slowdown_limit, until, self._pool, self._arrivals, self._ends
+            )
             if what == DONE:
                 break
             if what == ENDED_FULL:
@@ -128,6 +137,7 @@ class PoolCluster:
         pool, arrivals = self._pool, self._arrivals
         upcoming = pool.counters[NEXT_ARRIVAL]
         first = int(arrivals.time[upcoming]) if upcoming < pool.counters[ARRIVALS] else NEVER
+        first = min(first, int(pool.counters[NEXT_START]))
         if pool.counters[RUNNING] == 0:
             return first
         return min(first, int(pool.end[pool.by_end[0]]))
@@ -136,6 +146,8 @@ class PoolCluster:
         pool, arrivals = self._pool, self._arrivals
         running = pool.by_end[: pool.counters[RUNNING]]
         last = int(pool.end[running].max()) if len(running) else -1
+        if pool.counters[NEXT_START] < NEVER:
+            last = max(last, int(pool.counters[NEXT_START]))
         end = pool.counters[ARRIVALS]
         if pool.counters[NEXT_ARRIVAL] < end:
             last = max(last, int(arrivals.time[end - 1]))
@@ -238,7 +250,11 @@ def _empty_pool(slots: int) -> Pool:
     sizes = dict.fromkeys(Pool._fields, slots)
     # Twice the slots, so that the queue's front is not moved up for every arrival.
     sizes |= {"counters": COUNTERS, "queue": 2 * slots, "usage": 3}
+    # A job adds two steps to the profile at most.
+    sizes |= dict.fromkeys(("step_time", "step_level"), 2 * slots + 1)
     pool = Pool(**_columns(sizes))
+    pool.counters[STEPS] = 1
+    pool.counters[GAIN_FROM] = pool.counters[NEXT_START] = NEVER
     pool.counters[FREE_SLOTS] = slots
     pool.free_slots[:] = np.arange(slots - 1, -1, -1)
     pool.usage[SHARE] = -1.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from grid.cluster.pool_reserving import give_back, is_due, keep_reservations
 from grid.cluster.pool_state import (
     ARRIVALS,
     ASKED,
@@ -24,6 +25,7 @@ from grid.cluster.pool_state import (
     FREE_SLOTS,
     LAST,
     NEXT_ARRIVAL,
+    NEXT_START,
     PART_S,
     RUNNING,
     SERIAL,
@@ -43,6 +45,7 @@ from grid.policies.pool_policy import PoolPolicy
 
 FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
 EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
+RESERVING = int(PoolPolicy.RESERVING)
 COMPLETED, FAILED, REJECTED = (
     int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
 )
@@ -51,7 +54,9 @@ DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
 
 @njit(cache=True)
-def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends) -> int:
+def advance(
+    policy: int, slowdown_limit: float, until: int, pool: Pool, arrivals: Arrivals, ends: Ends
+) -> int:
     """Play every instant before `until`; returns DONE, or what array has to be made larger."""
     counters = pool.counters
     total = counters[ARRIVALS]
@@ -62,6 +67,7 @@ def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends)
             now = pool.end[pool.by_end[0]]
         if upcoming < total and arrivals.time[upcoming] < now:
             now = arrivals.time[upcoming]
+        now = min(now, counters[NEXT_START])
         if now >= until:
             return DONE
         last = upcoming
@@ -71,13 +77,13 @@ def advance(policy: int, until: int, pool: Pool, arrivals: Arrivals, ends: Ends)
             return SLOTS_FULL
         if counters[ENDED] + counters[RUNNING] + last - upcoming > len(ends.row):
             return ENDED_FULL
-        if _complete(now, pool, ends):
+        if _complete(policy, now, pool, ends):
             counters[BLOCKED] = 0
         waiting = counters[LAST] - counters[FIRST]
         for arrival in range(upcoming, last):
             _arrive(policy, now, arrival, pool, arrivals, ends)
         counters[NEXT_ARRIVAL] = last
-        _plan(policy, now, waiting, pool)
+        _plan(policy, slowdown_limit, now, waiting, pool)
         _use(now, pool)
 
 
@@ -104,7 +110,7 @@ def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: En
 
 
 @njit(cache=True, inline="always")
-def _complete(now: int, pool: Pool, ends: Ends) -> bool:
+def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
     any_ended = False
@@ -115,6 +121,8 @@ def _complete(now: int, pool: Pool, ends: Ends) -> bool:
         _record(pool.row[slot], state, pool.start[slot], now, counters, ends)
         _pop(pool)
         counters[FREE] += pool.processors[slot]
+        if policy == RESERVING:
+            give_back(now, slot, pool)
         pool.free_slots[counters[FREE_SLOTS]] = slot
         counters[FREE_SLOTS] += 1
         any_ended = True
@@ -133,6 +141,7 @@ def _arrive(
     counters[ASKED] += arrivals.processors[arrival]
     counters[FREE_SLOTS] -= 1
     slot = pool.free_slots[counters[FREE_SLOTS]]
+    pool.submit[slot] = arrivals.submit[arrival]
     pool.processors[slot] = arrivals.processors[arrival]
     pool.estimate[slot] = arrivals.estimate[arrival]
     pool.run[slot] = arrivals.run[arrival]
@@ -141,6 +150,7 @@ def _arrive(
     pool.row[slot] = arrivals.row[arrival]
     pool.serial[slot] = counters[SERIAL]
     pool.waits[slot] = 1
+    pool.reserved[slot] = NEVER
     counters[SERIAL] += 1
     if counters[LAST] == len(pool.queue):
         first, last = counters[FIRST], counters[LAST]
@@ -167,11 +177,13 @@ def _arrive(
 
 
 @njit(cache=True, inline="always")
-def _plan(policy: int, now: int, waiting: int, pool: Pool) -> None:
+def _plan(policy: int, slowdown_limit: float, now: int, waiting: int, pool: Pool) -> None:
     if policy in (EASY, EASY_SJBF):
         _plan_backfilling(policy, now, waiting, pool)
     elif policy == EDF:
         _plan_all_that_fit(now, pool)
+    elif policy == RESERVING:
+        _plan_reserving(slowdown_limit, now, pool)
     else:
         _plan_in_turn(now, pool)
 
@@ -198,6 +210,21 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
             break
         slot = pool.queue[place]
         if pool.processors[slot] <= counters[FREE]:
+            _start(now, slot, pool)
+            started = True
+    if started:
+        counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
+
+
+@njit(cache=True)
+def _plan_reserving(slowdown_limit: float, now: int, pool: Pool) -> None:
+    """Every job whose reserved start has come, and without one what delays no reservation."""
+    counters = pool.counters
+    keep_reservations(slowdown_limit, now, pool)
+    started = False
+    for place in range(counters[FIRST], counters[LAST]):
+        slot = pool.queue[place]
+        if is_due(now, slot, pool):
             _start(now, slot, pool)
             started = True
     if started:

@@ -27,14 +27,20 @@ Floats = npt.NDArray[np.float64]
     EXTRA,
     ASKED,
     SINCE,
-) = range(16)
-COUNTERS = 16
+    STEPS,
+    GAIN_FROM,
+    GAIN_TO,
+    ENDED_NOW,
+    NEXT_START,
+) = range(21)
+COUNTERS = 21
 """Positions in `Pool.counters`.
 
 `Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
 head waits and nobody behind it could start at the last plan. Its shadow time is SHADOW, with EXTRA
 processors; -1: nobody has asked yet. ASKED is what waiting jobs ask for; the usage since SINCE is
-not in `Pool.usage` yet.
+not in `Pool.usage` yet. The profile has STEPS; for GAIN_FROM and GAIN_TO see `pool_reserving`;
+ENDED_NOW says whether a job has ended since the last plan, NEXT_START when the next reservation is.
 """
 
 SHARE, PART_S, WHOLE_S = range(3)
@@ -44,10 +50,12 @@ SHARE, PART_S, WHOLE_S = range(3)
 class Arrivals(NamedTuple):
     """Jobs that are to come, in order of time: positions NEXT_ARRIVAL to ARRIVALS of a column.
 
-    `estimate` and `run` are on this pool's processors; `work` is what SJF goes by.
+    `submit` is when their users submitted them, which may be before `time`. `estimate` and `run`
+    are on this pool's processors; `work` is what SJF goes by.
     """
 
     time: Ints
+    submit: Ints
     processors: Ints
     estimate: Ints
     run: Ints
@@ -57,11 +65,13 @@ class Arrivals(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """State of the pool. By slot: `processors` to `waits`; the others are lists of slots.
+    """State of the pool. By slot: `processors` to `reserved`; the others are lists of slots.
 
     `queue` has the waiting jobs in order of the policy, `shortest` those of EASY_SJBF by work.
     `by_end` is a heap of the running jobs by (end, serial). `expected_end` and `freed` are for
-    `_reserve_for_head` to write in.
+    `_reserve_for_head` to write in. `reserved` is the reserved start of a waiting job, NEVER for
+    none; `step_time` and `step_level` are the profile of the processors that will be free (see
+    `grid.policies.profile`).
     """
 
     counters: Ints
@@ -74,12 +84,16 @@ class Pool(NamedTuple):
     start: Ints
     end: Ints
     waits: Ints
+    submit: Ints
+    reserved: Ints
     free_slots: Ints
     queue: Ints
     shortest: Ints
     by_end: Ints
     expected_end: Ints
     freed: Ints
+    step_time: Ints
+    step_level: Ints
     work: Floats
     usage: Floats
 

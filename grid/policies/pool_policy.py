@@ -11,3 +11,4 @@ class PoolPolicy(IntEnum):
     SJF = 2
     EASY_SJBF = 3
     EDF = 4
+    RESERVING = 5

@@ -59,16 +59,26 @@ def forget(profile: AvailabilityProfile, now: int) -> None:
             length[row] = drop_past(time[row], level[row], length[row], now)
 
 
+@njit(cache=True, inline="always")
+def step_at(time: Ints, length: int, at: int) -> int:
+    """The step in which that time is; the first one for what is before it."""
+    low, high, one = np.uint64(0), np.uint64(length), np.uint64(1)
+    while high - low > one:
+        middle = (low + high) >> one
+        if time[middle] <= at:
+            low = middle
+        else:
+            high = middle
+    return np.int64(low)  # type: ignore[return-value]
+
+
 @njit(cache=True)
 def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     """Drop the steps of a row that end by `now`; returns how many there are left."""
-    first = 0
-    while first + 1 < length and time[first + 1] <= now:
-        first += 1
+    first = step_at(time, length, now)
     if first > 0:
-        for step in range(first, length):
-            time[step - first] = time[step]
-            level[step - first] = level[step]
+        _shift(time, first, length, -first)
+        _shift(level, first, length, -first)
     return length - first
 
 
@@ -88,21 +98,20 @@ def earliest(
     From `certain_from` on they are known to be free, whatever the row says: a job that has a
     reservation asks so for an earlier start, its own CPUs counted in.
     """
-    step = 0
-    while step + 1 < length and time[step + 1] <= not_before:
-        step += 1
+    steps, one = np.uint64(length), np.uint64(1)
+    step = np.uint64(step_at(time, length, not_before))
     while True:
-        while step < length and level[step] < needed:
-            step += 1
-        if step == length:
+        while step < steps and level[step] < needed:
+            step += one
+        if step == steps:
             return NEVER
         start = max(time[step], not_before)
         if start >= before:
             return NEVER
         end = min(start + duration, certain_from)
-        while step < length and level[step] >= needed:
-            step += 1
-            if step == length or time[step] >= end:
+        while step < steps and level[step] >= needed:
+            step += one
+            if step == steps or time[step] >= end:
                 return int(start)
 
 
@@ -114,35 +123,27 @@ def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: i
     """
     if end <= max(start, time[0]):
         return length
-    first = length - 1
-    while first > 0 and time[first] > start:
-        first -= 1
-    last = first
-    while last + 1 < length and time[last + 1] < end:
-        last += 1
+    first = step_at(time, length, start)
+    last = step_at(time, length, end - 1)
     begins_inside = time[first] < start
     # The level that `end` goes back to, unless a step begins there anyway.
     ends_inside = end < NEVER and (last + 1 == length or time[last + 1] > end)
     after = level[last]
     added = int(begins_inside) + int(ends_inside)
-    if added:
-        for step in range(length - 1, last, -1):
-            time[step + added] = time[step]
-            level[step + added] = level[step]
-    if ends_inside:
-        time[last + added] = end
-        level[last + added] = after
+    if added > 0:
+        _shift(time, last + 1, length, added)
+        _shift(level, last + 1, length, added)
     if begins_inside:
-        for step in range(last, first - 1, -1):
-            time[step + 1] = time[step]
-            level[step + 1] = level[step]
+        _shift(time, first, last + 1, 1)
+        _shift(level, first, last + 1, 1)
         first += 1
         last += 1
         time[first] = start
-    for step in range(first, last + 1):
+    if ends_inside:
+        time[last + 1], level[last + 1] = end, after
+    for step in range(np.uint64(first), np.uint64(last + 1)):
         level[step] += amount
-    length += added
-    length = _merge(time, level, length, last + 1)
+    length = _merge(time, level, length + added, last + 1)
     return _merge(time, level, length, first)
 
 
@@ -151,10 +152,29 @@ def _merge(time: Ints, level: Ints, length: int, step: int) -> int:
     """Take the step out if its level is that of the one before it."""
     if step == 0 or step >= length or level[step] != level[step - 1]:
         return length
-    for later in range(step + 1, length):
-        time[later - 1] = time[later]
-        level[later - 1] = level[later]
+    _shift(time, step + 1, length, -1)
+    _shift(level, step + 1, length, -1)
     return length - 1
+
+
+@njit(cache=True, inline="always")
+def _shift(values: Ints, first: int, end: int, by: int) -> None:
+    """Move values[first:end] by so many places.
+
+    Unsigned indexes need no look at whether they count from the end, which makes it five times as
+    fast; most of the time of conservative backfilling is spent here.
+    """
+    one, low, high = np.uint64(1), np.uint64(first), np.uint64(end)
+    if by > 0:
+        places = np.uint64(by)
+        while high > low:
+            high -= one
+            values[high + places] = values[high]
+    else:
+        places = np.uint64(-by)
+        while low < high:
+            values[low - places] = values[low]
+            low += one
 
 
 @njit(cache=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from grid.model.time import NEVER, Time
 from grid.policies.columns import jobs_of, machines_of
 from grid.policies.interface import ClusterView, Plan
+from grid.policies.pool_policy import PoolPolicy
 from grid.policies.queue import pairs
 from grid.policies.settings import Settings, no_settings
 
@@ -28,8 +29,10 @@ class ReservingBackfilling:
     section 2 describes: reservations only for jobs that others have delayed.
     """
 
+    pool_policy = PoolPolicy.RESERVING
+
     def __init__(self, slowdown_limit: float) -> None:
-        self._limit = slowdown_limit
+        self.slowdown_limit = slowdown_limit
         self._profile: AvailabilityProfile | None = None
         self._reserved: Reservations | None = None
 
@@ -54,7 +57,14 @@ class ReservingBackfilling:
             machines,
         )
         slots, targets, wake, self._profile = start_reserved(
-            now, view.queue, self._limit, view.jobs.submit_us, profile, reserved, jobs, machines
+            now,
+            view.queue,
+            self.slowdown_limit,
+            view.jobs.submit_us,
+            profile,
+            reserved,
+            jobs,
+            machines,
         )
         starts = reserved.start[view.queue]
         waiting = (starts > now) & (starts < NEVER)
