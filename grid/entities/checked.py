@@ -28,6 +28,7 @@ from grid.model.messages import (
     SubmissionFail,
     SubmitJob,
 )
+from grid.model.migration_messages import MoveGang
 from grid.model.resources import ResourceColumns
 
 
@@ -274,15 +275,31 @@ class PassingChecker(_Books):
 
 
 class ClusterChecker(_Books):
-    """A Local Dispatcher: every job that it is sent ends, once."""
+    """A Local Dispatcher: every job that it is sent ends, once, or moves on to another cluster.
+
+    A gang that moves is sent until its arrival is confirmed, always under the same number, which no
+    other dispatcher of the VO uses.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._moved: dict[int, None] = {}
 
     def hears(self, message: Any) -> Iterator[str]:
-        if isinstance(message, RunJob):
-            yield from self._take(message.job.key, None)
+        match message:
+            case RunJob(job):
+                yield from self._take(job.key, None)
+            case MoveGang(number, job) if number not in self._moved:
+                self._moved[number] = None
+                yield from self._take(job.key, None)
 
     def says(self, message: Any) -> Iterator[str]:
-        if isinstance(message, JobEnded):
-            yield from self._close(message.key, "there ends")
+        match message:
+            case JobEnded(key):
+                yield from self._close(key, "there ends")
+            case MoveGang(number, job) if number not in self._moved:
+                self._moved[number] = None
+                yield from self._close(job.key, "there moves on")
 
 
 def _job(key: JobKey) -> str:
