@@ -141,10 +141,8 @@ def _steps(
             yield Step(1, number, attempt(scenario, file))
         return
     from grid.experiment.tasks import run_all
-    from grid.runtime.cluster import ray_cluster
 
-    with ray_cluster(address, cpus):
-        yield from run_all(work)
+    yield from run_all(work, address, cpus)
 
 
 def _describe(

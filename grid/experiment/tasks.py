@@ -9,6 +9,7 @@ import ray
 
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
+from grid.runtime.cluster import ray_cluster
 from grid.scenario.schema import ScenarioSection
 
 WAITING_TASKS_PER_CPU = 3
@@ -25,11 +26,34 @@ def _attempt_with(code: str, scenario: ScenarioSection, file: str) -> Answer:
     return attempt(scenario, file)
 
 
-def run_all(work: Sequence[Work]) -> Iterator[Step]:
-    """Run all of `work` on the connected Ray cluster; answers come in the order they are ready.
+class RayDied(Exception):
+    """Ray itself has ended on this machine, and with it the runs in flight."""
 
-    A worker that dies is replaced and its run repeated, `RETRIES` times at most.
+
+def run_all(work: Sequence[Work], address: str | None, cpus: int | None) -> Iterator[Step]:
+    """Run all of `work` as Ray tasks; answers come in the order they are ready.
+
+    On the connected cluster, else on that at `address` or on a new one of `cpus` CPUs. A worker
+    that dies is replaced and its run repeated, `RETRIES` times at most. So is Ray itself, which
+    gives up on a machine that has no time for it.
     """
+    left = {number: (number, scenario, file) for number, scenario, file in work}
+    for _ in range(1 + RETRIES):
+        try:
+            with ray_cluster(address, cpus):
+                for step in _run_on_ray(list(left.values())):
+                    if step.number is not None:
+                        del left[step.number]
+                    yield step
+            return
+        except RayDied:
+            ray.shutdown()
+    for number in left:
+        yield Step(0, number, "RayDied: Ray ended again and again")
+
+
+def _run_on_ray(work: Sequence[Work]) -> Iterator[Step]:
+    """Run `work` on the connected Ray cluster. Raises RayDied."""
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
     resources = ray.cluster_resources()
@@ -58,6 +82,8 @@ def run_all(work: Sequence[Work]) -> Iterator[Step]:
 def _answer(reference: Any) -> Answer:
     try:
         answer: Answer = ray.get(reference)
+    except ray.exceptions.LocalRayletDiedError:
+        raise RayDied from None
     except ray.exceptions.RayError as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return answer

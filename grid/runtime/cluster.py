@@ -38,7 +38,7 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
 
     Gives the address of this machine in that cluster. A cluster that was running goes on; one that
-    was started here, with `cpus` CPUs (default: the machine's), ends with the block, and nothing of
+    was started here, with `cpus` CPUs (default: all that it may use), ends with the block, and nothing of
     it listens beyond this machine. Dashboard and usage reports are off.
     """
     if ray.is_initialized():
@@ -53,33 +53,42 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address:
         _knock(address)
-        ray.init(address=address, **options)
+        with _at_home(address.startswith((LOOPBACK, "localhost"))):
+            ray.init(address=address, **options)
     else:
-        _start_on_loopback(cpus or os.cpu_count() or 1, options)
+        options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
+        with _at_home(True):
+            ray.init(address="local", _node_ip_address=LOOPBACK, **options)
     try:
         yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
 
 
+def usable_cpus() -> int:
+    """CPUs that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _print_nothing(*_: Any, **__: Any) -> None:
     pass
 
 
-def _start_on_loopback(cpus: int, options: dict[str, Any]) -> None:
-    """Start Ray here. A node that may have company replaces the loopback address by its own, and
-    then listens to everybody; one that is known to be alone does not."""
-    alone, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+@contextmanager
+def _at_home(home: bool) -> Iterator[None]:
+    """While Ray connects: whether this node and all others are on the loopback address.
+
+    Ray takes a node that may have company to its outer address, even if it is told the loopback
+    one, and then listens to everybody. One that is known to be alone stays at home.
+    """
+    company = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = company and not home
     try:
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            num_cpus=cpus,
-            _node_ip_address=LOOPBACK,
-            **options,
-        )
+        yield
     finally:
-        ray_constants.ENABLE_RAY_CLUSTER = alone
+        ray_constants.ENABLE_RAY_CLUSTER = company
 
 
 def _knock(address: str) -> None:

@@ -84,8 +84,8 @@ def wait_for(folder: Path, runs: int, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.005)
 
 
-def workers_below(process: subprocess.Popen[bytes]) -> list[int]:
-    """The processes that run the tasks of a sweep; Ray's own, killed, end Ray."""
+def children_named(process: subprocess.Popen[bytes], name: str) -> list[int]:
+    """The processes below that of the sweep whose command has this in it."""
     children: dict[int, list[int]] = {}
     titles: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -100,9 +100,7 @@ def workers_below(process: subprocess.Popen[bytes]) -> list[int]:
     found, below = [], [process.pid]
     while below:
         below = [child for parent in below for child in children.get(parent, [])]
-        found += [
-            child for child in below if titles.get(child, "").startswith("ray::_attempt_with")
-        ]
+        found += [child for child in below if name in titles.get(child, "")]
     return found
 
 
@@ -133,10 +131,21 @@ def test_workers_killed_at_random_are_replaced(tmp_path: Path) -> None:
     killed = 0
     for goal in sorted(chance.randrange(1, 3 * SEEDS - 5) for _ in range(KILLS)):
         wait_for(folder, goal, process)
-        workers = workers_below(process)
+        workers = children_named(process, "ray::_attempt_with")
         if workers and process.poll() is None:
             os.kill(chance.choice(workers), signal.SIGKILL)
             killed += 1
     assert process.wait() == 0
     assert killed > 0
+    assert files(folder) == sweep_in_process(path, tmp_path / "here")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_ray_that_dies_is_started_again(tmp_path: Path) -> None:
+    path, folder = write(tmp_path, LONG), tmp_path / "killed"
+    process = start_sweep(path, folder)
+    wait_for(folder, 5, process)
+    for raylet in children_named(process, "raylet"):
+        os.kill(raylet, signal.SIGKILL)
+    assert process.wait() == 0
     assert files(folder) == sweep_in_process(path, tmp_path / "here")
