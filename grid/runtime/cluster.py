@@ -38,8 +38,8 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
 
     Gives the address of this machine in that cluster. A cluster that was running goes on; one that
-    was started here, with `cpus` CPUs (default: all that it may use), ends with the block, and nothing of
-    it listens beyond this machine. Dashboard and usage reports are off.
+    was started here, with `cpus` CPUs (default: all that it may use), ends with the block, and
+    nothing of it listens beyond this machine. Dashboard and usage reports are off.
     """
     if ray.is_initialized():
         yield ray.util.get_node_ip_address()
