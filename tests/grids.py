@@ -30,6 +30,7 @@ from grid.results.table import JobResults, columns_of, in_order
 from grid.scenario.build import Grid
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.workload import realize
+from grid.scenario.wrapped import entities_of
 
 
 def grid_of(**scenario: Any) -> Grid:
@@ -58,7 +59,9 @@ def vo(
 
 def run(grid: Grid) -> JobResults:
     """The job table of a run in one process."""
-    process = LogicalProcess(grid.entities(grid.names), grid.network, grid.seed, grid.first_rows())
+    process = LogicalProcess(
+        entities_of(grid, grid.names), grid.network, grid.seed, grid.first_rows()
+    )
     process.start()
     process.advance(NEVER)
     return in_order([columns_of(process.records)])
@@ -90,7 +93,7 @@ def transcript(grid: Grid, directory: bool = False) -> list[str]:
     lines: list[str] = []
     entities = {
         name: _Overheard(name, entity, lines, directory)
-        for name, entity in grid.entities(grid.names).items()
+        for name, entity in entities_of(grid, grid.names).items()
     }
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     process.start()

@@ -9,6 +9,7 @@ from grid.model.time import NEVER, to_seconds
 from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
+from grid.scenario.wrapped import entities_of
 
 EVENTS_AT_A_TIME = 20_000
 
@@ -23,7 +24,7 @@ def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NE
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
     process = LogicalProcess(
-        grid.entities(grid.names, time.thread_time), grid.network, grid.seed, grid.first_rows()
+        entities_of(grid, grid.names, time.thread_time), grid.network, grid.seed, grid.first_rows()
     )
     store = RecordStore()
     jobs = sum(grid.jobs_by_vo())

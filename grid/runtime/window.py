@@ -22,6 +22,7 @@ from grid.model.time import NEVER, Time
 from grid.runtime.outcome import Chunk, RecordStore, RunOutcome
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
+from grid.scenario.wrapped import entities_of
 
 Order = tuple[Time, list[bytes]] | None
 """(grant, batches of other processes): take in the batches, then advance strictly below it.
@@ -77,7 +78,7 @@ class Window:
             return
         self._store = RecordStore()
         self._process = LogicalProcess(
-            grid.entities(members, time.thread_time), grid.network, grid.seed, grid.first_rows()
+            entities_of(grid, members, time.thread_time), grid.network, grid.seed, grid.first_rows()
         )
         self._process.start()
 

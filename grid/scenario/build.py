@@ -28,7 +28,6 @@ from grid.policies.registry import make_policy
 from grid.results.table import ClusterEntry, Directory
 from grid.scenario.faults import message_faults
 from grid.scenario.schema import ScenarioSection
-from grid.scenario.wrapped import mortal_entities
 from grid.selection.by_utility import ByUtility
 
 if TYPE_CHECKING:
@@ -126,22 +125,13 @@ class Grid:
             for position, vo in self._members()
         }
 
-    def entities(
-        self, members: Collection[str], clock: Callable[[], float] | None = None
-    ) -> dict[str, Entity]:
-        """The entities of those names, such as can bear the scenario's faults, if it has any.
-
-        `clock` tells seconds, if plans are to be timed.
-        """
-        faults = self.scenario.faults
-        if faults is None:
-            return self.bare_entities(members, clock)
-        return mortal_entities(self, faults, members, clock)
-
     def bare_entities(
         self, members: Collection[str], clock: Callable[[], float] | None = None
     ) -> dict[str, Entity]:
-        """The entities of those names, for a world in which nothing goes wrong."""
+        """The entities of those names, for a world in which nothing goes wrong.
+
+        `clock` tells seconds, if plans are to be timed. See `grid.scenario.wrapped` for others.
+        """
         wanted = frozenset(members)
         made: dict[str, Entity] = {}
         for position, vo in enumerate(self.vos):

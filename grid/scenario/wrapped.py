@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import TYPE_CHECKING
 
 from grid.entities import names
 from grid.entities.checked import (
@@ -20,21 +19,24 @@ from grid.kernel.mortal import Mortal
 from grid.kernel.reliable import Reliable, Rules
 from grid.model.resources import resources_of
 from grid.model.time import from_seconds
+from grid.scenario.build import Grid
 from grid.scenario.faults import entity_outages
-from grid.scenario.schema import FaultsSection
-
-if TYPE_CHECKING:
-    from grid.scenario.build import Grid
 
 Clock = Callable[[], float]
 
 INPUTS_A_STATE = 64
 
 
-def mortal_entities(
-    grid: Grid, section: FaultsSection, members: Collection[str], clock: Clock | None
+def entities_of(
+    grid: Grid, members: Collection[str], clock: Clock | None = None
 ) -> dict[str, Entity]:
-    """The entities of those names, as the faults of `section` need them to be."""
+    """The entities of those names, such as can bear the scenario's faults, if it has any.
+
+    `clock` tells seconds, if plans are to be timed.
+    """
+    section = grid.scenario.faults
+    if section is None:
+        return grid.bare_entities(members, clock)
     vos = dict(zip(grid.names, (grid.vos[site].name for site in grid.sites), strict=True))
     outages = entity_outages(section, grid.seed, vos)
     rules = virtual_rules(grid)

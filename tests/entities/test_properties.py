@@ -14,6 +14,7 @@ from grid.model.messages import ForwardJob
 from grid.model.time import NEVER
 from grid.results.checkers import check
 from grid.results.table import columns_of, in_order
+from grid.scenario.wrapped import entities_of
 from tests.grids import grid_of, vo
 
 JOBS = st.lists(
@@ -94,7 +95,7 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
     )
     forwards: list[ForwardJob] = []
     entities = {
-        name: Watched(entity, forwards) for name, entity in grid.entities(grid.names).items()
+        name: Watched(entity, forwards) for name, entity in entities_of(grid, grid.names).items()
     }
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     process.start()
