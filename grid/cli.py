@@ -15,7 +15,7 @@ from grid.experiment.commands import add_commands as add_experiments
 from grid.runtime.commands import add_commands as add_chaos
 
 if TYPE_CHECKING:
-    from grid.runtime.run import Live
+    from grid.runtime.run import Live, Run
     from grid.scenario.schema import ScenarioSection
 
 app = typer.Typer(
@@ -60,14 +60,28 @@ def run(
         bool, typer.Option("--live", help="Actors that call each other, by the clock on the wall.")
     ] = False,
     speedup: Annotated[
-        float, typer.Option(min=1e-3, max=1e6, help="With --live: seconds of the run a second.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            min=1e-3,
+            max=1e6,
+            help="With --live: seconds of the run a second; default: 1.",
+            show_default=False,
+        ),
+    ] = None,
     kill: Annotated[
-        float, typer.Option(min=0, max=100, help="With --live: actors killed a second.")
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            min=0, max=100, help="With --live: actors killed a second.", show_default=False
+        ),
+    ] = None,
     time_limit: Annotated[
-        float, typer.Option(min=1, help="With --live: seconds after which the run ends.")
-    ] = 3600.0,
+        float | None,
+        typer.Option(
+            min=1,
+            help="With --live: seconds after which the run ends; default: 3600.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     overrides: Overrides = None,
     out: Annotated[
@@ -81,6 +95,10 @@ def run(
         _fail([f"--placement: found {placement!r}, expected vo, entity or a number above 0"])
     if live and in_process:
         _fail(["--live: found --in-process too, expected one of them"])
+    of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
+    alone = [option for option, value in of_live.items() if value is not None and not live]
+    if alone:
+        _fail([f"{alone[0]}: found it without --live, expected both"])
     if transport not in ("sockets", "calls"):
         _fail([f"--transport: found {transport!r}, expected sockets or calls"])
     settings = list(overrides or [])
@@ -92,7 +110,7 @@ def run(
         loaded,
         scenario,
         folder,
-        live=_live(folder, speedup, kill, time_limit) if live else None,
+        live=_live(folder, speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None,
         in_process=in_process,
         placement=placement,
         address=address,
@@ -101,10 +119,23 @@ def run(
 
 
 @app.command()
-def check(scenario: ScenarioPath, overrides: Overrides = None) -> None:
-    """Say what is wrong with a scenario, or that nothing is."""
-    loaded = _load(scenario, list(overrides or []))
-    typer.echo(f"{scenario}: {loaded.name} is a valid scenario")
+def check(
+    scenarios: Annotated[list[Path], typer.Argument(help="Scenarios in YAML.", show_default=False)],
+    overrides: Overrides = None,
+) -> None:
+    """Say what is wrong with scenarios, or that nothing is."""
+    from grid.model.errors import InputError
+    from grid.scenario.load import load_scenario
+
+    mistakes: list[str] = []
+    for path in scenarios:
+        try:
+            loaded = load_scenario(path, list(overrides or []))
+            typer.echo(f"{path}: {loaded.name} is a valid scenario")
+        except InputError as error:
+            mistakes += [str(mistake) for mistake in error.mistakes]
+    if mistakes:
+        _fail(mistakes)
 
 
 @app.command()
@@ -151,13 +182,13 @@ def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
     from grid.results.summary import print_summary
     from grid.runtime.outcome import RunFailed
     from grid.runtime.progress import progress_on
-    from grid.runtime.run import execute, save
+    from grid.runtime.run import execute
 
     try:
         check_folder(folder)
         with progress_on(sys.stderr) as progress:
             finished = execute(loaded, str(path), progress=progress, **how)
-        save(finished, folder, path.stem)
+        _save(finished, folder, path.stem)
     except InputError as error:
         _fail([str(mistake) for mistake in error.mistakes])
     except RunFailed as error:
@@ -168,6 +199,16 @@ def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
         raise typer.Exit(INTERRUPTED) from None
     print_summary(finished.metrics)
     _print_manifest(finished.manifest, folder)
+
+
+def _save(finished: Run, folder: Path, workload_name: str) -> None:
+    from grid.runtime.run import save
+
+    try:
+        save(finished, folder, workload_name)
+    except OSError as error:
+        typer.echo(f"{folder}: could not be written: {error.strerror}", err=True)
+        raise typer.Exit(FAILED) from None
 
 
 def _print_manifest(manifest: dict[str, Any], folder: Path) -> None:

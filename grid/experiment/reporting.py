@@ -14,19 +14,23 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     The page is `report.html` in `folder` unless `page` says otherwise. Its pictures go into the
     folder `pictures` beside it, as PNG and SVG. Raises InputError.
     """
+    if not folder.is_dir():
+        raise _mistake(folder, "no such folder", "the folder of a run or a sweep")
     page = folder / "report.html" if page is None else page
     if not page.parent.is_dir():
-        expected = "a path in a folder that is there"
-        raise InputError([Mistake(str(page), None, "", "no such folder", expected)])
+        raise _mistake(page, "no such folder", "a path in a folder that is there")
     if (folder / SWEEP_FILE).is_file():
         from grid.experiment.sweep_page import write_sweep_page
 
         write_sweep_page(folder, page)
-        return page
-    if (folder / "manifest.json").is_file():
+    elif (folder / "manifest.json").is_file():
         from grid.report.run_page import write_run_page
 
         write_run_page(folder, page)
-        return page
-    found = "no such folder" if not folder.is_dir() else "a folder of something else"
-    raise InputError([Mistake(str(folder), None, "", found, "the folder of a run or a sweep")])
+    else:
+        raise _mistake(folder, "a folder of something else", "the folder of a run or a sweep")
+    return page
+
+
+def _mistake(path: Path, found: str, expected: str) -> InputError:
+    return InputError([Mistake(str(path), None, "", found, expected)])

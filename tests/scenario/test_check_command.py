@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
 
 from grid.cli import app
 
+TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 GRID = Path(sys.executable).with_name("grid")
 SUBPROCESSES = (
     "empty file",
@@ -74,3 +77,32 @@ def test_check_says_that_a_scenario_is_right(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["check", str(path), "--set", "lat=0.2"])
     assert (result.exit_code, result.stderr) == (0, "")
     assert "valid" in result.stdout
+
+
+def test_check_goes_on_after_a_wrong_scenario(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("name: 7\n")
+    result = CliRunner().invoke(app, ["check", str(wrong), str(TWO_VOS)])
+    assert result.exit_code == 2
+    assert "two-vos is a valid scenario" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--speedup", "--kill", "--time-limit"])
+def test_options_of_live_runs_alone_are_a_mistake(option: str) -> None:
+    result = CliRunner().invoke(app, ["run", str(TWO_VOS), "--in-process", option, "1"])
+    assert result.exit_code == 2
+    assert result.stderr == f"{option}: found it without --live, expected both\n"
+
+
+def test_a_run_that_cannot_be_written_says_so_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("grid.results.files.write_run", full)
+    command = ["run", str(TWO_VOS), "--in-process", "--out", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, command)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(f"{tmp_path / 'run'}: could not be written: No space left")
+    assert list(tmp_path.iterdir()) == []
