@@ -310,10 +310,15 @@ class SpaceSharedCluster:
         hidden.left_us[slot] = max(1, round(run_us * reference_mips / mips))
         hidden.left_estimate_us[slot] = max(1, round(estimate_us * reference_mips / mips))
         if before >= 0:
-            jobs.done_us[slot] = 0
-            hidden.restarts[slot] += 1
-            hidden.lost_us[slot] += hidden.kept_us[slot]
-            hidden.kept_us[slot] = 0
+            self._lose_work(slot)
+
+    def _lose_work(self, slot: int) -> None:
+        """The job begins from the start when it runs again."""
+        hidden = self._slots.hidden
+        self._slots.jobs.done_us[slot] = 0
+        hidden.restarts[slot] += 1
+        hidden.lost_us[slot] += hidden.kept_us[slot]
+        hidden.kept_us[slot] = 0
 
     def _preempt(self, slot: int, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden

@@ -34,6 +34,15 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineOutage:
+    """Machine number `machine` of its cluster is down from `start_us` until before `end_us`."""
+
+    machine: int
+    start_us: Time
+    end_us: Time
+
+
+@dataclass(frozen=True, slots=True)
 class License:
     """A license of `copies` copies; a copy is held by a machine and shared by its jobs."""
 

@@ -57,8 +57,7 @@ def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
     """The grid as it is under `seed`, and what goes wrong in it."""
     scenario = subject.scenario.model_copy(update={"seed": seed})
     grid, _ = realize(scenario, subject.file)
-    vos = [vo.name for vo in grid.vos]
-    faults = random_faults(seed, grid.names, vos, scenario.network, subject.lasts_s)
+    faults = random_faults(seed, grid.names, grid.vos, scenario.network, subject.lasts_s)
     return replace(grid, scenario=scenario.model_copy(update={"faults": faults})), faults
 
 

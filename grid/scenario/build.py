@@ -21,12 +21,12 @@ from grid.entities.workload_source import WorkloadSource
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.model.time import from_seconds
 from grid.policies.registry import make_policy
 from grid.results.table import ClusterEntry, Directory
-from grid.scenario.faults import message_faults
+from grid.scenario.faults import machine_outages, message_faults
 from grid.scenario.schema import ScenarioSection
 from grid.selection.by_utility import ByUtility
 
@@ -171,7 +171,7 @@ class Grid:
         for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
             if name in wanted:
                 policy = make_policy(cluster.policy, dict(cluster.policy_settings))
-                state = make_cluster(cluster, policy, clock)
+                state = make_cluster(cluster, policy, clock, self._outages(vo, cluster))
                 yield (
                     name,
                     LocalDispatcher(
@@ -199,6 +199,10 @@ class Grid:
         jobs = self.submitted[position]
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
             yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs)
+
+    def _outages(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
+        faults = self.scenario.faults
+        return () if faults is None else machine_outages(faults, vo.name, cluster.name)
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
         protocol = self.scenario.protocol

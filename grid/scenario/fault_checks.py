@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grid.entities import names
+from grid.model.platform import GANG_POLICIES
 from grid.scenario.plugged import meant
-from grid.scenario.schema import ScenarioSection, VoSection
+from grid.scenario.schema import ClusterSection, ScenarioSection, VoSection
 from grid.scenario.yaml_tree import Path
 
 Wrong = tuple[Path, str, str]
@@ -27,6 +28,7 @@ def fault_wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
         elif known == "vo" and name not in vos:
             yield path, repr(name), meant(name, vos, "the name of a VO")
     yield from _two_sides(scenario)
+    yield from _machine_wrongs(scenario, scenario.vos)
 
 
 def _named(scenario: ScenarioSection) -> Iterator[tuple[Path, str, str]]:
@@ -38,6 +40,8 @@ def _named(scenario: ScenarioSection) -> Iterator[tuple[Path, str, str]]:
         yield ("faults", "crashes", number, "entity"), crash.entity, "entity"
     for number, outage in enumerate(faults.vo_outages):
         yield ("faults", "vo_outages", number, "vo"), outage.vo, "vo"
+    for number, machine_outage in enumerate(faults.machine_outages):
+        yield ("faults", "machine_outages", number, "vo"), machine_outage.vo, "vo"
     for number, cut in enumerate(faults.partitions):
         for side, vos in (("one", cut.one), ("other", cut.other)):
             for place, vo in enumerate(vos):
@@ -50,6 +54,42 @@ def _two_sides(scenario: ScenarioSection) -> Iterator[Wrong]:
         if both:
             path: Path = ("faults", "partitions", number, "other")
             yield path, repr(both[0]), "a VO that is not in `one`"
+
+
+def _machine_wrongs(scenario: ScenarioSection, vos: tuple[VoSection, ...]) -> Iterator[Wrong]:
+    """Clusters that a VO does not have, machines that a cluster does not have, and gangs'."""
+    for number, outage in enumerate(scenario.faults.machine_outages if scenario.faults else ()):
+        clusters = [vo.clusters for vo in vos if outage.vo in vo.names]
+        if not clusters:
+            continue
+        path: Path = ("faults", "machine_outages", number)
+        named = {cluster.name: cluster for cluster in clusters[0]}
+        cluster = named.get(outage.cluster)
+        if cluster is None:
+            found = repr(outage.cluster)
+            yield (
+                (*path, "cluster"),
+                found,
+                meant(outage.cluster, named, f"a cluster of {outage.vo}"),
+            )
+        elif _policy_name(cluster) in GANG_POLICIES:
+            expected = "a cluster whose jobs are no gangs: their processors have no outages"
+            yield (*path, "cluster"), repr(outage.cluster), expected
+        elif outage.machine >= (count := _machines(cluster)):
+            yield (*path, "machine"), str(outage.machine), f"a number below {count}"
+
+
+def _policy_name(cluster: ClusterSection) -> str:
+    return cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
+
+
+def _machines(cluster: ClusterSection) -> int:
+    """How many machines a cluster has; a pool of processors is one."""
+    if cluster.machines is None:
+        return 1
+    if isinstance(cluster.machines, tuple):
+        return sum(machine.count for machine in cluster.machines)
+    return cluster.machines.count
 
 
 def _entities(vo: VoSection, scenario: ScenarioSection) -> Iterator[str]:

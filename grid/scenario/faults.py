@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, LinkFaults, Outage, Partition, disjoint
+from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US, Time, from_seconds
 from grid.scenario.schema import FaultsSection, MessageFaultsSection
 
@@ -48,6 +49,20 @@ def entity_outages(
         for name, mine in outages.items():
             mine += _random_outages(_seed(section, scenario_seed), name, every_s, for_s, heal_us)
     return {name: disjoint(mine, heal_us) for name, mine in outages.items() if mine}
+
+
+def machine_outages(section: FaultsSection, vo: str, cluster: str) -> tuple[MachineOutage, ...]:
+    """When each machine of a cluster is down."""
+    outages: dict[int, list[Outage]] = {}
+    for down in section.machine_outages:
+        if (down.vo, down.cluster) == (vo, cluster):
+            outages.setdefault(down.machine, []).append(_outage(down.at_s, down.for_s))
+    heal_us = from_seconds(section.heal_s)
+    return tuple(
+        MachineOutage(machine, one.start_us, one.end_us)
+        for machine, mine in sorted(outages.items())
+        for one in disjoint(mine, heal_us)
+    )
 
 
 def _random_outages(

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from grid.kernel.entity import random_stream
+from grid.model.platform import VirtualOrganization
 from grid.scenario.schema import (
     CrashSection,
     FaultsSection,
+    MachineOutageSection,
     MessageFaultsSection,
     NetworkSection,
     PartitionSection,
@@ -23,7 +25,7 @@ SHARES = (0.0, 0.01, 0.1, 0.3, 0.6)
 def random_faults(
     seed: int,
     entities: Sequence[str],
-    vos: Sequence[str],
+    vos: Sequence[VirtualOrganization],
     network: NetworkSection,
     lasts_s: float,
 ) -> FaultsSection:
@@ -34,8 +36,9 @@ def random_faults(
     stream = random_stream(seed, "faults")
     heal_s = lasts_s * stream.uniform(0.3, 1.5)
     draw = _Draw(stream, heal_s, lasts_s)
+    names = [vo.name for vo in vos]
     crashing = draw.some(entities, 6)
-    down = draw.some(vos, 2)
+    down = draw.some(names, 2)
     return FaultsSection(
         seed=seed,
         heal_s=heal_s,
@@ -48,7 +51,8 @@ def random_faults(
         vo_outages=tuple(
             VoOutageSection(vo=name, at_s=draw.time(), for_s=draw.length()) for name in down
         ),
-        partitions=draw.partitions(vos) if len(vos) > 1 else (),
+        partitions=draw.partitions(names) if len(vos) > 1 else (),
+        machine_outages=draw.machine_outages(vos),
     )
 
 
@@ -96,3 +100,23 @@ class _Draw:
                 PartitionSection(one=one, other=other, at_s=self.time(), for_s=self.length())
             )
         return tuple(cuts)
+
+    def machine_outages(
+        self, vos: Sequence[VirtualOrganization]
+    ) -> tuple[MachineOutageSection, ...]:
+        """Of machines, not of the processors of gangs, which have none."""
+        machines = [
+            (vo.name, cluster.name, machine)
+            for vo in vos
+            for cluster in vo.clusters
+            if not cluster.gangs
+            for machine in range(len(cluster.machines))
+        ]
+        count = int(self._stream.integers(1, 5)) if self.happens() and machines else 0
+        chosen = [machines[int(self._stream.integers(len(machines)))] for _ in range(count)]
+        return tuple(
+            MachineOutageSection(
+                vo=vo, cluster=cluster, machine=machine, at_s=self.time(), for_s=self.length()
+            )
+            for vo, cluster, machine in chosen
+        )

@@ -303,6 +303,18 @@ class VoOutageSection(Section):
     for_s: PositiveSeconds
 
 
+class MachineOutageSection(Section):
+    """A machine is down; its jobs wait, and have lost their work if not checkpointable."""
+
+    vo: Name
+    cluster: Name = "cluster"
+    machine: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
+        default=0, description="its number in the cluster, from 0"
+    )
+    at_s: Seconds
+    for_s: PositiveSeconds
+
+
 class PartitionSection(Section):
     """Nothing passes between VOs of `one` and those of `other`."""
 
@@ -324,6 +336,7 @@ class FaultsSection(Section):
     crashes: tuple[CrashSection, ...] = ()
     random_crashes: RandomCrashesSection | None = None
     vo_outages: tuple[VoOutageSection, ...] = ()
+    machine_outages: tuple[MachineOutageSection, ...] = ()
     partitions: tuple[PartitionSection, ...] = ()
 
 

@@ -28,6 +28,10 @@ EVERYTHING: dict[str, Any] = {
     "random_crashes": {"every_s": 60.0, "for_s": 4.0},
     "vo_outages": [{"vo": "vo2", "at_s": 15.0, "for_s": 5.0}],
     "partitions": [{"one": ["vo1"], "other": ["vo2", "vo3"], "at_s": 8.0, "for_s": 20.0}],
+    "machine_outages": [
+        {"vo": "vo1", "cluster": "resources", "machine": 3, "at_s": 6.0, "for_s": 40.0},
+        {"vo": "vo2", "cluster": "resources", "machine": 0, "at_s": 2.0, "for_s": 9.0},
+    ],
 }
 
 
@@ -88,6 +92,9 @@ WRONG = {
     "vo_outages: [{vo: north, at_s: -1, for_s: 1}]": "at least 0",
     "partitions: [{one: [north], other: [east], at_s: 1, for_s: 1}]": "the name of a VO",
     "partitions: [{one: [north], other: [north], at_s: 1, for_s: 1}]": "not in `one`",
+    "machine_outages: [{vo: sud, at_s: 1, for_s: 1}]": "the name of a VO",
+    "machine_outages: [{vo: north, cluster: c, at_s: 1, for_s: 1}]": "a cluster of north",
+    "machine_outages: [{vo: north, machine: 9, at_s: 1, for_s: 1}]": "a number below ",
     "between_vos: {lost: 1.0}": "at most 0.9",
     "random_crashes: {every_s: 0, for_s: 1}": "at least",
 }

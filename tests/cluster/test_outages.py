@@ -1,0 +1,130 @@
+"""Machines that go down: what becomes of their jobs, under every policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from clusters import Outcome, general, job, play, pool, table
+
+from grid.cluster import make_cluster
+from grid.cluster.state import ClusterState
+from grid.model.job import Job, JobState
+from grid.model.platform import GANG_POLICIES, Cluster, Machine, MachineOutage
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.registry import make_policy, policy_names
+
+S = SECOND_US
+POLICIES = [name for name in policy_names() if name not in GANG_POLICIES]
+
+
+def cluster_of(
+    platform: Cluster, outages: list[tuple[int, int, int]], policy: str = "fcfs"
+) -> ClusterState:
+    """`outages` are (machine, start, end) in seconds."""
+    down = [MachineOutage(machine, start * S, end * S) for machine, start, end in outages]
+    return make_cluster(platform, make_policy(policy, {}), None, down)
+
+
+def farm(*machines: tuple[int, float]) -> Cluster:
+    """Machines of so many CPUs and MIPS each."""
+    made = tuple(Machine(f"m{n}", cpus, mips) for n, (cpus, mips) in enumerate(machines))
+    return Cluster("cluster", made)
+
+
+def one(number: int, submit: int, processors: int, run: int, **more: Any) -> Job:
+    return job(number, submit * S, processors, run * S, run * S, **more)
+
+
+def seconds(played: list[Outcome]) -> list[tuple[int, float, float]]:
+    """(machine, start, end)."""
+    return [(machine, start / S, end / S) for machine, _, start, end in played]
+
+
+def test_a_job_begins_anew_when_its_machine_is_up_again() -> None:
+    cluster = cluster_of(pool(2), [(0, 4, 10)])
+    played = play(cluster, [one(0, 0, 1, 6), one(1, 5, 2, 1)])
+    # The first keeps its place ahead of the second, and its first start.
+    assert seconds(played) == [(0, 0, 16), (0, 16, 17)]
+
+
+def test_what_is_lost_and_how_often_is_told() -> None:
+    cluster = cluster_of(pool(1), [(0, 4, 10), (0, 11, 12)])
+    cluster.feed(table([one(0, 0, 1, 6)]))
+    cluster.advance(NEVER)
+    ended = cluster.take_ended_columns()
+    columns = (ended.end_us, ended.preemptions, ended.restarts, ended.lost_us, ended.held_us)
+    assert [column.tolist() for column in columns] == [[18 * S], [2], [2], [5 * S], [11 * S]]
+
+
+def test_a_checkpointed_job_goes_on_where_it_was() -> None:
+    cluster = cluster_of(pool(1), [(0, 4, 10)])
+    assert seconds(play(cluster, [one(0, 0, 1, 6, checkpointable=True)])) == [(0, 0, 12)]
+
+
+def test_a_job_moves_to_a_machine_that_is_up() -> None:
+    cluster = cluster_of(farm((1, 2000.0), (1, 1000.0)), [(0, 2, 100)])
+    assert seconds(play(cluster, [one(0, 0, 1, 8)])) == [(1, 0, 10)]
+
+
+def test_a_job_that_ends_when_its_machine_goes_down_has_ended() -> None:
+    cluster = cluster_of(pool(1), [(0, 6, 10)])
+    played = play(cluster, [one(0, 0, 1, 6), one(1, 6, 1, 2)])
+    assert seconds(played) == [(0, 0, 6), (0, 10, 12)]
+
+
+def test_outages_that_no_job_sees_do_not_keep_a_run_going() -> None:
+    cluster = cluster_of(pool(1), [(0, 7, 10), (0, 50, 60)])
+    cluster.submit(one(0, 0, 1, 6), -1, 0)
+    cluster.advance(6 * S + 1)
+    assert cluster.next_instant() == NEVER == cluster.horizon()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_outages_that_never_happen_change_nothing(policy: str) -> None:
+    jobs = random_jobs(np.random.default_rng(1), 40)
+    never = cluster_of(pool(4), [(0, 10**6, 10**6 + 1)], policy)
+    assert play(never, jobs) == play(general(pool(4), policy), jobs)
+
+
+def random_jobs(rng: np.random.Generator, count: int) -> list[Job]:
+    jobs = []
+    submits = np.sort(rng.integers(0, 3 * count, count))
+    for number, submit in enumerate(submits.tolist()):
+        run = int(rng.integers(1, 20))
+        jobs.append(
+            job(
+                number,
+                submit * S,
+                int(rng.integers(1, 4)),
+                int(run * rng.choice([1, 2, 5])) * S,
+                run * S,
+                deadline_us=(submit + 40) * S if rng.random() < 0.5 else NEVER,
+                checkpointable=bool(rng.random() < 0.3),
+            )
+        )
+    return jobs
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_under_any_policy_all_jobs_end_and_none_runs_on_a_machine_that_is_down(policy: str) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        jobs = random_jobs(rng, 30)
+        outages = []
+        for machine in range(3):
+            times = np.sort(rng.choice(150, 6, replace=False)).tolist()
+            outages += [(machine, *times[n : n + 2]) for n in (0, 2, 4)]
+        cluster = cluster_of(farm((4, 1000.0), (3, 500.0), (3, 2000.0)), outages, policy)
+        cluster.feed(table(jobs))
+        cluster.advance(NEVER)
+        ended = cluster.take_ended_columns()
+        assert sorted(ended.row.tolist()) == list(range(len(jobs)))
+        assert JobState.COMPLETED in ended.state
+        for machine, start, end, stops in zip(
+            ended.machine, ended.start_us, ended.end_us, ended.preemptions, strict=True
+        ):
+            for where, down, up in outages:
+                if stops == 0 and where == machine:
+                    assert end <= down * S or start >= up * S
