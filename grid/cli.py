@@ -45,7 +45,7 @@ def run(
     placement: Annotated[
         str | None,
         typer.Option(
-            help="`vo`, `entity`, or how many Ray actors the VOs are dealt over; "
+            help="`vo`, `cluster`, `entity`, or how many Ray actors the VOs are dealt over; "
             "default: vo, with --live entity.",
             show_default=False,
         ),
@@ -89,10 +89,12 @@ def run(
     ] = None,
 ) -> None:
     """Run a scenario, print its result table and leave a run folder behind."""
-    if placement not in (None, "vo", "entity") and not (
+    if placement not in (None, "vo", "cluster", "entity") and not (
         placement.isdecimal() and int(placement) > 0
     ):
-        _fail([f"--placement: found {placement!r}, expected vo, entity or a number above 0"])
+        _fail(
+            [f"--placement: found {placement!r}, expected vo, cluster, entity or a number above 0"]
+        )
     if live and in_process:
         _fail(["--live: found --in-process too, expected one of them"])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}

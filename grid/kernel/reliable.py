@@ -265,10 +265,14 @@ class Reliable:
         ctx.send(sender, Ack(self._life, peer.handled))
 
     def _acknowledged(self, ctx: Context, sender: str, peer: _Peer, number: int) -> None:
+        first = peer.waiting[0].number if peer.waiting else number + 1
         while peer.waiting and peer.waiting[0].number <= number:
             peer.waiting.popleft()
-        peer.wait_us = self._rules.wait_us
-        peer.again_us = ctx.now + peer.wait_us
+        if first <= number or peer.behind:
+            # An acknowledgement of nothing new must not put off what is sent again: whoever keeps
+            # sending gets one for each message, and the first in line may be the one that is lost.
+            peer.wait_us = self._rules.wait_us
+            peer.again_us = ctx.now + peer.wait_us
         if peer.behind:
             peer.behind = False
             for one in peer.waiting:

@@ -132,7 +132,8 @@ def run_live(
 ) -> LiveOutcome:
     """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
 
-    `placement` is `entity` or `vo`, an actor each; or `actors` is how many the VOs are dealt over.
+    `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is how many the VOs are
+    dealt over.
     Over several nodes, `folder` has to be the same on all of them. Raises LiveFailed.
     """
     started = time.perf_counter()

@@ -78,8 +78,8 @@ def execute(
 ) -> Run:
     """Run `scenario` and check what comes out. Raises InputError and RunFailed.
 
-    `placement` is `vo` (default), `entity` (default of a live run), or a number of Ray actors to
-    deal the VOs over.
+    `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
+    actors to deal the VOs over.
     """
     cpu = time.process_time()
     grid, left_out = realize(scenario, file)

@@ -207,12 +207,17 @@ class Coordinator:
 def deal(grid: Grid, placement: str, actors: int) -> list[int]:
     """The process of each entity of the grid, processes numbered from zero without gaps.
 
-    Placement `entity` gives each its own; `vo` keeps the entities of a VO together and deals the
-    VOs over `actors` processes, the one with most jobs to submit first, always to the process
-    with fewest jobs so far.
+    Placement `entity` gives each its own; `cluster` does so to each cluster, and one to what else a
+    VO has; `vo` keeps the entities of a VO together and deals the VOs over `actors` processes, the
+    one with most jobs to submit first, always to the process with fewest jobs so far.
     """
     if placement == "entity":
         return list(range(len(grid.names)))
+    if placement == "cluster":
+        together = zip(grid.names, grid.sites, strict=True)
+        homes = [name if name in grid.local_dispatchers else site for name, site in together]
+        number = {home: process for process, home in enumerate(dict.fromkeys(homes))}
+        return [number[home] for home in homes]
     jobs = grid.jobs_by_vo()
     loads = [0] * min(actors, len(jobs))
     process_of_vo = [0] * len(jobs)

@@ -42,8 +42,9 @@ def run_windowed(
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do.
 
-    `placement` is `vo` or `entity`; `actors` is how many actors the VOs are dealt over (default:
-    one for each CPU of the cluster); `transport` is `sockets` or `calls`. Raises ActorDied.
+    `placement` is `vo`, `cluster` or `entity`; `actors` is how many actors the VOs are dealt over
+    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Raises
+    ActorDied.
     """
     started = time.perf_counter()
     with ray_cluster(address):

@@ -73,6 +73,15 @@ class Grid:
         """All entities, sorted."""
         return tuple(self._entity_vos)
 
+    @cached_property
+    def local_dispatchers(self) -> frozenset[str]:
+        """Those of them that own a cluster."""
+        return frozenset(
+            names.local_dispatcher(vo.name, cluster.name)
+            for vo in self.vos
+            for cluster in vo.clusters
+        )
+
     @property
     def sites(self) -> tuple[int, ...]:
         """The VO of each entity."""

@@ -15,11 +15,12 @@ from grid.cli import app
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
+from grid.entities.migration import Giver, Taker
 from grid.entities.resource_manager import ResourceManager
 from grid.kernel.entity import Context
 from grid.kernel.mortal import Mortal
 from grid.kernel.reliable import Input, Reliable
-from grid.model.job import JobState
+from grid.model.job import Job, JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
 from grid.runtime.chaos import Subject, attempt, run_chaos, subject_of
 from grid.scenario.load import load_scenario
@@ -209,6 +210,25 @@ def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> 
 def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
     right(self, ctx)
     ctx.sent += ctx.sent[-1:]
+
+
+@replaced(Taker, "comes")
+def gang_taken_each_time_it_is_sent(
+    right: Any, self: Any, ctx: Context, giver: str, number: int, job: Job
+) -> bool:
+    self._guest(giver).taken = -1
+    return bool(right(self, ctx, giver, number, job))
+
+
+@replaced(Giver, "timeout")
+def gang_taken_back_when_no_confirmation_comes(
+    right: Any, self: Any, ctx: Context, timer: str
+) -> None:
+    if self._job is None:
+        right(self, ctx, timer)
+        return
+    self._cluster.submit(self._job, -1, ctx.now)
+    self._end(ctx)
 
 
 @pytest.mark.parametrize("name", BUGS)

@@ -179,6 +179,37 @@ def test_each_part_of_it_is_needed(broken: type[Reliable]) -> None:
     assert not all(in_order(run(Faults(seed, link, link), crashes, broken)) for seed in range(20))
 
 
+def test_who_keeps_asking_is_heard_though_the_first_question_was_lost() -> None:
+    class Asker:
+        def start(self, ctx: Context, saved: Any) -> None:
+            ctx.set_timer(0, "ask")
+
+        def handle(self, ctx: Context, sender: str, message: Any) -> None:
+            ctx.cancel_timer("ask")
+
+        def timeout(self, ctx: Context, timer: str) -> None:
+            ctx.send("b", "?")
+            ctx.set_timer(RULES.wait_us // 2, "ask")
+
+    class Answerer:
+        def start(self, ctx: Context, saved: Any) -> None: ...
+
+        def handle(self, ctx: Context, sender: str, message: Any) -> None:
+            ctx.send(sender, "!")
+
+        def timeout(self, ctx: Context, timer: str) -> None: ...
+
+    cut = Partition(Outage(0, 100), frozenset({0}), frozenset({1}))
+    network = Network(["a", "b"], [0, 1], 50, 7, faults=Faults(0, partitions=(cut,)))
+    both = {"a": Asker(), "b": Answerer()}
+    process = LogicalProcess(
+        {name: Reliable(name, entity, 1, RULES) for name, entity in both.items()}, network, 1
+    )
+    process.start()
+    process.advance(NEVER, 1_000)
+    assert process.idle
+
+
 def test_the_fate_of_a_message_depends_on_nothing_but_its_key() -> None:
     link = LinkFaults(lost=0.2, doubled=0.2, delayed=0.2, delay_us=100)
     faults = Faults(3, link, link, heal_us=1000)

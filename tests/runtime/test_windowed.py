@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grid.model.time import NEVER
@@ -53,6 +54,19 @@ def test_every_entity_in_an_actor_of_its_own_gives_the_same() -> None:
     outcome = run_windowed(grid, "entity")
     assert outcome.actors == len(grid.names) == 10
     assert result(outcome) == result(run_sequential(grid))
+
+
+def test_gangs_move_between_clusters_that_are_actors_each() -> None:
+    path = SCENARIOS / "gang-migration.yaml"
+    settings = ("vos.0.workload.settings.jobs=40", "vos.0.workload.settings.tasks=640")
+    grid = realize(load_scenario(path, settings), str(path))[0]
+    outcome, expected = run_windowed(grid, "cluster"), run_sequential(grid)
+    assert outcome.actors == 3
+    assert result(outcome) == result(expected)
+    assert sorted(outcome.figures) == sorted(expected.figures)
+    assert any(one.figure == "migrations_external" and one.value for one in outcome.figures)
+    for histories in zip(sorted(outcome.histories), sorted(expected.histories), strict=True):
+        np.testing.assert_equal(*map(tuple, histories))
 
 
 def test_a_log_that_enters_a_cluster_runs_on_actors_too() -> None:
