@@ -8,7 +8,7 @@ that comes early can only move starts forward, and so can a job that is taken ou
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +31,11 @@ NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
 the slot and the serial number of a job."""
 
 _FIRST_POSITIONS = 16
-_BY_POSITION = ("slot", "processors", "start_us", "end_us", "deadline_us")
-_BY_EDGE = ("edge_us", "edge_free")
-_SCRATCH = ("active_end_us", "active_processors")
 
 
 class Jobs(NamedTuple):
-    """The jobs of the cluster by slot, shape (slots,): copied when they arrive."""
+    """The jobs of the cluster by slot, shape (slots,): its own columns at one instant, which are
+    not kept, and two of the schedule's."""
 
     serial: Ints
     processors: Ints
@@ -66,11 +64,12 @@ class Schedule(NamedTuple):
     a running one although a better machine is idle, for a gap always takes precedence.)
     """
 
-    cpus: Ints
-    """Of shape (machines,), like all up to `edges`."""
     mips: Floats
+    """Of shape (machines,), like all up to `fastest`."""
+    cpus: Ints
     licenses: Ints
-    up: Bools
+    up: Ints
+    """1, or 0 while the machine is down."""
     held: Ints
     """CPUs that running jobs hold."""
     planned: Ints
@@ -79,11 +78,13 @@ class Schedule(NamedTuple):
     """How many of them run."""
     late: Ints
     """Waiting jobs that end after their deadline."""
-    early: Bools
-    """A job has just ended there before its planned end."""
+    early: Ints
+    """1 where a job has just ended before its planned end."""
     completion_us: Ints
     """End of the machine's last job; 0 if it has none."""
     edges: Ints
+    fastest: Ints
+    """The machines by falling MIPS; those of equal MIPS in any order."""
     slot: Ints
     """Of shape (machines, positions), like the four that follow."""
     processors: Ints
@@ -102,33 +103,72 @@ class Schedule(NamedTuple):
     machine that is up can run; the most jobs that any machine ever had."""
 
 
-def no_jobs() -> Jobs:
-    """No job, and no slot for one."""
-    ints = {name: np.empty(0, np.int64) for name in Jobs._fields}
-    columns: dict[str, Any] = {
-        **ints,
-        "reference_mips": np.empty(0, np.float64),
-        "tabu": np.empty(0, np.bool_),
-    }
-    return Jobs(**columns)
+class Storage(NamedTuple):
+    """The arrays that a `Schedule` is made of.
+
+    A compiled call looks at every array that it is given, and with all of a schedule's that takes
+    longer than most instants do. So it is given these few, and takes them apart itself.
+    """
+
+    mips: Floats
+    machines: Ints
+    """What is kept of each machine, shape (11, machines)."""
+    positions: Ints
+    """What is kept of each job, shape (5, machines, positions)."""
+    edges: Ints
+    """The profiles, shape (2, machines, 2 * positions + 2)."""
+    scratch: Ints
+    """Shape (2, positions + 2)."""
+    totals: Ints
 
 
-def empty_schedule(machines: MachineColumns) -> Schedule:
+def schedule_of(storage: Storage) -> Schedule:
+    """The schedule that is kept in `storage`: a change of one is a change of the other."""
+    machines, positions, edges = storage.machines, storage.positions, storage.edges
+    return Schedule(
+        storage.mips,
+        machines[0],
+        machines[1],
+        machines[2],
+        machines[3],
+        machines[4],
+        machines[5],
+        machines[6],
+        machines[7],
+        machines[8],
+        machines[9],
+        machines[10],
+        positions[0],
+        positions[1],
+        positions[2],
+        positions[3],
+        positions[4],
+        edges[0],
+        edges[1],
+        storage.scratch[0],
+        storage.scratch[1],
+        storage.totals,
+    )
+
+
+def empty_storage(machines: MachineColumns) -> Storage:
     """Nothing planned on machines that are all up."""
     count = len(machines.cpus)
-    columns: dict[str, Any] = {
-        "cpus": machines.cpus.copy(),
-        "mips": machines.mips.copy(),
-        "licenses": machines.licenses.copy(),
-        "up": np.ones(count, np.bool_),
-        "early": np.zeros(count, np.bool_),
-        "totals": np.zeros(TOTALS, np.int64),
-    }
-    per_machine = ("held", "planned", "running", "late", "completion_us", "edges")
-    columns |= {name: np.zeros(count, np.int64) for name in per_machine}
-    columns |= {name: np.zeros((count, 0), np.int64) for name in (*_BY_POSITION, *_BY_EDGE)}
-    columns |= {name: np.zeros(0, np.int64) for name in _SCRATCH}
-    return with_positions(Schedule(**columns), _FIRST_POSITIONS)
+    shapes = ((11, count), (5, count, 0), (2, count, 0), (2, 0), (TOTALS,))
+    empty = Storage(machines.mips.copy(), *(np.zeros(shape, np.int64) for shape in shapes))
+    schedule = schedule_of(empty)
+    schedule.cpus[:], schedule.licenses[:], schedule.up[:] = machines.cpus, machines.licenses, 1
+    schedule.fastest[:] = machines.speed_order
+    return with_positions(empty, _FIRST_POSITIONS)
+
+
+def with_positions(storage: Storage, positions: int) -> Storage:
+    """The same schedule with room for `positions` jobs on each machine, no fewer than now."""
+    return storage._replace(
+        positions=_wider(storage.positions, positions),
+        edges=_wider(storage.edges, 2 * positions + 2),
+        scratch=_wider(storage.scratch, positions + 2),
+    )
 
 
 def empty_tabu_list(limit: int) -> Ints:
@@ -136,27 +176,7 @@ def empty_tabu_list(limit: int) -> Ints:
     return np.zeros(FIRST_ENTRY + 2 * limit, np.int64)
 
 
-def with_slots(jobs: Jobs, slots: int) -> Jobs:
-    """The same jobs with room for `slots`, no fewer than now."""
-    old = len(jobs.machine)
-    columns: dict[str, Any] = {name: _wider(getattr(jobs, name), slots) for name in Jobs._fields}
-    longer = Jobs(**columns)
-    longer.machine[old:] = NOWHERE
-    return longer
-
-
-def with_positions(schedule: Schedule, positions: int) -> Schedule:
-    """The same schedule with room for `positions` jobs on each machine, no fewer than now."""
-    width = dict.fromkeys(_BY_POSITION, positions)
-    width |= dict.fromkeys(_BY_EDGE, 2 * positions + 2)
-    width |= dict.fromkeys(_SCRATCH, positions + 2)
-    columns: dict[str, Any] = {
-        name: _wider(getattr(schedule, name), size) for name, size in width.items()
-    }
-    return schedule._replace(**columns)
-
-
-def _wider(column: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+def _wider(column: Ints, width: int) -> Ints:
     """The column with zeros added at the end of its last axis."""
-    added = np.zeros((*column.shape[:-1], width - column.shape[-1]), column.dtype)
+    added = np.zeros((*column.shape[:-1], width - column.shape[-1]), np.int64)
     return np.concatenate((column, added), axis=-1)

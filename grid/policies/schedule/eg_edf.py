@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from grid.model.time import NEVER
@@ -72,16 +73,21 @@ def place(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> bool:
 def _best_gap(
     schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int
 ) -> tuple[int, int]:
-    """The machine and the start of the best of all machines' earliest gaps."""
-    processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
+    """The machine and the start of the best of all machines' earliest gaps.
+
+    A gap ends before its machine's last job starts, so that the makespan stays, and the weight
+    tells only whether the job is in time. So the gap where it ends first has the highest weight.
+    """
+    processors = jobs.processors[slot]
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
-    makespan_us, in_time = figures(schedule, now)
-    best, best_start, best_end, best_weight = NOWHERE, NEVER, NEVER, 0.0
-    for machine in range(len(lengths)):
+    best, best_start, best_end = NOWHERE, NEVER, NEVER
+    for machine in schedule.fastest:
         length_us = lengths[machine]
         if length_us == 0 or not up[machine] or running[machine] == planned[machine]:
             continue
+        if now + length_us > best_end:
+            break
         start = earliest_gap(
             edge_us[machine],
             edge_free[machine],
@@ -89,21 +95,20 @@ def _best_gap(
             processors,
             length_us,
             now,
-            start_us[machine, planned[machine] - 1],
+            min(best_end - (machine > best), start_us[machine, planned[machine] - 1]),
         )
-        if start == NEVER:
-            continue
-        end = start + length_us
-        # A gap ends before its machine's last job starts, so that the makespan stays.
-        gain = weight(makespan_us, makespan_us, in_time, in_time + (end <= deadline))
-        if best == NOWHERE or gain > best_weight or (gain == best_weight and end < best_end):
-            best, best_start, best_end, best_weight = machine, start, end, gain
+        if start != NEVER:
+            best, best_start, best_end = machine, start, start + length_us
     return best, best_start
 
 
 @njit(cache=True)
 def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int) -> int:
-    """The machine on which earliest deadline first gives the best schedule."""
+    """The machine on which earliest deadline first gives the best schedule.
+
+    What cannot be the best is not tried: where a job comes, nobody else ends earlier, and itself it
+    ends no earlier than if it began at once, or with the one in front of it.
+    """
     new_processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
     up, cpus, running, planned = schedule.up, schedule.cpus, schedule.running, schedule.planned
     processors, deadline_us = schedule.processors, schedule.deadline_us
@@ -111,13 +116,24 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
     active_end_us, active_processors = schedule.active_end_us, schedule.active_processors
     origin = schedule.totals[ORIGIN_US]
     makespan_us, in_time = figures(schedule, now)
-    best, best_end, best_weight = NOWHERE, NEVER, 0.0
-    for machine in range(len(lengths)):
+    best, best_end, best_weight = NOWHERE, NEVER, -np.inf
+    for machine in schedule.fastest:
         if lengths[machine] == 0 or not up[machine]:
             continue
+        end = now + lengths[machine]
+        makespan_then = max(makespan_us, end - origin)
+        gain = weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
+        if gain < best_weight or (gain == best_weight and end > best_end):
+            break
         position = deadline_position(
             deadline_us[machine], running[machine], planned[machine], deadline
         )
+        if position:
+            end = max(now, start_us[machine, position - 1]) + lengths[machine]
+            makespan_then = max(makespan_us, end - origin)
+            gain = weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
+            if gain < best_weight or (gain == best_weight and end > best_end):
+                continue
         late, completion, end = tried(
             processors[machine],
             start_us[machine],
@@ -136,6 +152,14 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
         makespan_then = max(makespan_us, completion - origin)
         in_time_then = in_time - late + (end <= deadline)
         gain = weight(makespan_us, makespan_then, in_time, in_time_then)
-        if best == NOWHERE or gain > best_weight or (gain == best_weight and end < best_end):
+        if _better(gain, end, machine, best_weight, best_end, best):
             best, best_end, best_weight = machine, end, gain
     return best
+
+
+@njit(cache=True)
+def _better(gain: float, end: int, machine: int, gain2: float, end2: int, machine2: int) -> bool:
+    """Whether the first of two machines is better: by the weight, then the job's end."""
+    if gain != gain2:
+        return gain > gain2
+    return end < end2 or (end == end2 and machine < machine2)

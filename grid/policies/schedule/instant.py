@@ -8,18 +8,28 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from grid.policies.schedule.arrays import HOMELESS, NOWHERE, Ints, Jobs, Schedule
+from grid.policies.schedule.arrays import (
+    HOMELESS,
+    NOWHERE,
+    Ints,
+    Jobs,
+    Schedule,
+    Storage,
+    schedule_of,
+)
 from grid.policies.schedule.eg_edf import place
 from grid.policies.schedule.moves import lengths_us, start
 from grid.policies.schedule.repair import fill, repair
 from grid.policies.schedule.tabu import improve
 
+_schedule_of = njit(cache=True)(schedule_of)
+
 
 @njit(cache=True)
 def play(
-    schedule: Schedule,
+    storage: Storage,
     jobs: Jobs,
-    tabu: Ints,
+    tabu_list: Ints,
     iterations: int,
     moves: bool,
     now: int,
@@ -34,12 +44,13 @@ def play(
     The result is (whether it was played to its end, what to start, what to reject), see `due` and
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
+    schedule = _schedule_of(storage)
     if repair(schedule, jobs, moves, now, free, expected_end_us, ended):
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
     rejected = place_all(schedule, jobs, now, waiting)
     fill(schedule, jobs, moves, now)
     if iterations:
-        improve(schedule, jobs, tabu, iterations, now)
+        improve(schedule, jobs, tabu_list, iterations, now)
     return True, due(schedule, jobs, now, license_copies_free), rejected
 
 

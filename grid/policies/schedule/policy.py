@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from grid.model.time import Time
-from grid.policies.interface import ClusterView, Plan
+from grid.policies.interface import ClusterView, JobColumns, Plan
 from grid.policies.schedule.arrays import (
     FULLEST,
     HOMELESS,
     JOBS,
+    NOWHERE,
     ORIGIN_US,
     Ints,
     Jobs,
     Schedule,
-    empty_schedule,
+    empty_storage,
     empty_tabu_list,
-    no_jobs,
+    schedule_of,
     with_positions,
-    with_slots,
 )
 from grid.policies.settings import Settings
 
@@ -32,16 +34,6 @@ TABU_LIST = 100
 REPAIR = ("moves", "times")
 MOVES_AT_ONCE = 512
 """How many jobs one compiled call may put on a machine; room for them is made before it."""
-
-_COPIED = (
-    "serial",
-    "processors",
-    "estimate_us",
-    "reference_mips",
-    "deadline_us",
-    "licenses",
-    "bound_machine",
-)
 
 
 class ScheduleBased:
@@ -52,31 +44,37 @@ class ScheduleBased:
     times its machine anew.
     """
 
-    schedule: Schedule
-    """Of the cluster that the policy serves; there is none before the first plan."""
     jobs: Jobs
+    """As they were when the last plan was made."""
 
     def __init__(self, iterations: int = 0, tabu_list: int = TABU_LIST, moves: bool = True) -> None:
         self._iterations = iterations
         self._moves = moves
-        self._tabu = empty_tabu_list(tabu_list)
+        self._tabu_list = empty_tabu_list(tabu_list)
+        self._machine = np.empty(0, np.int64)
+        self._tabu = np.empty(0, np.bool_)
         self._begun = False
+
+    @property
+    def schedule(self) -> Schedule:
+        """Of the cluster that the policy serves; there is none before the first plan."""
+        return schedule_of(self._storage)
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         from grid.policies.schedule.instant import play
 
         if not self._begun:
             self._begin(view, now)
-        if len(view.arrived):
-            self._copy(view)
-        waiting = view.queue if self.schedule.totals[HOMELESS] else view.arrived
+        self.jobs = self._known(view.jobs)
+        waiting = view.queue if self._storage.totals[HOMELESS] else view.arrived
         iterations = self._iterations * len(view.arrived)
-        if len(waiting) + iterations <= MOVES_AT_ONCE:
-            self._make_room(len(waiting) + iterations)
+        moves = len(waiting) + iterations
+        if moves <= MOVES_AT_ONCE:
+            self._make_room(moves)
             whole, started, rejected = play(
-                self.schedule,
+                self._storage,
                 self.jobs,
-                self._tabu,
+                self._tabu_list,
                 iterations,
                 self._moves,
                 now,
@@ -103,43 +101,51 @@ class ScheduleBased:
         for first in range(0, len(view.queue), MOVES_AT_ONCE):
             self._make_room(MOVES_AT_ONCE)
             piece = view.queue[first : first + MOVES_AT_ONCE]
-            impossible = place_all(self.schedule, self.jobs, now, piece)
-            homeless += int(self.schedule.totals[HOMELESS])
+            impossible = place_all(self.schedule, jobs, now, piece)
+            homeless += int(self._storage.totals[HOMELESS])
             rejected += impossible.tolist()
-        self.schedule.totals[HOMELESS] = homeless
+        self._storage.totals[HOMELESS] = homeless
         self._make_room(0)
-        fill(self.schedule, self.jobs, self._moves, now)
+        fill(self.schedule, jobs, self._moves, now)
         while iterations > 0:
             self._make_room(MOVES_AT_ONCE)
             wanted = min(iterations, MOVES_AT_ONCE)
-            improve(self.schedule, self.jobs, self._tabu, wanted, now)
+            improve(self.schedule, jobs, self._tabu_list, wanted, now)
             iterations -= wanted
-        started = due(self.schedule, self.jobs, now, view.license_copies_free)
+        started = due(self.schedule, jobs, now, view.license_copies_free)
         return _plan(started, rejected)
 
     def _begin(self, view: ClusterView, now: Time) -> None:
-        self.schedule = empty_schedule(view.machines)
-        self.schedule.totals[ORIGIN_US] = now
-        self.jobs = no_jobs()
+        self._storage = empty_storage(view.machines)
+        self._storage.totals[ORIGIN_US] = now
         self._widest = int(view.machines.cpus.max())
         self._begun = True
 
-    def _copy(self, view: ClusterView) -> None:
-        """Take over what is known of the jobs that arrived."""
-        slots = len(view.jobs.serial)
-        if slots > len(self.jobs.serial):
-            self.jobs = with_slots(self.jobs, slots)
-        for name in _COPIED:
-            getattr(self.jobs, name)[view.arrived] = getattr(view.jobs, name)[view.arrived]
-        self.jobs.tabu[view.arrived] = False
+    def _known(self, columns: JobColumns) -> Jobs:
+        """What is known of the jobs now, with a place for each slot in what is kept of them."""
+        more = len(columns.serial) - len(self._machine)
+        if more:
+            self._machine = np.append(self._machine, np.full(more, NOWHERE))
+            self._tabu = np.append(self._tabu, np.zeros(more, np.bool_))
+        return Jobs(
+            columns.serial,
+            columns.processors,
+            columns.estimate_us,
+            columns.reference_mips,
+            columns.deadline_us,
+            columns.licenses,
+            columns.bound_machine,
+            self._machine,
+            self._tabu,
+        )
 
     def _make_room(self, moves: int) -> None:
         """Room for so many more jobs on any machine, and for those that repair starts on it."""
-        totals, positions = self.schedule.totals, self.schedule.slot.shape[1]
+        totals, positions = self._storage.totals, self._storage.scratch.shape[1] - 2
         started = min(self._widest, int(totals[JOBS]))
         needed = int(totals[FULLEST]) + moves + started
         if needed > positions:
-            self.schedule = with_positions(self.schedule, max(needed, 2 * positions))
+            self._storage = with_positions(self._storage, max(needed, 2 * positions))
 
 
 def _plan(started: Ints, rejected: list[int]) -> Plan:

@@ -42,6 +42,7 @@ def repair(
     """
     for slot in ended:
         machine = jobs.machine[slot]
+        jobs.tabu[slot] = False
         if machine != NOWHERE and take_out(schedule, jobs, slot, now) > now:
             schedule.early[machine] = True
     lost = 0

@@ -114,7 +114,9 @@ def _accepted(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> tuple[int,
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
     for step in range(1, len(lengths)):
         other = (machine + step) % len(lengths)
-        if lengths[other] == 0 or not up[other] or running[other] == planned[other]:
+        if lengths[other] == 0 or now + lengths[other] > latest_end:
+            continue
+        if not up[other] or running[other] == planned[other]:
             continue
         start = earliest_gap(
             edge_us[other],

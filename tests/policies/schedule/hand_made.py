@@ -7,12 +7,12 @@ import numpy as np
 from grid.model.time import NEVER
 from grid.policies.interface import MachineColumns
 from grid.policies.schedule.arrays import (
+    NOWHERE,
     Jobs,
     Schedule,
-    empty_schedule,
-    no_jobs,
+    empty_storage,
+    schedule_of,
     with_positions,
-    with_slots,
 )
 from grid.policies.schedule.eg_edf import place
 from grid.policies.schedule.moves import lengths_us, put, start
@@ -27,10 +27,12 @@ class HandMade:
 
     def __init__(self, *machines: tuple[int, float]) -> None:
         cpus, mips = (np.array(column) for column in zip(*machines, strict=True))
-        nothing = np.zeros(len(machines), np.int64)
-        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, nothing)
-        self.schedule: Schedule = with_positions(empty_schedule(columns), 50)
-        self.jobs: Jobs = with_slots(no_jobs(), 50)
+        nothing, order = np.zeros(len(machines), np.int64), np.argsort(-mips, kind="stable")
+        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order)
+        self.schedule: Schedule = schedule_of(with_positions(empty_storage(columns), 50))
+        ints = {name: np.zeros(50, np.int64) for name in Jobs._fields}
+        self.jobs = Jobs(**ints)._replace(reference_mips=np.zeros(50), tabu=np.zeros(50, np.bool_))
+        self.jobs.machine[:] = NOWHERE
         self.names: list[str] = []
 
     def job(self, name: str, processors: int, estimate: int, deadline: int = NEVER) -> int:

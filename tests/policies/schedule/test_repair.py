@@ -141,7 +141,7 @@ def test_what_is_idle_after_an_early_end_goes_to_a_job_of_another_machine() -> N
     cluster.at(1, ("c", 1, 5, 100, 0), ("d", 1, 9, NEVER, 0))
     assert cluster.planned()["c"] == (0, 10, 15)
     for name in "bcd":
-        cluster.policy.jobs.bound_machine[cluster.names[name]] = -1
+        cluster.jobs.bound_machine[cluster.names[name]] = -1
     # Both c and b could start on the second machine now; c has a deadline. Then b moves up.
     assert cluster.at(3, ended="x") == [("c", 1)]
     assert cluster.planned() == {
