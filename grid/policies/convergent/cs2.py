@@ -43,9 +43,7 @@ class Cs2:
         period = self._period_us
         plan = Plan()
         if period is None or now % period == 0:
-            farm = self._survey(view, now)
-            for heuristic, weight in self._heuristics:
-                heuristic(farm, weight)
+            farm = self._survey(view, now, self._heuristics)
             plan = plan_of(farm, self._match(farm, self._sorting))
         if period is not None:
             plan.wake_us = now - now % period + period

@@ -41,10 +41,9 @@ def overhead_minimization(farm: Farm, weight: float) -> None:
 
 def licenses(farm: Farm, weight: float) -> None:
     """CS2 Eq. 9 to 11: jobs whose licenses are wanted most; nothing for a job without any."""
-    asked = farm.licenses[:, None] >> np.arange(len(farm.copies)) & 1
-    count = asked.sum(axis=1)
-    mean = asked @ license_pressure(farm) / np.maximum(count, 1)
-    farm.priority += weight * np.minimum(mean, 1.0)[:, None]
+    from grid.policies.convergent import cs2_kernels
+
+    cs2_kernels.licenses(farm.priority, farm.licenses, license_pressure(farm), weight)
 
 
 def wait_minimization(farm: Farm, weight: float) -> None:

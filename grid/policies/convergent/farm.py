@@ -6,7 +6,7 @@ checked without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,9 @@ from grid.policies.interface import ClusterView, Plan
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+PART_PAIRS = 40_000
+"""Pairs of a job and a machine that heuristics are given at a time: 640 kB in two matrices."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +68,17 @@ class Farm:
     copies: Ints
     """How many copies of each license there are."""
 
+    def part(self, rows: slice) -> Farm:
+        """Some of the rows; their matrices and columns are this farm's own."""
+        first, last, _ = rows.indices(len(self.slots))
+        return Farm(
+            self.slots[rows], min(max(self.running - first, 0), last - first),
+            self.priority[rows], self.remaining_s[rows], self.longest_s, self.eligible[rows],
+            self.machine[rows], self.elapsed_s[rows], self.age_s[rows], self.slack_s[rows],
+            self.licenses[rows], self.processors[rows], self.input_mb[rows],
+            self.input_machine[rows], self.capacity, self.requests, self.copies,
+        )  # fmt: skip
+
 
 Heuristic = Callable[[Farm, float], None]
 """Adds its share, times a weight, to `priority`. See `cs2_heuristics` for examples."""
@@ -80,13 +94,16 @@ class Survey:
         """A copy begins without the buffers: what stands in them is of no use to another plan."""
         return Survey, ()
 
-    def __call__(self, view: ClusterView, now: Time) -> Farm:
-        """The farm at `now`, every priority 0. Its matrices are overwritten by the next call."""
-        from grid.policies.convergent.farm_kernels import (
-            describe_jobs,
-            fill_matrix,
-            licenses_in_use,
-        )
+    def __call__(
+        self, view: ClusterView, now: Time, heuristics: Sequence[tuple[Heuristic, float]] = ()
+    ) -> Farm:
+        """The farm at `now`, with what `heuristics` add, each with its weight.
+
+        They are given some of the rows at a time, so that these stay in the processor's cache; all
+        that a farm says of its jobs together is then still of all of them. The farm's matrices are
+        overwritten by the next call.
+        """
+        from grid.policies.convergent import farm_kernels as kernels
 
         jobs, machines = view.jobs, view.machines
         slots = np.concatenate((view.running, view.queue))
@@ -94,29 +111,40 @@ class Survey:
         licenses = jobs.licenses[slots]
         own = jobs.machine[slots]
         capacity = view.free.copy()
-        in_use = licenses_in_use(
+        in_use = kernels.licenses_in_use(
             own[:running], jobs.processors[view.running], licenses[:running], capacity,
             len(view.license_copies_free),
         )  # fmt: skip
         copies = view.license_copies_free + in_use
-        work, remaining, elapsed, age, slack, requests = describe_jobs(
+        work, remaining, elapsed, age, slack, requests = kernels.describe_jobs(
             now, slots, running, jobs.submit_us, jobs.deadline_us, jobs.estimate_us, jobs.done_us,
             jobs.start_us, jobs.expected_end_us, jobs.reference_mips, jobs.checkpointable, own,
             machines.mips, licenses, len(copies),
         )  # fmt: skip
         priority, remaining_s = self._matrices(len(slots), len(machines.cpus))
         processors = jobs.processors[slots]
+        bound = jobs.bound_machine[slots]
         usable = machines.licenses & _mask(copies > 0)
-        eligible, longest = fill_matrix(
-            priority, remaining_s, processors, licenses, jobs.bound_machine[slots], work, own,
-            remaining, machines.cpus, usable, machines.mips,
+        longest = kernels.longest_remaining(
+            processors, licenses, bound, work, own, remaining, machines.cpus, usable,
+            machines.mips, machines.speed_order[::-1],
         )  # fmt: skip
         home = jobs.user[slots] % len(machines.cpus)
-        return Farm(
-            slots, running, priority, remaining_s, longest, eligible, own, elapsed, age, slack,
-            licenses, processors, jobs.input_mb[slots], np.where(own < 0, home, own), capacity,
-            requests, copies,
+        farm = Farm(
+            slots, running, priority, remaining_s, longest, np.empty(len(slots), np.int64), own,
+            elapsed, age, slack, licenses, processors, jobs.input_mb[slots],
+            np.where(own < 0, home, own), capacity, requests, copies,
         )  # fmt: skip
+        for rows in _parts(len(slots), len(machines.cpus)):
+            part = farm.part(rows)
+            kernels.fill_matrix(
+                part.priority, part.remaining_s, part.eligible, part.processors, part.licenses,
+                bound[rows], work[rows], part.machine, remaining[rows], machines.cpus, usable,
+                machines.mips,
+            )  # fmt: skip
+            for heuristic, weight in heuristics:
+                heuristic(part, weight)
+        return farm
 
     def _matrices(self, jobs: int, machines: int) -> tuple[Floats, Floats]:
         size = jobs * machines
@@ -141,6 +169,11 @@ def plan_of(farm: Farm, machine_of: Ints) -> Plan:
         preempt=slots[:running][moved[:running]].tolist(),
         reject=slots[running:][farm.eligible[running:] == 0].tolist(),
     )
+
+
+def _parts(jobs: int, machines: int) -> list[slice]:
+    rows = max(1, PART_PAIRS // max(machines, 1))
+    return [slice(first, min(first + rows, jobs)) for first in range(0, jobs, rows)]
 
 
 def _mask(bits: npt.NDArray[np.bool_]) -> int:

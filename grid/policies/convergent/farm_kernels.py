@@ -84,9 +84,7 @@ def describe_jobs(
 
 
 @njit(cache=True)
-def fill_matrix(
-    priority: Floats,
-    remaining_s: Floats,
+def longest_remaining(
     processors: Ints,
     licenses: Ints,
     bound_machine: Ints,
@@ -96,23 +94,65 @@ def fill_matrix(
     cpus: Ints,
     usable: Ints,
     mips: Floats,
-) -> tuple[Ints, float]:
+    slowest_first: Ints,
+) -> float:
+    """The longest remaining time of a job on a machine that can run it.
+
+    A job takes longest on the slowest machine that can run it, or on the one it has been on.
+    """
+    per_mips = 1.0 / mips
+    longest = 0.0
+    for row in range(len(work)):
+        needs = processors[row], licenses[row], bound_machine[row]
+        own = machine[row]
+        if own >= 0 and _can_run(own, needs, cpus, usable):
+            longest = max(longest, remaining_on_own_s[row])
+        for m in slowest_first:
+            if m != own and _can_run(m, needs, cpus, usable):
+                longest = max(longest, work[row] * per_mips[m])
+                break
+    return longest
+
+
+@njit(cache=True)
+def _can_run(m: int, needs: tuple[int, int, int], cpus: Ints, usable: Ints) -> bool:
+    processors, licenses, bound = needs
+    fits = cpus[m] >= processors and usable[m] & licenses == licenses
+    return bool(fits and bound in (-1, m))
+
+
+@njit(cache=True)
+def fill_matrix(
+    priority: Floats,
+    remaining_s: Floats,
+    eligible: Ints,
+    processors: Ints,
+    licenses: Ints,
+    bound_machine: Ints,
+    work: Floats,
+    machine: Ints,
+    remaining_on_own_s: Floats,
+    cpus: Ints,
+    usable: Ints,
+    mips: Floats,
+) -> None:
     """Minimal requirements: `priority` becomes 0 where a job can run, -inf elsewhere (both papers).
 
     A machine can run a job that is not bound to another one if it has the CPUs, and can run the
-    software of all of its licenses (bit mask `usable`). Fills `remaining_s` too. Returns on how
-    many machines each job can run, and the longest remaining time of a job where it can run.
+    software of all of its licenses (bit mask `usable`). Fills `remaining_s` too, and on how many
+    machines each job can run.
     """
     jobs, machines = priority.shape
     per_mips = 1.0 / mips
-    eligible = np.empty(jobs, np.int64)
-    longest = 0.0
     for row in range(jobs):
         needed, wanted, left = processors[row], licenses[row], work[row]
         able, remaining = priority[row], remaining_s[row]
+        count = 0
         for m in range(machines):
             fits = (cpus[m] >= needed) & ((usable[m] & wanted) == wanted)
             able[m] = 0.0 if fits else -np.inf
+            count += fits
+        for m in range(machines):
             remaining[m] = left * per_mips[m]
         if machine[row] >= 0:
             remaining[machine[row]] = remaining_on_own_s[row]
@@ -121,9 +161,5 @@ def fill_matrix(
             at_home = able[bound]
             able[:] = -np.inf
             able[bound] = at_home
-        count = 0
-        for m in range(machines):
-            count += able[m] == 0.0
-            longest = max(longest, remaining[m] + able[m])
+            count = 1 if at_home == 0.0 else 0
         eligible[row] = count
-    return eligible, longest

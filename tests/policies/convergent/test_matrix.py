@@ -28,10 +28,15 @@ def farm_of(view: ClusterView, heuristics: dict[str, Heuristic], weights: dict[s
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_cs2_matrix(seed: int) -> None:
+def test_cs2_matrix(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All at once, and five jobs at a time."""
     view = random_view(seed)
+    expected = cs2_matrix(view, CS2_WEIGHTS)
     farm = farm_of(view, CS2_HEURISTICS, CS2_WEIGHTS)
-    np.testing.assert_allclose(farm.priority, cs2_matrix(view, CS2_WEIGHTS), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(farm.priority, expected, rtol=1e-9, atol=1e-9)
+    monkeypatch.setattr("grid.policies.convergent.farm.PART_PAIRS", 5 * len(view.free))
+    weighed = [(CS2_HEURISTICS[name], weight) for name, weight in CS2_WEIGHTS.items()]
+    assert (Survey()(view, view.now, weighed).priority == farm.priority).all()
 
 
 @pytest.mark.parametrize("literal", [False, True])
@@ -50,6 +55,8 @@ def test_cs2007_matrix(seed: int, literal: bool) -> None:
 def test_what_is_left_depends_on_the_machine(seed: int) -> None:
     view = random_view(seed)
     farm, slow = Survey()(view, view.now), SlowFarm(view)
+    assert farm.longest_s == pytest.approx(slow.longest(), abs=2e-6)
+    assert farm.eligible.tolist() == [len(slow.affine(slot)) for slot in slow.slots]
     for row, slot in enumerate(slow.slots):
         for m in range(len(view.free)):
             assert farm.remaining_s[row, m] == pytest.approx(slow.remaining(slot, m), abs=2e-6)
