@@ -21,6 +21,7 @@ from grid.cluster.gang_state import new_state, with_more_slots, with_room_for
 from grid.cluster.gang_transfer import fill_reservation, reserve, unreserve, withdraw
 from grid.cluster.state import Ended, EndedColumns
 from grid.model.job import Job, JobState
+from grid.model.job_row import Levels
 from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
@@ -140,15 +141,11 @@ class GangCluster:
     def plan_times(self) -> tuple[int, float, float]:
         return 0, 0.0, 0.0
 
-    def take_history(self) -> Ints:
-        """What is new since the last call: rows of (time, busy processors, smallest waiting gang).
-
-        Each holds from its time until that of the next. Where nothing waits, the smallest waiting
-        gang has one task more than there are processors.
-        """
+    def take_history(self) -> Levels:
+        """Where nothing waits, the smallest gang has one task more than there are processors."""
         self._keep_history()
         rows, self._history = self._history, []
-        return np.concatenate(rows)
+        return Levels(*np.ascontiguousarray(np.concatenate(rows).T))
 
     def waiting_gang(self, largest: int) -> WaitingGang | None:
         """The gang to send away next, of at most `largest` tasks, if there is one."""

@@ -13,8 +13,9 @@ from grid.cluster.machine_columns import machine_columns
 from grid.cluster.orders import ByExpectedEnd, Queue
 from grid.cluster.slots import Slots
 from grid.cluster.state import Ended, EndedColumns, PlanError
-from grid.cluster.usage import Usage
+from grid.cluster.usage import LevelNotes, Usage
 from grid.model.job import Job, JobKey, JobState
+from grid.model.job_row import Levels
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
@@ -73,6 +74,7 @@ class SpaceSharedCluster:
         self._busy = self._waiting = self._requested = self._moves = 0
         self._machine_usage = Usage(self._cpus // self._cpus_a_unit)
         self._license_usage = Usage(sum(copies)) if copies else None
+        self._levels = LevelNotes(sum(copies) if copies else None)
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
         self._arrivals.submit(job, machine, now)
@@ -87,7 +89,9 @@ class SpaceSharedCluster:
             self._apply(self._ask(now), now)
             unit = self._cpus_a_unit
             required = (self._busy + self._waiting) // unit
-            self._machine_usage.change(now, self._busy // unit, required)
+            active = self._busy // unit
+            self._machine_usage.change(now, active, required)
+            self._levels.note(now, self._busy - active * self._padding, self._licenses.held)
             if self._license_usage is not None:
                 self._license_usage.change(now, self._licenses.held, self._requested)
 
@@ -132,6 +136,9 @@ class SpaceSharedCluster:
             figures["license_usage.part"] = self._license_usage.part_s
             figures["license_usage.whole"] = self._license_usage.whole_s
         return figures
+
+    def take_history(self) -> Levels:
+        return self._levels.take()
 
     def plan_times(self) -> tuple[int, float, float]:
         return self._plans, self._plan_seconds, self._longest_plan_seconds

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.job import Job, JobKey
+from grid.model.job_row import Levels
 from grid.model.job_table import JobTable
 from grid.model.time import Time
 
@@ -102,8 +103,8 @@ class ClusterState(Protocol):
 
 @runtime_checkable
 class KeepsHistory(Protocol):
-    """A cluster that can tell what it was like over time; see `ClusterHistory`."""
+    """A cluster that can tell what it was like over time."""
 
-    def take_history(self) -> npt.NDArray[np.int64]:
-        """What is new since the last call: rows of (time, busy processors, smallest gang)."""
+    def take_history(self) -> Levels:
+        """What is new since the last call."""
         ...

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+
+import numpy as np
+
+from grid.model.job_row import Levels
 from grid.model.time import SECOND_US, Time
 
 
@@ -28,3 +33,27 @@ class Usage:
         wanted = min(self._available, required)
         self._share = active / wanted if wanted else -1.0
         self._since = now
+
+
+class LevelNotes:
+    """How many CPUs and license copies were in use over time, a note for every change."""
+
+    def __init__(self, copies: int | None) -> None:
+        self._copies = copies
+        self._last = (0, 0)
+        self._rows = array("q")
+
+    def note(self, now: Time, busy: int, held: int) -> None:
+        """From `now` on so many CPUs are busy and so many copies held."""
+        if (busy, held) != self._last:
+            self._last = (busy, held)
+            self._rows.extend((now, busy, held))
+
+    def take(self) -> Levels:
+        """What is new since the last call."""
+        table = np.array(self._rows, np.int64).reshape(-1, 3)
+        self._rows = array("q")
+        times, busy, held = np.ascontiguousarray(table.T)
+        if self._copies is None:
+            return Levels(times, busy)
+        return Levels(times, busy, licenses=held, copies=self._copies)

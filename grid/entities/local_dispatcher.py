@@ -100,8 +100,8 @@ class LocalDispatcher:
 
     def finish(self, ctx: Context) -> None:
         if isinstance(self._cluster, KeepsHistory):
-            rows = np.ascontiguousarray(self._cluster.take_history().T)
-            ctx.record(ClusterHistory(self._position, self._processors, *rows))
+            levels = self._cluster.take_history()
+            ctx.record(ClusterHistory(self._position, self._processors, levels))
         for figure, value in sorted(self._cluster.figures().items()):
             ctx.record(ClusterFigure(self._position, figure, value))
         count, total_s, longest_s = self._cluster.plan_times()

@@ -13,7 +13,8 @@ from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
 from grid.results.occupancy import machine_cpus, ran
-from grid.results.table import Directory, JobResults
+from grid.results.series import series
+from grid.results.table import JobResults
 from grid.runtime.run import Run, RunInvalid, execute
 from grid.scenario.schema import ScenarioSection
 
@@ -70,7 +71,7 @@ def record_of(run: Run) -> Record:
         "metrics": run.metrics,
         "more": {"slowdown_without_deadline_mean": _slowdown_without_deadline(run.results)},
         "quantiles": _quantiles(run.results),
-        "courses": _courses(run.results, run.directory),
+        "courses": _courses(run),
     }
 
 
@@ -104,28 +105,33 @@ def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
     }
 
 
-def _courses(jobs: JobResults, directory: Directory) -> dict[str, dict[str, list[float]]]:
-    """How a run went, at `POINTS` instants from the first submission to the last end.
+def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
+    """How a run went, from the first submission to the last end.
 
-    - `jobs_in_system`: jobs submitted and not ended, the rejected ones left out.
-    - `utilization`: CPUs of jobs between first start and end, over all CPUs. (Exact without
-      preemption; what is suspended counts as running.)
+    - `jobs_in_system`: jobs submitted and not ended, the rejected ones left out, at `POINTS`
+      instants.
+    - `utilization`: CPUs in use, over all CPUs; means over intervals (`grid.results.series`).
     - `response_time`: mean response time (s) of the jobs that completed first, by their number.
     """
+    jobs = run.results
     rows = ran(jobs)
     if not rows.any():
         return {}
-    submit, start, end = jobs.submit_us[rows], jobs.start_us[rows], jobs.end_us[rows]
+    submit, end = jobs.submit_us[rows], jobs.end_us[rows]
     instants = np.linspace(submit.min(), end.max(), POINTS)
     ones = np.ones(len(submit))
     in_system = _level(submit, end, ones, instants)
-    busy = _level(start, end, jobs.processors[rows].astype(np.float64), instants)
-    seconds = (instants / SECOND_US).tolist()
+    over_time = series(jobs, run.directory, POINTS, run.histories)
+    clusters = len(run.directory.clusters)
+    busy = over_time.busy_cpus.reshape(clusters, -1).sum(axis=0)
     return {
-        "jobs_in_system": {"time_s": seconds, "value": in_system.tolist()},
+        "jobs_in_system": {
+            "time_s": (instants / SECOND_US).tolist(),
+            "value": in_system.tolist(),
+        },
         "utilization": {
-            "time_s": seconds,
-            "value": (busy / machine_cpus(directory).sum()).tolist(),
+            "time_s": over_time.time_s[: len(busy)].tolist(),
+            "value": (busy / machine_cpus(run.directory).sum()).tolist(),
         },
         "response_time": _response_by_jobs(jobs),
     }

@@ -58,19 +58,30 @@ class ClusterFigure(NamedTuple):
     value: float
 
 
-class ClusterHistory(NamedTuple):
-    """What a cluster of gangs was like over time, recorded when a run is over.
+class Levels(NamedTuple):
+    """What a cluster was like from each of `time_us` on. Shapes (rows,).
 
-    `cluster` is a position in the grid's directory. From each of `time_us` on, `busy` of its
-    `processors` run a task, and `smallest` is the size of the smallest gang there that does not
-    run (above `processors`: there is none). Shapes (rows,).
+    `busy` of its processors were in use. Where gangs run, `smallest` is the size of the smallest
+    one that does not run (above the number of processors: there is none); where there are
+    licenses, `licenses` of their `copies` were held.
+    """
+
+    time_us: npt.NDArray[np.int64]
+    busy: npt.NDArray[np.int64]
+    smallest: npt.NDArray[np.int64] | None = None
+    licenses: npt.NDArray[np.int64] | None = None
+    copies: int = 0
+
+
+class ClusterHistory(NamedTuple):
+    """The levels of a cluster over time, recorded when a run is over.
+
+    `cluster` is a position in the grid's directory; it has `processors`.
     """
 
     cluster: int
     processors: int
-    time_us: npt.NDArray[np.int64]
-    busy: npt.NDArray[np.int64]
-    smallest: npt.NDArray[np.int64]
+    levels: Levels
 
 
 class PlanTimes(NamedTuple):

@@ -19,10 +19,10 @@ LABELS = {
     "slowdown_without_deadline_mean": "slowdown of jobs without deadline",
     "bounded_slowdown_mean": "bounded slowdown, mean",
     "late_percent": "late jobs (%)",
-    "machine_usage": "machine usage",
-    "license_usage": "license usage",
+    "machine_usage": "machine usage (%)",
+    "license_usage": "license usage (%)",
     "utilization": "utilization",
-    "loss_of_capacity": "loss of capacity",
+    "loss_of_capacity": "loss of capacity (%)",
     "response_time_mean": "response time, mean (s)",
     "makespan": "makespan (s)",
     "preemptions": "preemptions",
@@ -48,3 +48,8 @@ def shown(value: float | None) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def counted(count: int, what: str) -> str:
+    """So many of them, in words."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

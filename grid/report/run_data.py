@@ -50,6 +50,14 @@ class RunData:
         return positions
 
     @cached_property
+    def moved(self) -> FloatColumn:
+        """How many jobs of each VO (rows) ran in each (columns)."""
+        owner, executed = self.positions("vo", self.vos), self.positions("executed_vo", self.vos)
+        moved = np.zeros((len(self.vos), len(self.vos)))
+        np.add.at(moved, (owner[executed >= 0], executed[executed >= 0]), 1)
+        return moved
+
+    @cached_property
     def clusters(self) -> list[tuple[str, str]]:
         """The clusters as (VO, name), in the scenario's order."""
         pairs = zip(self.series["vo"].to_pylist(), self.series["cluster"].to_pylist(), strict=True)

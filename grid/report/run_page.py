@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from grid.report.labels import label_of, shown
+import numpy as np
+
+from grid.report.labels import counted, label_of, shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import RunData, read_run
 from grid.report.run_pictures import run_pictures
 
 VOS_SHOWN = 12
+FLOWS_SHOWN = 12
 PICTURES = "pictures"
+CDFS = ("cdf-wait", "cdf-slowdown")
+MAP = "vo-map"
 
 
 def write_run_page(folder: Path, page: Path) -> None:
@@ -22,14 +27,18 @@ def write_run_page(folder: Path, page: Path) -> None:
         drawn.save(page.parent / PICTURES)
     manifest = run.manifest
     jobs = manifest["jobs"]
+    place = f"{counted(len(run.clusters), 'cluster')} of {counted(len(run.vos), 'VO')}"
     introduction = (
-        f"Seed {manifest['seed']}; {jobs['completed']} jobs completed, {jobs['failed']} failed, "
-        f"{jobs['rejected']} rejected, on {len(run.clusters)} clusters of {len(run.vos)} VOs."
+        f"Seed {manifest['seed']}; {jobs['completed']:,} jobs completed, {jobs['failed']:,} "
+        f"failed, {jobs['rejected']:,} rejected, on {place}."
     )
     sections = [
         Section("Results", [_results(run), *_left_out(run)]),
-        Section("Over time", [one for one in pictures if not one.name.startswith("cdf-")]),
-        Section("Distributions", [one for one in pictures if one.name.startswith("cdf-")]),
+        Section("Over time", [one for one in pictures if one.name not in (*CDFS, MAP)]),
+        Section("Distributions", [one for one in pictures if one.name in CDFS]),
+        Section(
+            "Forwarding", [*(one for one in pictures if one.name == MAP), *_largest_flows(run)]
+        ),
         Section(
             "How it was made",
             [_making(manifest), Source("The scenario, defaults filled in", run.scenario)],
@@ -43,7 +52,8 @@ def _results(run: RunData) -> Table:
     """The metrics of the grid and of the VOs with most jobs."""
     vos = run.metrics["vos"]
     names = sorted(vos, key=lambda name: -(vos[name]["jobs_submitted"] or 0))[:VOS_SHOWN]
-    names = [name for name in vos if name in names]
+    # Of a single VO the grid's figures tell all.
+    names = [name for name in vos if name in names and len(vos) > 1]
     columns = [run.metrics["grid"], *(vos[name] for name in names)]
     rows = [
         [label_of(metric), *(shown(column.get(metric)) for column in columns)]
@@ -56,6 +66,22 @@ def _results(run: RunData) -> Table:
 def _left_out(run: RunData) -> list[str]:
     count = len(run.vos) - VOS_SHOWN
     return [f"{count} VOs with fewer jobs stand in metrics.json alone."] if count > 0 else []
+
+
+def _largest_flows(run: RunData) -> list[Table]:
+    """The pairs of VOs of which one ran most jobs of the other."""
+    moved = run.moved.copy()
+    np.fill_diagonal(moved, 0)
+    order = np.argsort(-moved, axis=None, kind="stable")[:FLOWS_SHOWN]
+    pairs = [divmod(int(place), len(run.vos)) for place in order]
+    rows = [
+        [f"{run.vos[owner]} → {run.vos[host]}", shown(moved[owner, host]),
+         shown(100 * moved[owner, host] / run.moved[owner].sum())]
+        for owner, host in pairs
+        if moved[owner, host]
+    ]  # fmt: skip
+    headers = ["largest flows", "jobs", "% of the first's jobs"]
+    return [Table(headers, rows)] if rows else []
 
 
 def _making(manifest: dict[str, Any]) -> Table:

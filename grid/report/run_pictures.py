@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm
-from matplotlib.patches import Patch
 
+from grid.report.gantt import gantt
 from grid.report.run_data import FloatColumn, RunData
-from grid.report.style import COLOURS, DASHES, SEQUENTIAL, Picture, drawing, legend, picture
+from grid.report.style import (
+    COLOURS,
+    DASHES,
+    SEQUENTIAL,
+    Picture,
+    drawing,
+    legend,
+    picture,
+    time_axis,
+)
 
-GANTT_JOBS = 20_000
-"""More jobs than this are more than a picture shows; the first ones are drawn."""
-MOSTLY = 0.8
-"""Where it is known of so many jobs which CPUs they had, the chart has a row for every CPU."""
 LINES = 6
 """More lines than this are a tangle; the middle of them is drawn instead."""
-WIDE = 30.0
+WIDE = 10.0
+"""A range over which values grow by more than this factor is seen on a logarithmic scale."""
 STEPS = 240
 """Points along the time axis: one for about every pixel of a small screen."""
 ANNOTATED = 10
 
-Bars = list[tuple[float, float, float, float]]
-"""Rectangles: from, to (s), lowest row, rows."""
-
 
 def run_pictures(run: RunData) -> Iterator[Picture]:
     """All pictures that the run has data for."""
-    yield from _gantt(run)
+    yield from gantt(run)
     for column, label in (
         ("utilization", "CPUs in use / CPUs"),
         ("queued", "jobs waiting"),
@@ -42,94 +44,11 @@ def run_pictures(run: RunData) -> Iterator[Picture]:
     yield from _map_of_vos(run)
 
 
-def _gantt(run: RunData) -> Iterator[Picture]:
-    """The Gantt chart of the cluster that ran most jobs, coloured by whose jobs they are."""
-    rows = _busiest_cluster(run)
-    if not len(rows):
-        return
-    first = rows[0]
-    where = f"{run.jobs['executed_vo'][first].as_py()}/{run.jobs['cluster'][first].as_py()}"
-    caption = f"Gantt chart of {where}, the cluster with most jobs."
-    if len(rows) > GANTT_JOBS:
-        caption += f" Of its {len(rows)} jobs the first {GANTT_JOBS} are drawn."
-        rows = rows[:GANTT_JOBS]
-    by_cpu = run.jobs["allocated_resources"].take(rows).to_pylist()
-    known = np.array([bool(cpus) for cpus in by_cpu])
-    are_known = bool(known.mean() > MOSTLY)
-    if are_known:
-        cpus = [_intervals(text) for text in by_cpu]
-        if not known.all():
-            caption += f" {np.count_nonzero(~known)} jobs that were preempted are left out."
-    else:
-        cpus = [[(machine, 1.0)] for machine in run.column("machine")[rows].tolist()]
-        caption += " Bars reach from first start to end; those of a machine overlap."
-    start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]
-    owner = run.positions("vo", run.vos)[rows]
-    bars = [(start[i], end[i], low, n) for i, places in enumerate(cpus) for low, n in places]
-    owners = [int(owner[i]) for i, places in enumerate(cpus) for _ in places]
-    with drawing(height=3.6) as (figure, axes):
-        _draw_bars(axes, bars, owners, run.vos, 1.0 if are_known else 0.4)
-        axes.set(xlabel="time (s)", ylabel="CPU" if are_known else "machine")
-        yield picture("gantt", caption, figure)
-
-
-def _busiest_cluster(run: RunData) -> npt.NDArray[np.intp]:
-    """The rows of the jobs that ran in the cluster with most of them."""
-    names = list(dict.fromkeys(name for _, name in run.clusters))
-    executed, cluster = run.positions("executed_vo", run.vos), run.positions("cluster", names)
-    started = ~np.isnan(run.column("starting_time")) & (executed >= 0) & (cluster >= 0)
-    place = np.where(started, executed * len(names) + cluster, -1)
-    values, counts = np.unique(place[started], return_counts=True)
-    return np.flatnonzero(place == values[np.argmax(counts)]) if len(values) else np.array([], int)
-
-
-def _intervals(cpus: str) -> list[tuple[float, float]]:
-    """Lowest CPU and number of CPUs of each interval of a set such as "0-3 5"."""
-    found = []
-    for part in cpus.split():
-        low, _, high = part.partition("-")
-        found.append((float(low), float(high or low) - float(low) + 1))
-    return found
-
-
-def _draw_bars(
-    axes: Axes, bars: Bars, owners: Sequence[int], vos: list[str], opacity: float
-) -> None:
-    begin, end, low, rows = np.array(bars, np.float64).T
-    corners = np.stack(
-        [
-            np.column_stack([begin, low]),
-            np.column_stack([begin, low + rows]),
-            np.column_stack([end, low + rows]),
-            np.column_stack([end, low]),
-        ],
-        axis=1,
-    )
-    present = np.unique(owners).tolist()
-    shades = {owner: COLOURS[place % len(COLOURS)] for place, owner in enumerate(present)}
-    axes.add_collection(
-        PolyCollection(
-            list(corners),
-            facecolors=[shades[owner] for owner in owners],
-            edgecolors="white",
-            linewidths=0.2 if len(bars) < 2000 else 0.0,
-            alpha=opacity,
-            rasterized=True,
-        )
-    )
-    axes.set_xlim(begin.min(), end.max())
-    axes.set_ylim(low.min(), (low + rows).max())
-    axes.grid(visible=False)
-    if 1 < len(present) <= len(COLOURS):
-        handles = [Patch(color=shades[owner], label=f"jobs of {vos[owner]}") for owner in present]
-        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
-
-
 def _course(run: RunData, column: str, label: str) -> Iterator[Picture]:
     """How a column of the series went over time, a line a cluster or the middle of all."""
     if column not in run.series.column_names:
         return
-    values = run.series[column].to_numpy()
+    values = run.series[column].to_numpy(zero_copy_only=False)
     times = run.series["time_s"].to_numpy()
     count = len(run.clusters)
     is_only_one = count == len(run.vos)
@@ -158,7 +77,8 @@ def _course(run: RunData, column: str, label: str) -> Iterator[Picture]:
             mean = np.nanmean(levels, axis=0)
             axes.step(time, mean, where="post", color=COLOURS[1], linestyle="--", label="mean")
             caption = f"{label[0].upper()}{label[1:]}, over {count} clusters."
-        axes.set(xlabel="time (s)", ylabel=label)
+        time_axis(axes, float(time[0]), float(time[-1]))
+        axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
         legend(axes, count if count <= LINES else 3)
         yield picture(column.replace("_", "-"), caption, figure)
@@ -231,10 +151,7 @@ def _map_of_vos(run: RunData) -> Iterator[Picture]:
     count = len(run.vos)
     if count < 2:
         return
-    owner, executed = run.positions("vo", run.vos), run.positions("executed_vo", run.vos)
-    ran = executed >= 0
-    moved = np.zeros((count, count))
-    np.add.at(moved, (owner[ran], executed[ran]), 1)
+    moved = run.moved
     with drawing(height=3.9) as (figure, axes):
         shown = np.where(moved > 0, moved, np.nan)
         norm = LogNorm(vmin=1, vmax=max(2.0, float(moved.max())))

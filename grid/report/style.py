@@ -18,6 +18,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C8C",
@@ -30,6 +31,10 @@ SEQUENTIAL = "cividis"
 WIDTH_INCHES = 4.6
 HEIGHT_INCHES = 3.1
 PNG_DPI = 200
+
+_UNITS = ((86_400.0, "days"), (3600.0, "hours"), (1.0, "s"))
+_MANY = 3.0
+"""A time axis has a unit that fits into it so often at least."""
 
 _SETTINGS: Any = {
     "font.size": 10,
@@ -91,6 +96,28 @@ def _bytes(figure: Figure, kind: str) -> bytes:
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     figure.savefig(target, format=kind, dpi=PNG_DPI, metadata=metadata)
     return target.getvalue()
+
+
+def time_axis(axes: Axes, first_s: float, last_s: float) -> None:
+    """Time from `first_s` to `last_s` along x, in the unit in which people speak of so long."""
+    fitting = [one for one in _UNITS if last_s - first_s >= one[0] * _MANY]
+    seconds, unit = fitting[0] if fitting else _UNITS[-1]
+    axes.set_xlim(first_s, last_s if last_s > first_s else first_s + 1.0)
+    axes.xaxis.set_major_locator(_TimeLocator(seconds))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value / seconds:,.10g}")
+    axes.set_xlabel(f"time ({unit})")
+
+
+class _TimeLocator(MaxNLocator):
+    """Ticks at round numbers of a unit; the axis itself is in seconds."""
+
+    def __init__(self, unit_s: float) -> None:
+        super().__init__(nbins=6, steps=[1, 2, 3, 5, 10])
+        self._unit_s = unit_s
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        ticks = super().tick_values(vmin / self._unit_s, vmax / self._unit_s)
+        return [tick * self._unit_s for tick in ticks]
 
 
 def legend(axes: Axes, entries: int) -> None:

@@ -14,7 +14,7 @@ IntColumn = npt.NDArray[np.int64]
 
 
 def loss_of_capacity(histories: Sequence[ClusterHistory]) -> float | None:
-    """In percent, of the clusters as one system; None where nothing ever happened.
+    """In percent, of clusters of gangs as one system; None where nothing ever happened.
 
     GM Eq. 6: the sum over the intervals between events of idle nodes * length * delta, over all
     nodes * the whole time, from the first event to the last. Delta is 1 where a gang that does not
@@ -22,17 +22,19 @@ def loss_of_capacity(histories: Sequence[ClusterHistory]) -> float | None:
     there is what fragmentation means. Nodes that are kept for a gang which migrates or was
     interrupted idle as well, and such a gang does not run: they are capacity that gangs cost.
     """
-    times = [one.time_us for one in histories]
+    gangs = [(one.processors, one.levels) for one in histories]
+    times = [levels.time_us for _, levels in gangs]
     instants = np.unique(np.concatenate(times)) if times else np.empty(0, np.int64)
     if len(instants) < 2:
         return None
-    processors = sum(one.processors for one in histories)
+    processors = sum(count for count, _ in gangs)
     idle = np.full(len(instants), processors)
     smallest = np.full(len(instants), NEVER)
-    for one in histories:
-        idle -= level(one.time_us, one.busy, instants, 0)
-        waiting = np.where(one.smallest <= one.processors, one.smallest, NEVER)
-        smallest = np.minimum(smallest, level(one.time_us, waiting, instants, NEVER))
+    for count, levels in gangs:
+        idle -= level(levels.time_us, levels.busy, instants, 0)
+        assert levels.smallest is not None
+        waiting = np.where(levels.smallest <= count, levels.smallest, NEVER)
+        smallest = np.minimum(smallest, level(levels.time_us, waiting, instants, NEVER))
     lost = np.where(smallest <= idle, idle, 0)[:-1] * np.diff(instants).astype(np.float64)
     return 100.0 * float(lost.sum()) / (processors * float(instants[-1] - instants[0]))
 

@@ -62,19 +62,20 @@ def metrics(
     span = _makespan(results)
     by_vo = np.argsort(results.vo, kind="stable")
     bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
+    gangs = [one for one in histories if one.levels.smallest is not None]
     vos = {}
     for position, name in enumerate(directory.vos):
         jobs = results.take(by_vo[bounds[position] : bounds[position + 1]])
         own = vo_of_machine == position
         vos[name] = _of_jobs(jobs) | _of_machines(busy[own], cpus[own], span)
         vos[name] |= combine(figures, directory, position)
-        mine = [one for one in histories if directory.clusters[one.cluster].vo == position]
+        mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
             vos[name]["loss_of_capacity"] = loss_of_capacity(mine)
     whole = _of_jobs(results) | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
-    if histories:
-        whole["loss_of_capacity"] = loss_of_capacity(histories)
+    if gangs:
+        whole["loss_of_capacity"] = loss_of_capacity(gangs)
     return {"grid": whole, "vos": vos}
 
 

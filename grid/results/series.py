@@ -23,6 +23,7 @@ class Series:
     others are time-weighted means over it: CPUs in use, that over the cluster's CPUs, and jobs
     that were assigned to the cluster and had not started. `lost_cpus`: CPUs that idle while a gang
     waits there that they could run (GM Eq. 6, of this cluster alone); NaN where no gangs run.
+    `license_use`: license copies held over copies there are; NaN where there are none.
     """
 
     time_s: FloatColumn
@@ -31,6 +32,7 @@ class Series:
     utilization: FloatColumn
     queued: FloatColumn
     lost_cpus: FloatColumn
+    license_use: FloatColumn
 
 
 def series(
@@ -43,8 +45,8 @@ def series(
 
     The table has only the first start and the last end of a job: one that was preempted or
     restarted counts as running in between, on the cluster where it ended. A job that never started
-    is in no queue, since the table does not say when it left. Clusters of gangs know better when
-    their CPUs were in use: `histories`.
+    is in no queue, since the table does not say when it left. Clusters that tell their `histories`
+    know better when their CPUs were in use.
     """
     edges = _edges(results, points)
     clusters, bins = len(directory.clusters), len(edges) - 1
@@ -54,13 +56,15 @@ def series(
     assigned = np.where(results.assigned_us < 0, results.start_us, results.assigned_us)[rows]
     busy = _means(cluster, starts, results.end_us[rows], processors, edges, clusters)
     queued = _means(cluster, assigned, starts, ones, edges, clusters)
-    lost = np.full(busy.shape, np.nan)
-    for one in histories if bins else ():
-        idle = one.processors - one.busy
-        busy[one.cluster] = _level_means(one.time_us, one.busy, edges)
-        lost[one.cluster] = _level_means(
-            one.time_us, np.where(one.smallest <= idle, idle, 0), edges
-        )
+    lost, licenses = np.full(busy.shape, np.nan), np.full(busy.shape, np.nan)
+    for number, processors_there, levels in histories if bins else ():
+        times = levels.time_us
+        busy[number] = _level_means(times, levels.busy, edges)
+        if levels.smallest is not None:
+            idle = processors_there - levels.busy
+            lost[number] = _level_means(times, np.where(levels.smallest <= idle, idle, 0), edges)
+        if levels.licenses is not None and levels.copies:
+            licenses[number] = _level_means(times, levels.licenses, edges) / levels.copies
     cpus = np.array([sum(entry.cpus) for entry in directory.clusters], np.int64)
     return Series(
         time_s=np.tile(edges[:-1] / SECOND_US, clusters),
@@ -69,6 +73,7 @@ def series(
         utilization=(busy / cpus[:, None]).ravel(),
         queued=queued.ravel(),
         lost_cpus=lost.ravel(),
+        license_use=licenses.ravel(),
     )
 
 

@@ -166,3 +166,10 @@ def test_equations_15_to_18_usage() -> None:
     assert figures["machine_usage.whole"] == 30
     assert figures["license_usage.part"] == pytest.approx(10 * 1 + 10 * 1 / 2)
     assert figures["license_usage.whole"] == 20
+    levels = cluster.take_history()
+    # At 10 the license is shared, at 20 the first two jobs have ended.
+    rows = list(zip(levels.time_us.tolist(), levels.busy.tolist(), strict=True))
+    assert rows == [(0, 1), (10_000_000, 3), (20_000_000, 2), (30_000_000, 0)]
+    assert levels.licenses is not None
+    assert (levels.licenses.tolist(), levels.copies) == ([1, 1, 0, 0], 2)
+    assert len(cluster.take_history().time_us) == 0

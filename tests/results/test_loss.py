@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from results_tables import TWO_VOS, job, table
 
-from grid.model.job_row import ClusterHistory
+from grid.model.job_row import ClusterHistory, Levels
 from grid.results.loss import loss_of_capacity
 from grid.results.series import series
 
 
 def history(cluster: int, processors: int, *rows: tuple[int, int, int]) -> ClusterHistory:
     columns = np.array(rows, np.int64).reshape(-1, 3)
-    return ClusterHistory(cluster, processors, *columns.T)
+    return ClusterHistory(cluster, processors, Levels(*columns.T))
 
 
 def test_idle_processors_are_lost_while_a_gang_waits_that_they_could_run() -> None:

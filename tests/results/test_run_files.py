@@ -179,7 +179,7 @@ def test_the_other_files(tmp_path: Path) -> None:
     assert json.loads((folder / "manifest.json").read_text()) == {"seed": 7}
     assert (folder / "scenario.yaml").read_text(encoding="utf-8") == "name: é\n"
     series = pyarrow.parquet.read_table(folder / "series.parquet")
-    means = ["busy_cpus", "utilization", "queued", "lost_cpus"]
+    means = ["busy_cpus", "utilization", "queued", "lost_cpus", "license_use"]
     assert series.column_names == ["time_s", "vo", "cluster", *means]
     assert set(zip(series["vo"].to_pylist(), series["cluster"].to_pylist(), strict=True)) == {
         ("north", "pool"),

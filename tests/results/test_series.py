@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from results_tables import TWO_VOS, job, table, tables, us
 
+import grid
 from grid.model.job import JobState
 from grid.results.occupancy import ran
 from grid.results.series import series
@@ -78,3 +81,36 @@ def test_times_of_years_lose_nothing() -> None:
     bins = len(found.time_s) // 2
     widths = np.diff(np.append(found.time_s[:bins], (us(10**9) + 1) / 1e6))
     assert (found.busy_cpus[:bins] * widths).sum() == pytest.approx(10**9 + 1e-6, rel=1e-15)
+
+
+FARM = """
+vos:
+  - name: a
+    clusters:
+      - policy: {name: POLICY}
+        machines: {generator: convergent, count: 6, settings: {licenses: 3}}
+    workload:
+      generator: convergent
+      enters: cluster
+      settings: {jobs: 80, mean_interarrival_s: 20}
+"""
+
+
+@pytest.mark.parametrize("policy", ["easy", "cs2"])
+def test_a_farm_tells_more_than_its_jobs_only_where_some_are_preempted(
+    tmp_path: Path, policy: str
+) -> None:
+    """The history of a cluster against the table of its jobs, which errs for preempted ones."""
+    (tmp_path / "farm.yaml").write_text(FARM.replace("POLICY", policy))
+    run = grid.run(tmp_path / "farm.yaml")
+    told = series(run.results, run.directory, 50, run.histories)
+    inferred = series(run.results, run.directory, 50)
+    are_equal = told.busy_cpus == pytest.approx(inferred.busy_cpus, abs=1e-6)
+    assert are_equal is (run.metrics["grid"]["preemptions"] == 0)
+    assert are_equal is (policy == "easy")
+    assert told.utilization.max() <= 1
+    assert 0 < told.license_use.max() <= 1
+    # The area under the course is the time that jobs held CPUs.
+    widths = np.diff(np.append(told.time_s, run.results.end_us.max() / 1e6))
+    held = float((run.results.held_us * run.results.processors).sum()) / 1e6
+    assert (told.busy_cpus * widths).sum() == pytest.approx(held, rel=1e-9)
