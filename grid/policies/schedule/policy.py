@@ -44,11 +44,12 @@ class ScheduleBased:
     times its machine anew.
     """
 
+    iterations: int
     jobs: Jobs
     """As they were when the last plan was made."""
 
     def __init__(self, iterations: int = 0, tabu_list: int = TABU_LIST, moves: bool = True) -> None:
-        self._iterations = iterations
+        self.iterations = iterations
         self._moves = moves
         self._tabu_list = empty_tabu_list(tabu_list)
         self._machine = np.empty(0, np.int64)
@@ -67,7 +68,7 @@ class ScheduleBased:
             self._begin(view, now)
         self.jobs = self._known(view.jobs)
         waiting = view.queue if self._storage.totals[HOMELESS] else view.arrived
-        iterations = self._iterations * len(view.arrived)
+        iterations = self.iterations * len(view.arrived)
         moves = len(waiting) + iterations
         if moves <= MOVES_AT_ONCE:
             self._make_room(moves)

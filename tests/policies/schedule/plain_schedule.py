@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
 
 Planned = tuple[int, int, int]
@@ -36,11 +37,13 @@ class PlainMachine:
 class PlainSchedule:
     def __init__(self, cpus: list[int]) -> None:
         self.jobs: dict[int, PlainJob] = {}
+        self.known: dict[tuple[object, ...], list[Planned]] = {}
+        """What `timed` found at this instant, for all copies."""
         self.machines = [PlainMachine(count) for count in cpus]
 
     def copy(self) -> PlainSchedule:
         other = PlainSchedule([])
-        other.jobs = self.jobs
+        other.jobs, other.known = self.jobs, self.known
         other.machines = [
             PlainMachine(m.cpus, m.up, list(m.running), list(m.waiting)) for m in self.machines
         ]
@@ -48,6 +51,13 @@ class PlainSchedule:
 
     def timed(self, number: int, now: int) -> list[Planned]:
         """All jobs of a machine with their times, in order of their starts."""
+        machine = self.machines[number]
+        asked = (number, now, tuple(machine.running), tuple(machine.waiting))
+        if asked not in self.known:
+            self.known[asked] = self._timed(number, now)
+        return self.known[asked]
+
+    def _timed(self, number: int, now: int) -> list[Planned]:
         machine = self.machines[number]
         planned = list(machine.running)
         earliest = now
@@ -126,6 +136,7 @@ class PlainPolicy:
     def plan(self, view: ClusterView, now: int) -> Plan:
         if self.schedule is None:
             self.schedule, self.origin = PlainSchedule(view.machines.cpus.tolist()), now
+        self.schedule.known.clear()
         for slot in view.arrived.tolist():
             self._learn(view, slot)
         early = self._repair(view, now)
@@ -170,6 +181,8 @@ class PlainPolicy:
                 early += [number for s, _, end in machine.running if s == slot and end > now]
             schedule.take_out(slot)
         for number, machine in enumerate(schedule.machines):
+            stopped = [s for s, _, _ in machine.running if view.jobs.expected_end_us[s] == NEVER]
+            machine.running = [entry for entry in machine.running if entry[0] not in stopped]
             held = sum(schedule.jobs[s].processors for s, _, _ in machine.running)
             machine.up = bool(view.free[number] == machine.cpus - held)
             running = [

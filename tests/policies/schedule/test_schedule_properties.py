@@ -2,89 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import pytest
+from histories import Failing, History, crowds, failures, histories, play, play_failing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_schedule import PlainPolicy
 
-from grid.cluster.space_shared import SpaceSharedCluster
-from grid.model.job import Job
-from grid.model.platform import Cluster, Machine
-from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule import policy as policy_module
 from grid.policies.schedule.arrays import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Jobs, Schedule
 from grid.policies.schedule.policy import ScheduleBased
-
-
-@dataclass
-class History:
-    """Machines, and jobs that come to them, with the machine each is bound to."""
-
-    machines: tuple[Machine, ...]
-    jobs: list[tuple[Job, int]]
-
-
-@st.composite
-def histories(draw: st.DrawFn, exact: bool = False) -> History:
-    machines = tuple(
-        Machine(f"m{n}", draw(st.integers(1, 5)), draw(st.sampled_from([500.0, 1000.0, 1500.0])))
-        for n in range(draw(st.integers(1, 4)))
-    )
-    jobs, now = [], 0
-    for number in range(draw(st.integers(1, 25))):
-        now += draw(st.sampled_from([0, 0, 1, 2, 5]))
-        estimate = draw(st.integers(1, 12))
-        run = estimate if exact else draw(st.integers(1, 14))
-        due = draw(st.one_of(st.none(), st.integers(1, 40)))
-        job = Job(
-            number,
-            "vo",
-            0,
-            now,
-            draw(st.integers(1, 6)),
-            estimate,
-            run,
-            deadline_us=NEVER if due is None else now + due,
-        )
-        bound = draw(st.sampled_from([-1, -1, -1, *range(len(machines))]))
-        jobs.append((job, bound))
-    return History(machines, jobs)
-
-
-@st.composite
-def crowds(draw: st.DrawFn, exact: bool = False) -> History:
-    """So many jobs at once that tabu search finds moves in half of the histories, and in most of
-    the others has to try in vain. Drawn from a seed, as Hypothesis does not make such long ones."""
-    stream = np.random.default_rng(draw(st.integers(0, 2**32)))
-    machines = tuple(
-        Machine(f"m{n}", int(stream.integers(2, 7)), float(stream.choice([500, 1000, 1500])))
-        for n in range(3)
-    )
-    jobs = []
-    for number in range(35):
-        submit, estimate = number // 20, int(stream.integers(1, 30))
-        run = estimate if exact else int(stream.integers(1, 35))
-        due = submit + int(estimate * stream.uniform(1, 6)) if stream.random() < 0.7 else NEVER
-        processors = int(stream.integers(1, 6))
-        job = Job(number, "vo", 0, submit, processors, estimate, run, deadline_us=due)
-        jobs.append((job, -1))
-    return History(machines, jobs)
-
-
-def play(history: History, policy: Any, overrun: str = "kill") -> list[tuple[int, ...]]:
-    """(number, machine, state, start, end) of each job."""
-    cluster = SpaceSharedCluster(Cluster("c", history.machines, overrun=overrun), policy)
-    for job, machine in history.jobs:
-        cluster.submit(job, machine, job.submit_us)
-    cluster.advance(NEVER)
-    ended = cluster.take_ended()
-    assert sorted(e.key[1] for e in ended) == [job.number for job, _ in history.jobs]
-    return sorted((e.key[1], e.machine, e.state, e.start_us, e.end_us) for e in ended)
 
 
 class Both:
@@ -202,18 +132,17 @@ def test_with_exact_run_times_repair_moves_nobody(history: History, search: dict
 
 
 class Compared:
-    """EG-EDF and tabu on the very same jobs, of which all came at once."""
+    """Tabu, beside EG-EDF from the same schedule at every instant."""
 
-    def __init__(self, iterations: int) -> None:
-        self.eg_edf, self.tabu = ScheduleBased(), ScheduleBased(iterations, 2)
-        self.plans = 0
+    def __init__(self, iterations: int, tabu_list: int) -> None:
+        self.tabu = ScheduleBased(iterations, tabu_list)
 
     def plan(self, view: ClusterView, now: int) -> Plan:
+        eg_edf = deepcopy(self.tabu)
+        eg_edf.iterations = 0
+        eg_edf.plan(view, now)
         plan = self.tabu.plan(view, now)
-        self.plans += 1
-        if self.plans == 1:
-            self.eg_edf.plan(view, now)
-            assert objective(self.tabu.schedule, now) >= objective(self.eg_edf.schedule, now)
+        assert objective(self.tabu.schedule, now) >= objective(eg_edf.schedule, now)
         return plan
 
 
@@ -224,13 +153,36 @@ def objective(schedule: Schedule, now: int) -> tuple[float, int]:
     return in_time / max(makespan, 1), -makespan
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.one_of(histories(exact=True), crowds(exact=True)), st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(histories(), crowds()), st.integers(1, 40), st.integers(1, 5), OVERRUN)
 def test_tabu_is_never_worse_than_eg_edf_on_what_it_optimises(
-    history: History, iterations: int
+    history: History, iterations: int, tabu_list: int, overrun: str
 ) -> None:
-    at_once = [
-        (Job(j.number, "vo", 0, 0, j.processors, j.estimate_us, j.run_us, 1000.0, j.deadline_us), m)
-        for j, m in history.jobs
-    ]
-    play(History(history.machines, at_once), Compared(iterations))
+    play(history, Compared(iterations, tabu_list), overrun)
+
+
+FAILURES = failures(st.one_of(histories(), crowds()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(FAILURES, SEARCH, st.booleans(), OVERRUN)
+def test_where_machines_fail_the_compiled_policy_plans_what_the_plain_one_plans(
+    failing: Failing, search: dict[str, int], moves: bool, overrun: str
+) -> None:
+    play_failing(failing, Both(**search, moves=moves), overrun)
+
+
+@settings(max_examples=40, deadline=None)
+@given(FAILURES, SEARCH, st.booleans(), OVERRUN)
+def test_where_machines_fail_every_figure_kept_is_the_figure_computed_anew(
+    failing: Failing, search: dict[str, int], moves: bool, overrun: str
+) -> None:
+    play_failing(failing, Checked(ScheduleBased(**search, moves=moves)), overrun)
+
+
+@settings(max_examples=40, deadline=None)
+@given(FAILURES, st.integers(1, 40), OVERRUN)
+def test_where_machines_fail_tabu_is_never_worse_than_eg_edf(
+    failing: Failing, iterations: int, overrun: str
+) -> None:
+    play_failing(failing, Compared(iterations, 2), overrun)

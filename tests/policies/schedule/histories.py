@@ -1,0 +1,102 @@
+"""Random machines and jobs, and machines that fail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from failing_cluster import FailingCluster, Outage
+from hypothesis import strategies as st
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.model.job import Job
+from grid.model.platform import Cluster, Machine
+from grid.model.time import NEVER
+from grid.policies.interface import Policy
+
+
+@dataclass
+class History:
+    """Machines, and jobs that come to them, with the machine each is bound to."""
+
+    machines: tuple[Machine, ...]
+    jobs: list[tuple[Job, int]]
+
+
+@st.composite
+def histories(draw: st.DrawFn, exact: bool = False) -> History:
+    machines = tuple(
+        Machine(f"m{n}", draw(st.integers(1, 5)), draw(st.sampled_from([500.0, 1000.0, 1500.0])))
+        for n in range(draw(st.integers(1, 4)))
+    )
+    jobs, now = [], 0
+    for number in range(draw(st.integers(1, 25))):
+        now += draw(st.sampled_from([0, 0, 1, 2, 5]))
+        estimate = draw(st.integers(1, 12))
+        run = estimate if exact else draw(st.integers(1, 14))
+        due = draw(st.one_of(st.none(), st.integers(1, 40)))
+        job = Job(
+            number,
+            "vo",
+            0,
+            now,
+            draw(st.integers(1, 6)),
+            estimate,
+            run,
+            deadline_us=NEVER if due is None else now + due,
+        )
+        bound = draw(st.sampled_from([-1, -1, -1, *range(len(machines))]))
+        jobs.append((job, bound))
+    return History(machines, jobs)
+
+
+@st.composite
+def crowds(draw: st.DrawFn, exact: bool = False) -> History:
+    """So many jobs at once that tabu search finds moves in half of the histories, and in most of
+    the others has to try in vain. Drawn from a seed, as Hypothesis does not make such long ones."""
+    stream = np.random.default_rng(draw(st.integers(0, 2**32)))
+    machines = tuple(
+        Machine(f"m{n}", int(stream.integers(2, 7)), float(stream.choice([500, 1000, 1500])))
+        for n in range(3)
+    )
+    jobs = []
+    for number in range(35):
+        submit, estimate = number // 20, int(stream.integers(1, 30))
+        run = estimate if exact else int(stream.integers(1, 35))
+        due = submit + int(estimate * stream.uniform(1, 6)) if stream.random() < 0.7 else NEVER
+        processors = int(stream.integers(1, 6))
+        job = Job(number, "vo", 0, submit, processors, estimate, run, deadline_us=due)
+        jobs.append((job, -1))
+    return History(machines, jobs)
+
+
+def play(history: History, policy: Policy, overrun: str = "kill") -> list[tuple[int, ...]]:
+    """(number, machine, state, start, end) of each job."""
+    cluster = SpaceSharedCluster(Cluster("c", history.machines, overrun=overrun), policy)
+    for job, machine in history.jobs:
+        cluster.submit(job, machine, job.submit_us)
+    cluster.advance(NEVER)
+    ended = cluster.take_ended()
+    assert sorted(e.key[1] for e in ended) == [job.number for job, _ in history.jobs]
+    return sorted((e.key[1], e.machine, e.state, e.start_us, e.end_us) for e in ended)
+
+
+Failing = tuple[History, list[Outage]]
+
+
+@st.composite
+def failures(draw: st.DrawFn, of: st.SearchStrategy[History]) -> Failing:
+    """A history in which machines go down, for short and for long, several at a time perhaps."""
+    history = draw(of)
+    outages = []
+    for _ in range(draw(st.integers(1, 5))):
+        machine = draw(st.integers(0, len(history.machines) - 1))
+        begin = draw(st.integers(0, 40))
+        outages.append(Outage(machine, begin, begin + draw(st.integers(1, 30))))
+    return history, outages
+
+
+def play_failing(failing: Failing, policy: Policy, overrun: str) -> None:
+    history, outages = failing
+    longer = overrun == "extend"
+    FailingCluster(history.machines, history.jobs, outages, longer).play(policy)
