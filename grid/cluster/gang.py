@@ -190,6 +190,11 @@ class GangCluster:
         self._taken_in += 1
         self._next_us = min(self._next_us, ready_us)
 
+    def take_in_late(self, job: Job, now: Time) -> None:
+        """A gang of another cluster is here with all its tasks, and nothing is kept for it."""
+        self._arrive(job, NONE, now)
+        self._taken_in += 1
+
     def _advance(self, until: Time) -> None:
         number = self._state.number
         while self._next_us < until:

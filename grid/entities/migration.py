@@ -9,7 +9,8 @@ until the other confirms. What holds however messages are lost, delayed or doubl
   asked to. So no gang is lost or doubled.
 - A giver has one attempt under way, and counts them. A taker keeps processors for the last attempt
   of each giver only, and no longer than `answer_within_us`. So no reservation is left behind. A
-  gang that comes when its reservation has been given up joins the queues, like any other.
+  gang that comes when its reservation has been given up joins the queues, like any other, when its
+  tasks have been transferred.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ TIMERS = "migration"
 _ASK_AGAIN = f"{TIMERS}/ask"
 _NO_ANSWER = f"{TIMERS}/answer"
 _RESERVED = f"{TIMERS}/reserved/"
+_LATE = f"{TIMERS}/late/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,7 @@ class Taker:
     def __init__(self, cluster: GangCluster) -> None:
         self._cluster = cluster
         self._guests: dict[str, _Guest] = {}
+        self._late: dict[int, Job] = {}
 
     def asked(self, ctx: Context, giver: str, number: int, processors: int) -> None:
         """Note what is asked for; it is answered after the plan of this instant."""
@@ -212,11 +215,16 @@ class Taker:
             guest.reservation = None
             ctx.cancel_timer(_RESERVED + giver)
         else:
-            self._cluster.submit(job, -1, ctx.now)
+            self._late[number] = job
+            ctx.set_timer(self._cluster.policy.external_overhead_us, f"{_LATE}{number}")
         return True
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        """The gang of a reservation has not come in time."""
+        """A late gang is all here, or that of a reservation has not come in time."""
+        if timer.startswith(_LATE):
+            job = self._late.pop(int(timer.removeprefix(_LATE)))
+            self._cluster.take_in_late(job, ctx.now)
+            return
         giver = timer.removeprefix(_RESERVED)
         self._turn_to(ctx, giver, self._guest(giver).number)
 
@@ -265,7 +273,7 @@ class Migration:
         return 0
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        part = self._taker if timer.startswith(_RESERVED) else self._giver
+        part = self._taker if timer.startswith((_RESERVED, _LATE)) else self._giver
         part.timeout(ctx, timer)
 
     def after_plan(self, ctx: Context) -> None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
+
+from gang_checks import check_cluster, reservations
 
 from grid.cluster.gang import GangCluster
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.migration import Migration, Peer
 from grid.kernel.entity import Context
-from grid.kernel.faults import Faults
+from grid.kernel.faults import Faults, Outage
+from grid.kernel.mortal import Mortal
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
+from grid.kernel.reliable import Reliable, Rules
 from grid.model.job import Job, JobKey
 from grid.model.messages import JobEnded, Placed, RunJob
 from grid.model.migration_messages import (
@@ -67,12 +72,32 @@ class Arriving:
         self.here.look(ctx)
 
 
-class Deaf:
-    """A Resource Manager that minds nothing."""
+class Manager:
+    """A Resource Manager that counts the ends it is told of."""
+
+    def __init__(self, told: Counter[JobKey]) -> None:
+        self.told = told
 
     def start(self, ctx: Context, saved: Any) -> None: ...
-    def handle(self, ctx: Context, sender: str, message: Any) -> None: ...
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        if isinstance(message, JobEnded):
+            self.told[message.key] += 1
+
     def timeout(self, ctx: Context, timer: str) -> None: ...
+
+
+class Losing:
+    """Links that lose what is sent at certain instants, in microseconds, and nothing else."""
+
+    partitions = ()
+    longest_cut_us = 0
+
+    def __init__(self, *instants: int) -> None:
+        self.instants = instants
+
+    def arrivals(self, now: int, arrival: int, sites: Any, key: Any) -> tuple[int, ...]:
+        return () if now in self.instants else (arrival,)
 
 
 @dataclass
@@ -81,6 +106,7 @@ class Hearing:
 
     lines: list[str] = field(default_factory=list)
     ended: Counter[JobKey] = field(default_factory=Counter)
+    told: Counter[JobKey] = field(default_factory=Counter)
     check: Callable[[Context], None] = lambda _: None
 
     def hear(self, ctx: Context, sender: str, message: Any) -> None:
@@ -98,23 +124,31 @@ class Hearing:
         self.check(ctx)
 
 
-def play(
-    sizes: dict[str, int],
-    jobs: dict[str, Sequence[Job]],
-    rules: GangPolicy,
-    faults: Faults | None = None,
-    mips: Sequence[float] = (1000.0,),
-) -> tuple[Hearing, dict[str, GangCluster]]:
-    """Clusters of so many processors by name, until nothing is left to do."""
-    hearing = Hearing()
-    clusters: dict[str, GangCluster] = {}
-    entities: dict[str, Any] = {MANAGER: Deaf()}
-    for number, (name, size) in enumerate(sizes.items()):
-        machines = tuple(Machine(f"m{p}", 1, mips[p % len(mips)]) for p in range(size))
-        clusters[name] = GangCluster(Cluster(name, machines), rules)
-        peers = tuple(Peer(other, sizes[other]) for other in sizes if other != name)
+@dataclass
+class Vo:
+    """The dispatchers of one VO, and what they are made of anew after a crash."""
+
+    sizes: dict[str, int]
+    jobs: dict[str, Sequence[Job]]
+    rules: GangPolicy
+    mips: Sequence[float]
+    hearing: Hearing = field(default_factory=Hearing)
+    clusters: dict[str, GangCluster] = field(default_factory=dict)
+    reserved: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """When each reservation was first seen, by taker, giver and number."""
+    mortal: bool = False
+
+    def entity(self, name: str) -> Any:
+        """The Resource Manager, or the dispatcher of that name."""
+        if name == MANAGER:
+            return Manager(self.hearing.told)
+        size, number = self.sizes[name], list(self.sizes).index(name)
+        machines = tuple(Machine(f"m{p}", 1, self.mips[p % len(self.mips)]) for p in range(size))
+        cluster = self.clusters[name] = GangCluster(Cluster(name, machines), self.rules)
+        peers = tuple(Peer(other, self.sizes[other]) for other in self.sizes if other != name)
+        migration = Migration(cluster, number, peers)
         dispatcher = LocalDispatcher(
-            clusters[name],
+            cluster,
             vo=0,
             vo_name="v",
             number=number,
@@ -123,21 +157,55 @@ def play(
             policy="afcfs",
             resource_manager=MANAGER,
             fed=None,
-            migration=Migration(clusters[name], number, peers),
+            migration=migration,
         )
-        entities[name] = Arriving(name, jobs.get(name, ()), hearing, dispatcher)
-    network = Network(sorted(entities), [0] * len(entities), LATENCY, LATENCY, faults=faults)
+        here = replace(self.hearing, check=partial(self.check, cluster, migration))
+        return Arriving(name, self.jobs.get(name, ()), here, dispatcher)
+
+    def check(self, cluster: GangCluster, migration: Migration, ctx: Context) -> None:
+        check_cluster(cluster)
+        kept = [
+            (ctx.name, giver, guest.number)
+            for giver, guest in migration._taker._guests.items()
+            if guest.reservation is not None
+        ]
+        assert reservations(cluster) == len(kept), "a reservation without a migration"
+        for one in kept:
+            age = ctx.now - self.reserved.setdefault(one, ctx.now)
+            # Who is dead lets nothing go before it is up again.
+            assert self.mortal or age <= self.rules.answer_within_us, "a reservation is too old"
+
+
+def play(
+    sizes: dict[str, int],
+    jobs: dict[str, Sequence[Job]],
+    rules: GangPolicy,
+    faults: Faults | Losing | None = None,
+    mips: Sequence[float] = (1000.0,),
+    outages: dict[str, Sequence[Outage]] | None = None,
+) -> tuple[Hearing, dict[str, GangCluster]]:
+    """Clusters of so many processors by name, until nothing is left to do.
+
+    With `outages` the entities crash, and are made such that they bear it.
+    """
+    vo = Vo(sizes, jobs, rules, mips, mortal=outages is not None)
+    names = sorted([*sizes, MANAGER])
+    # All inputs are played again after a crash; the state itself is never saved.
+    again = Rules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)
+    entities = {
+        name: vo.entity(name)
+        if outages is None
+        else Mortal(
+            lambda name=name: Reliable(name, vo.entity(name), 1, again), outages.get(name, ())
+        )
+        for name in names
+    }
+    network = Network(names, [0] * len(names), LATENCY, LATENCY, faults=faults)  # type: ignore[arg-type]
     process = LogicalProcess(entities, network, seed=1)
     process.start()
-    hearing.check = lambda ctx: _check(clusters, ctx)
-    process.advance(NEVER)
-    return hearing, clusters
-
-
-def _check(clusters: dict[str, GangCluster], ctx: Context) -> None:
-    from gang_checks import check_cluster
-
-    check_cluster(clusters[ctx.name])
+    process.advance(NEVER, 1_000_000)
+    assert process.idle, "it goes on and on"
+    return vo.hearing, vo.clusters
 
 
 def _words(message: Any) -> str:  # noqa: PLR0911

@@ -1,0 +1,247 @@
+"""A cluster with a queue a processor: the compiled one against the slow one, and by hand."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from clusters import table
+from gang_checks import check_cluster, reservations
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_gangs import SlowGangs
+
+from grid.cluster.gang import GangCluster
+from grid.model.job import Job, JobState
+from grid.model.platform import Cluster, Machine
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.gang_policy import GangPolicy, afcfs, lgfs
+
+CLOCKS = (1000.0, 750.0, 1500.0)
+"""2000, 1500 and 3000 MHz of the paper."""
+
+Fate = tuple[int, int, int, int]
+"""(start, end, interruptions, mean time that its tasks ran)."""
+
+
+def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> Job:
+    run_us = round(run_s * SECOND_US)
+    return Job(number, "v", 0, round(submit_s * SECOND_US), processors, run_us, run_us)
+
+
+def cluster_of(mips: list[float], policy: GangPolicy) -> GangCluster:
+    machines = tuple(Machine(f"m{p}", 1, speed) for p, speed in enumerate(mips))
+    return GangCluster(Cluster("c", machines), policy)
+
+
+def play(cluster: GangCluster, jobs: list[Job], *, checked: bool = True) -> dict[int, Fate]:
+    """Submit jobs at their times, and look at everything at every instant. How they ended."""
+    left = sorted(jobs, key=lambda job: job.submit_us)
+    fates: dict[int, Fate] = {}
+    while True:
+        now = min(cluster.next_instant(), left[0].submit_us if left else NEVER)
+        if now == NEVER:
+            break
+        while left and left[0].submit_us == now:
+            cluster.submit(left.pop(0), -1, now)
+        cluster.advance(now + 1)
+        if checked:
+            check_cluster(cluster)
+        for one in cluster.take_ended():
+            assert one.state == JobState.COMPLETED
+            assert one.key[1] not in fates, "a job ends twice"
+            fates[one.key[1]] = (one.start_us, one.end_us, one.preemptions, one.held_us)
+    assert reservations(cluster) == 0
+    return fates
+
+
+def slowly(mips: list[float], policy: GangPolicy, jobs: list[Job]) -> SlowGangs:
+    slow = SlowGangs(mips, policy)
+    slow.play(sorted(jobs, key=lambda job: job.submit_us))
+    return slow
+
+
+def random_policy(chance: random.Random) -> GangPolicy:
+    return chance.choice((afcfs, lgfs))(
+        {
+            "dispatch": chance.choice(("ld", "ald")),
+            "migration": chance.choice(("none", "local")),
+            "migrates": chance.choice(("heads", "queued")),
+            "local_migration_s": chance.choice((0, 1e-6, 3e-6, 1)),
+            "aging": chance.choice((0, 1, 2, 64)),
+            "priority_jobs": chance.random() < 0.8,
+            "priority_limit": chance.choice((1, 2, 64)),
+        }
+    )
+
+
+def random_jobs(chance: random.Random, processors: int) -> list[Job]:
+    """Few sizes and few times, in microseconds or in seconds, so that jobs meet."""
+    unit = chance.choice((1, SECOND_US // 2))
+    jobs, now = [], 0
+    for number in range(chance.randint(1, 40)):
+        now += unit * chance.choice((0, 0, 1, 2, 5, 30))
+        size = 1 if chance.random() < 0.3 else chance.randint(1, processors)
+        run_us = unit * chance.randint(1, 12)
+        jobs.append(Job(number, "v", 0, now, size, run_us, run_us))
+    return jobs
+
+
+def compare(seed: int) -> None:
+    """One random stream, in the compiled cluster and in the slow one."""
+    chance = random.Random(seed)
+    mips = [chance.choice(CLOCKS) for _ in range(chance.randint(1, 9))]
+    policy, jobs = random_policy(chance), random_jobs(chance, len(mips))
+    cluster = cluster_of(mips, policy)
+    fates, slow = play(cluster, jobs), slowly(mips, policy, jobs)
+    expected = {
+        one.job.number: (one.start, one.end, one.interruptions, one.total // one.job.processors)
+        for one in slow.ended
+    }
+    assert fates == expected
+    assert sorted(fates) == [job.number for job in jobs]
+    figures = cluster.figures()
+    assert figures["migrations_local"] == slow.migrations
+    assert figures["tasks_migrated_local"] == slow.moved
+    assert figures["interruptions"] == slow.interruptions
+    history = [tuple(row) for row in cluster.take_history().tolist()]
+    assert history == slow.history
+
+
+@settings(max_examples=200)
+@given(seed=st.integers(0, 2**32))
+def test_the_compiled_cluster_and_the_slow_one_agree_at_every_instant(seed: int) -> None:
+    compare(seed)
+
+
+def fates_s(cluster: GangCluster, jobs: list[Job]) -> dict[int, tuple[float, float, int]]:
+    """Start and end in seconds, and interruptions."""
+    fates = play(cluster, jobs).items()
+    return {number: (one[0] / SECOND_US, one[1] / SECOND_US, one[2]) for number, one in fates}
+
+
+def same(count: int, policy: GangPolicy) -> GangCluster:
+    return cluster_of([1000.0] * count, policy)
+
+
+def test_tasks_start_together_and_end_by_the_clock_of_their_processors() -> None:
+    """Eq. 1: 6 s at 2000 MHz take 8 s at 1500 and 4 s at 3000."""
+    cluster = cluster_of([1000.0, 750.0, 1500.0], afcfs({}))
+    assert play(cluster, [gang(0, 3, 6.0)]) == {0: (0, 8_000_000, 0, 6_000_000)}
+    busy = [tuple(row[:2]) for row in cluster.take_history().tolist()]
+    assert busy == [(0, 3), (4_000_000, 2), (6_000_000, 1), (8_000_000, 0)]
+
+
+def test_small_gangs_pass_a_large_one_that_is_blocked() -> None:
+    jobs = [gang(0, 2, 10.0), gang(1, 4, 5.0, 1.0), gang(2, 2, 3.0, 2.0)]
+    assert fates_s(same(4, afcfs({})), jobs) == {0: (0, 10, 0), 1: (10, 15, 0), 2: (2, 5, 0)}
+
+
+@pytest.mark.parametrize(("policy", "starts"), [(afcfs, {1: 10, 2: 15}), (lgfs, {1: 15, 2: 10})])
+def test_the_largest_gang_goes_first_under_lgfs(policy: Any, starts: dict[int, float]) -> None:
+    jobs = [gang(0, 2, 10.0), gang(1, 1, 5.0, 1.0), gang(2, 2, 5.0, 2.0)]
+    fates = fates_s(same(2, policy({"priority_jobs": False})), jobs)
+    assert {number: fates[number][0] for number in (1, 2)} == starts
+
+
+@pytest.mark.parametrize(("dispatch", "start"), [("ld", 10), ("ald", 3)])
+def test_ald_counts_the_running_task(dispatch: str, start: float) -> None:
+    """Eq. 3: after the second job both queues are empty, and the first job still runs."""
+    jobs = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 1, 1.0, 3.0)]
+    policy = afcfs({"dispatch": dispatch, "priority_jobs": False})
+    assert fates_s(same(2, policy), jobs)[2][0] == start
+
+
+def test_a_priority_job_stops_a_gang_with_all_its_tasks_where_nothing_idles() -> None:
+    jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0)]
+    assert fates_s(same(2, afcfs({})), jobs) == {0: (0, 13, 1), 1: (4, 7, 0)}
+    assert fates_s(same(3, afcfs({})), jobs) == {0: (0, 10, 0), 1: (4, 7, 0)}
+
+
+def test_priority_jobs_never_interrupt_each_other() -> None:
+    """The second takes the processor that the stopped gang keeps, the third waits for the first."""
+    jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0), gang(2, 1, 3.0, 5.0), gang(3, 1, 3.0, 5.5)]
+    fates = fates_s(same(2, afcfs({})), jobs)
+    assert fates == {0: (0, 16, 1), 1: (4, 7, 0), 2: (5, 8, 0), 3: (7, 10, 0)}
+
+
+def test_siblings_that_have_ended_stay_so_when_a_gang_is_stopped() -> None:
+    """The task at 3000 MHz ends at 4 s; at 5 s it is the other one that stops."""
+    cluster = cluster_of([1500.0, 750.0], afcfs({}))
+    jobs = [gang(0, 2, 6.0), gang(1, 2, 100.0, 4.5), gang(2, 1, 3.0, 5.0), gang(3, 1, 6.0, 5.0)]
+    fates = fates_s(cluster, jobs)
+    # The first priority job takes the idle processor for 2 s, the second one stops the gang.
+    assert fates[2] == (5, 7, 0)
+    assert fates[3] == (5, 13, 0)
+    assert fates[0] == (0, 16, 1)
+
+
+def test_64_priority_jobs_start_in_a_time_unit_at_most() -> None:
+    fates = fates_s(same(200, afcfs({})), [gang(number, 1, 5.0, 0.25) for number in range(130)])
+    starts = [fates[number][0] for number in range(130)]
+    assert starts == [0.25] * 64 + [1.0] * 64 + [2.0] * 2
+
+
+MIGRATES = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 2, 4.0, 3.0)]
+"""Of the third, one task is first in the queue of an idle processor, the other behind the first."""
+
+
+def test_a_gang_migrates_to_idle_processors_which_are_kept_while_it_moves() -> None:
+    rules = {"migration": "local", "local_migration_s": 1, "priority_jobs": False}
+    cluster = same(3, afcfs(rules))
+    assert fates_s(cluster, MIGRATES)[2] == (4, 8, 0)
+    assert cluster.figures()["migrations_local"] == cluster.figures()["tasks_migrated_local"] == 1
+    assert fates_s(same(3, afcfs({**rules, "migration": "none"})), MIGRATES)[2] == (10, 14, 0)
+    # A gang that comes meanwhile must not take what is kept.
+    late = gang(3, 2, 1.0, 3.5)
+    assert fates_s(same(3, afcfs(rules)), [*MIGRATES, late])[2] == (4, 8, 0)
+
+
+def test_nothing_but_a_priority_job_keeps_a_migrated_gang_from_starting() -> None:
+    jobs = [gang(0, 2, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 3, 4.0, 3.0), gang(3, 1, 2.0, 3.5)]
+    rules = {"migration": "local", "local_migration_s": 1}
+    cluster = same(5, afcfs(rules))
+    fates = fates_s(cluster, jobs)
+    assert cluster.figures()["migrations_local"] == 1
+    assert fates[3] == (3.5, 5.5, 0)
+    assert fates[2] == (5.5, 9.5, 0)
+
+
+@pytest.mark.parametrize(("aging", "start"), [(64, 3.5), (0, 20)])
+def test_aging_ends_the_passing(aging: int, start: float) -> None:
+    """A gang of three waits for all processors; one of two could migrate past it."""
+    jobs = [gang(0, 1, 10.0), gang(1, 3, 10.0, 1.0), gang(2, 1, 0.5, 1.5), gang(3, 2, 2.0, 2.5)]
+    rules = {"migration": "local", "migrates": "queued", "aging": aging, "priority_jobs": False}
+    assert fates_s(same(3, afcfs(rules)), jobs)[3][0] == start
+
+
+def test_fed_jobs_are_played_like_submitted_ones() -> None:
+    chance = random.Random(5)
+    for _ in range(20):
+        mips = [chance.choice(CLOCKS) for _ in range(6)]
+        policy, jobs = random_policy(chance), random_jobs(chance, 6)
+        cluster = cluster_of(mips, policy)
+        cluster.feed(table(jobs))
+        cluster.advance(NEVER)
+        check_cluster(cluster)
+        ended = cluster.take_ended_columns()
+        columns = (ended.row, ended.start_us, ended.end_us, ended.preemptions, ended.held_us)
+        fed = {row: tuple(fate) for row, *fate in zip(*(c.tolist() for c in columns), strict=True)}
+        assert fed == play(cluster_of(mips, policy), jobs)
+
+
+def test_a_gang_over_its_estimate_is_killed_where_the_cluster_does_so() -> None:
+    machines = (Machine("m", 2, 1000.0),)
+    job = Job(0, "v", 0, 0, 2, 3, 5)
+    for overrun, fate in (("kill", (JobState.FAILED, 3)), ("extend", (JobState.COMPLETED, 5))):
+        cluster = GangCluster(Cluster("c", machines, overrun=overrun), afcfs({}))
+        cluster.submit(job, -1, 0)
+        cluster.advance(NEVER)
+        (ended,) = cluster.take_ended()
+        assert (ended.state, ended.end_us) == fate
+
+
+def test_gangs_are_bound_to_no_machine() -> None:
+    with pytest.raises(ValueError, match="bound to machine 1"):
+        same(2, afcfs({})).submit(gang(0, 1, 1.0), 1, 0)
