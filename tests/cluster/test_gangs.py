@@ -105,7 +105,9 @@ def compare(seed: int) -> None:
     assert figures["migrations_local"] == slow.migrations
     assert figures["tasks_migrated_local"] == slow.moved
     assert figures["interruptions"] == slow.interruptions
-    history = [tuple(row) for row in cluster.take_history().tolist()]
+    levels = cluster.take_history()
+    columns = (levels.time_us, levels.busy, levels.smallest)
+    history = list(zip(*(column.tolist() for column in columns), strict=True))
     assert history == slow.history
 
 
@@ -129,8 +131,9 @@ def test_tasks_start_together_and_end_by_the_clock_of_their_processors() -> None
     """Eq. 1: 6 s at 2000 MHz take 8 s at 1500 and 4 s at 3000."""
     cluster = cluster_of([1000.0, 750.0, 1500.0], afcfs({}))
     assert play(cluster, [gang(0, 3, 6.0)]) == {0: (0, 8_000_000, 0, 6_000_000)}
-    busy = [tuple(row[:2]) for row in cluster.take_history().tolist()]
-    assert busy == [(0, 3), (4_000_000, 2), (6_000_000, 1), (8_000_000, 0)]
+    levels = cluster.take_history()
+    busy = zip(levels.time_us.tolist(), levels.busy.tolist(), strict=True)
+    assert list(busy) == [(0, 3), (4_000_000, 2), (6_000_000, 1), (8_000_000, 0)]
 
 
 def test_small_gangs_pass_a_large_one_that_is_blocked() -> None:
