@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from pathlib import Path
 
 import grid
-from grid.policies.registry import GROUP
+from grid.policies.registry import plugged_in
 
 PACKAGES = (
     "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
@@ -35,7 +35,7 @@ def code_version() -> str:
     state = hashlib.sha256()
     for file in files:
         state.update(file.relative_to(root).as_posix().encode() + b"\n" + file.read_bytes())
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    for point in plugged_in():
         other = point.dist.version if point.dist is not None else ""
         state.update(f"{point.name} {point.value} {other}\n".encode())
     for library in LIBRARIES:

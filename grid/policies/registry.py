@@ -1,13 +1,15 @@
 """Local policies by name. Importing this imports no policy; making one does.
 
-Others add theirs as entry points of the group `grid.policies`: a name and a `PolicyFactory`.
+Others add theirs as entry points of the group `grid.policies`: a name and a `PolicyFactory`. A
+policy may let others plug in parts of it, as Convergent Scheduling does with heuristics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from grid.policies.gang_policy import GangPolicy
@@ -50,6 +52,25 @@ _OWN = {
     "tabu": _Entry("grid.policies.schedule.policy:tabu", "the same, improved by tabu search"),
 }
 GROUP = "grid.policies"
+HEURISTICS = "grid.heuristics"
+"""Heuristics of Convergent Scheduling, see `grid.policies.convergent.cs2_heuristics`."""
+
+
+@cache
+def plugged_in(*groups: str) -> tuple[EntryPoint, ...]:
+    """What other packages plug in to the groups, of all groups if none is named, by name."""
+    found = [
+        point for group in groups or (GROUP, HEURISTICS) for point in entry_points(group=group)
+    ]
+    return tuple(sorted(found, key=lambda point: (point.group, point.name)))
+
+
+def load(point: EntryPoint) -> Any:
+    """What it stands for. Raises ValueError where that is not to be had."""
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{point.name} ({point.value}) cannot be loaded: {error}") from error
 
 
 def policy_names() -> tuple[str, ...]:
@@ -60,7 +81,7 @@ def policy_names() -> tuple[str, ...]:
 def policy_descriptions() -> dict[str, str]:
     """A line on each policy, by name."""
     known = {name: entry.description for name, entry in _OWN.items()}
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+    for point in plugged_in(GROUP):
         known.setdefault(point.name, f"from {point.value}")
     return known
 
@@ -72,8 +93,8 @@ def make_policy(name: str, settings: Mapping[str, Any]) -> Policy | GangPolicy:
         own: Callable[[Mapping[str, Any]], Policy | GangPolicy]
         own = getattr(import_module(module), function)
         return own(settings)
-    for point in entry_points(group=GROUP):
+    for point in plugged_in(GROUP):
         if point.name == name:
-            factory: PolicyFactory = point.load()
+            factory: PolicyFactory = load(point)
             return factory(settings)
     raise ValueError(f"no policy {name!r}; there are {', '.join(policy_names())}")

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from grid.kernel.board import Board, Post
 from grid.kernel.entity import Context, Rows
 from grid.kernel.reliable import AGAIN, Data, Reliable, Rules
 from grid.model.time import SECOND_US, Time
-from grid.policies.registry import GROUP
+from grid.policies.registry import plugged_in
 from grid.runtime.codec import OWN, encode
 from grid.runtime.journal import Entry, Journal, Superseded, entry_of
 from grid.runtime.lateness import Lateness
@@ -330,5 +329,5 @@ def live_rules(speedup: float) -> Rules:
 
 def packages_of_policies() -> tuple[str, ...]:
     """The packages of which a journal may hold objects: ours, and those of plugged-in policies."""
-    plugged = [point.module.partition(".")[0] for point in entry_points(group=GROUP)]
+    plugged = [point.module.partition(".")[0] for point in plugged_in()]
     return tuple(dict.fromkeys([*OWN, *plugged]))

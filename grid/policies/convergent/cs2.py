@@ -10,7 +10,7 @@ import numpy as np
 from grid.model.time import Time, from_seconds
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
 from grid.policies.convergent.farm import Farm, Ints, Survey, plan_of
-from grid.policies.convergent.weights import weights_of
+from grid.policies.convergent.weights import weighed, weights_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings
 
@@ -30,7 +30,7 @@ class Cs2:
         period_us: Time | None = None,
         sorting: bool = False,
     ) -> None:
-        self._heuristics = [(CS2_HEURISTICS[name], weight) for name, weight in weights.items()]
+        self._heuristics = weighed(weights, CS2_HEURISTICS)
         self._match = _match_classes if classes else _match_priorities
         self._period_us = period_us
         self._sorting = sorting

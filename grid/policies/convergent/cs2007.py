@@ -17,7 +17,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     mean_priorities,
 )
 from grid.policies.convergent.farm import Bools, Farm, Floats, Heuristic, Ints, Survey, plan_of
-from grid.policies.convergent.weights import weights_of
+from grid.policies.convergent.weights import weighed, weights_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings
 
@@ -140,8 +140,7 @@ def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs
     order = (matching, *(name for name in ("mis", "mfs", "imfs") if name != matching))
     matching = read.choice("matching", order)
     read.end()
-    named = cs2007_heuristics(minimum, k, bandwidths, literal)
-    heuristics = [(named[name], weight) for name, weight in weights.items()]
+    heuristics = weighed(weights, cs2007_heuristics(minimum, k, bandwidths, literal))
     return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, Survey())
 
 

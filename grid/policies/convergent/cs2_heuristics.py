@@ -1,14 +1,19 @@
 """The heuristics of CS 2.0 (CS2 IV.A), each in [0, weight], each adding to the matrix.
 
-One more is a function like those below, here or elsewhere:
+One more is a function like those below, here or in a package of yours:
 
-    def narrow(farm: Farm, weight: float) -> None:
+    def narrow(farm, weight):
         farm.priority += weight / farm.processors[:, None]
 
-    CS2_HEURISTICS["narrow"] = narrow
+that the package's pyproject.toml names:
 
-after which a scenario can weigh it: `settings: {weights: {narrow: 3.0}}`. The first of the paper's
-six, minimal requirements, is where the matrix starts from: -inf where a job cannot run.
+    [project.entry-points."grid.heuristics"]
+    narrow = "my_package:narrow"
+
+after which a scenario can weigh it for `cs2`, `cs_i_p` and their kin:
+`settings: {weights: {narrow: 3.0}}`. CS 2.0 gives it some of the rows of the farm at a time. The
+first of the paper's six, minimal requirements, is where the matrix starts from: -inf where a job
+cannot run.
 """
 
 from __future__ import annotations

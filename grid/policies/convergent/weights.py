@@ -1,10 +1,16 @@
-"""The weights of heuristics, as a scenario gives them to a policy."""
+"""Which heuristics a policy has, and with which weights, as a scenario says it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from grid.policies.convergent.farm import Farm, Heuristic
+from grid.policies.registry import HEURISTICS, load, plugged_in
 
 
 def weights_of(
@@ -12,14 +18,16 @@ def weights_of(
 ) -> tuple[dict[str, float], dict[str, Any]]:
     """The weight of every heuristic that has one, and the other settings.
 
-    `weights` maps names among those `known` to numbers; what it leaves out has its default.
-    Raises ValueError.
+    `weights` maps names to numbers, names of those `known` or of heuristics that other packages
+    plug in. What it leaves out has its default, or none. Raises ValueError.
     """
     others = dict(settings)
     given = others.pop("weights", {})
-    names = list(known)
     if not isinstance(given, Mapping):
         raise ValueError(f"weights: found {given!r}, expected a number for each heuristic")
+    names = list(known)
+    if not set(given) <= set(names):
+        names += [point.name for point in plugged_in(HEURISTICS)]
     for name, weight in given.items():
         if name not in names:
             raise ValueError(f"weights: found {name!r}, expected some of {', '.join(names)}")
@@ -29,3 +37,30 @@ def weights_of(
             raise ValueError(f"weights: found {weight!r} for {name}, expected a finite number")
     chosen = {**default, **given}
     return {name: float(weight) for name, weight in chosen.items() if weight}, others
+
+
+@dataclass(frozen=True, slots=True)
+class _Plugged:
+    """A heuristic of another package, whose work is looked at: NaN would hide jobs for ever."""
+
+    value: str
+    heuristic: Heuristic
+
+    def __call__(self, farm: Farm, weight: float) -> None:
+        self.heuristic(farm, weight)
+        if np.isnan(farm.priority).any():
+            raise ValueError(f"heuristic {self.value} gives a priority that is not a number")
+
+
+def weighed(
+    weights: Mapping[str, float], own: Mapping[str, Heuristic]
+) -> list[tuple[Heuristic, float]]:
+    """The heuristics to `weights`, from `own` or plugged in. Raises ValueError."""
+
+    def named(name: str) -> Heuristic:
+        if name in own:
+            return own[name]
+        (point,) = (point for point in plugged_in(HEURISTICS) if point.name == name)
+        return _Plugged(point.value, load(point))
+
+    return [(named(name), weight) for name, weight in weights.items()]

@@ -1,0 +1,88 @@
+"""A heuristic of another package, found by its entry point and weighed by a scenario."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grid.policies.registry import make_policy, plugged_in
+from grid.runtime.host import packages_of_policies
+from grid.scenario.load import load_scenario
+from tests.policies.convergent.farms import view_of, waiting
+
+NAMES = ("cs2", "cs2_cs", "cs_i_p", "cs_ni_np")
+MODULE = """
+def narrow(farm, weight):
+    farm.priority += weight / farm.processors[:, None]
+
+def nothing(farm, weight):
+    farm.priority *= float("nan")
+"""
+ENTRY_POINTS = """[grid.heuristics]
+narrow = heuristics_of_a_user:narrow
+nothing = heuristics_of_a_user:nothing
+missing = heuristics_of_a_user:missing
+"""
+SCENARIO = """
+name: mine
+vos:
+  - name: farm
+    clusters:
+      - name: machines
+        policy: {{name: cs2, settings: {{weights: {{{name}: 3}}}}}}
+        machines: [{{count: 1}}]
+    workload: {{jobs: [{{submit_s: 0, run_s: 1}}]}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What `pip install` leaves of a package."""
+    site = tmp_path / "site"
+    about = site / "heuristics_of_a_user-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: heuristics-of-a-user\nVersion: 1")
+    (about / "entry_points.txt").write_text(ENTRY_POINTS)
+    (site / "heuristics_of_a_user.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(site))
+    plugged_in.cache_clear()
+    yield
+    plugged_in.cache_clear()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_weight_decides_who_gets_the_machine(name: str) -> None:
+    view = view_of(0, [waiting(processors=2), waiting()], [100.0], cpus=[2])
+    assert make_policy(name, {}).plan(view, view.now).start == [(0, 0)]
+    policy = make_policy(name, {"weights": {"narrow": 3}})
+    for one in (policy, pickle.loads(pickle.dumps(policy))):
+        assert one.plan(view, view.now).start[0] == (1, 0)
+
+
+def test_one_that_gives_no_numbers_is_named() -> None:
+    view = view_of(0, [waiting()], [100.0])
+    with pytest.raises(ValueError, match="heuristic heuristics_of_a_user:nothing gives a priority"):
+        make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
+
+
+def test_a_journal_may_hold_it() -> None:
+    assert "heuristics_of_a_user" in packages_of_policies()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("narow", "found 'narow', expected some of deadline, .*, narrow, nothing"),
+        ("missing", "missing .heuristics_of_a_user:missing. cannot be loaded"),
+    ],
+)
+def test_what_is_wrong_with_it_is_said_by_a_check(tmp_path: Path, name: str, message: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(SCENARIO.format(name="narrow"))
+    load_scenario(file, [])
+    file.write_text(SCENARIO.format(name=name))
+    with pytest.raises(Exception, match=message):
+        load_scenario(file, [])
