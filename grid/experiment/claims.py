@@ -61,10 +61,14 @@ class Studies:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One comparison that a claim consists of: what was found, and whether it is as claimed."""
+    """One comparison that a claim consists of: what was found, and whether it is as claimed.
+
+    If it is not, `unsure` tells that the runs do not say the contrary either.
+    """
 
     found: str
     holds: bool
+    unsure: bool = False
 
 
 Judge = Callable[..., Finding]
@@ -111,17 +115,22 @@ def all_hold(checks: Sequence[Check], reason: str = "", ours: str | None = None)
 
     `ours` stands for the checks' own words, where these would be too many.
     """
-    failing = [check.found for check in checks if not check.holds]
+    # What the runs contradict is told first.
+    against = sorted((check for check in checks if not check.holds), key=lambda one: one.unsure)
+    failing = [check.found for check in against]
     figures = "; ".join(check.found for check in checks) if ours is None else ours
     if not failing:
         return Finding(Verdict.HOLDS, figures, reason)
     told = "; ".join(failing[:FAILING_SHOWN])
     if len(failing) > FAILING_SHOWN:
         told += f"; and {len(failing) - FAILING_SHOWN} more"
-    against = f"{len(failing)} of {len(checks)} comparisons are not as claimed: {told}"
-    is_all = len(failing) == len(checks) and ours is None
-    parts = [part for part in ("" if is_all else against, reason) if part]
-    return Finding(Verdict.FAILS, figures, ". ".join(parts))
+    unsure = sum(check.unsure for check in against)
+    words = f"{len(failing)} of {len(checks)} comparisons are not as claimed"
+    if unsure:
+        words += f", {unsure} of them because their intervals leave it open"
+    if len(failing) < len(checks) or ours is not None:
+        words += f": {told}"
+    return Finding(Verdict.FAILS, figures, f"{words}. {reason}" if reason else words)
 
 
 def along(
@@ -163,7 +172,8 @@ def below(study: Study, metric: str, first: Where, second: Where, factor: float 
     Figures are shown multiplied by `factor`, 100 for shares in per cent.
     """
     found = difference(study, metric, first, second)
-    return Check(_two(study, metric, first, second, factor), found.below_zero)
+    unsure = found.low < 0 < found.high
+    return Check(_two(study, metric, first, second, factor), found.below_zero, unsure)
 
 
 def not_above(study: Study, metric: str, first: Where, second: Where, factor: float = 1.0) -> Check:
@@ -177,7 +187,9 @@ def _two(study: Study, metric: str, first: Where, second: Where, factor: float) 
     one, other = _name(first, second), _name(second, first)
     found = difference(study, metric, first, second)
     ones, others = mean(study, metric, first), mean(study, metric, second)
-    means = f"{one} {_pm(ones, factor)}, {other} {_pm(others, factor)}"
+    shared = [f"{name} {value}" for name, value in first.items() if second.get(name) == value]
+    place = f"at {' '.join(shared)} " if shared else ""
+    means = f"{place}{one} {_pm(ones, factor)}, {other} {_pm(others, factor)}"
     return f"{means}, {one} - {other} = {_pm(found, factor)}"
 
 
@@ -188,7 +200,8 @@ def close(
     found = difference(study, metric, first, second)
     text = f"{_name(first, second)} - {_name(second, first)} = {_pm(found, factor)}"
     text += f" (close: within ± {shown(margin * factor)})"
-    return Check(text, -margin <= found.low and found.high <= margin)
+    unsure = found.low <= margin and found.high >= -margin
+    return Check(text, -margin <= found.low and found.high <= margin, unsure)
 
 
 def within(

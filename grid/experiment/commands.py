@@ -62,6 +62,9 @@ def sweep(
         typer.echo(f"{len(done.failures)} failed in all; see {folder}/failed.json", err=True)
     words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {folder}"
     typer.echo(f"{words}, {done.kept} of them from before")
+    if done.kept < done.runs:
+        ready = "" if in_process else f"workers were ready after {done.start_seconds:.1f} s, "
+        typer.echo(f"{ready}runs took {done.run_seconds:.1f} s")
     typer.echo(f"report: grid report {folder}")
     if done.failures:
         raise typer.Exit(FAILED)
@@ -110,6 +113,10 @@ def reproduce(
         Path | None,
         typer.Option(help="Default: reproduction, or reproduction-quick.", show_default=False),
     ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(help="A folder for a page in Markdown a paper.", show_default=False),
+    ] = None,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
@@ -126,7 +133,7 @@ def reproduce(
     try:
         with sweep_progress(sys.stderr) as progress:
             how = How(address, cpus, in_process, quick, progress)
-            found = run_and_judge(list(ids or []), folder, how, typer.echo)
+            found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
     except InputError as error:
         _fail(error)
     except KeyboardInterrupt:

@@ -31,11 +31,15 @@ Answer = tuple[Record, Record] | str
 
 
 class Step(NamedTuple):
-    """A run that has ended, by its number, with its answer; or just that time has passed."""
+    """A run that has ended, by its number, with its answer; or just that time has passed.
+
+    `is_first` is the step at which workers are ready for their first runs.
+    """
 
     running: int
     number: int | None = None
     answer: Answer | None = None
+    is_first: bool = False
 
 
 def attempt(scenario: ScenarioSection, file: str) -> Answer:

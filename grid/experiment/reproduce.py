@@ -13,8 +13,9 @@ from grid.experiment.claims import Claim, Finding, Paper, Studies, Verdict, judg
 from grid.experiment.papers import NAMES, paper
 from grid.experiment.store import write_text
 from grid.experiment.study import Study, read_study
-from grid.experiment.sweep import Progress, run_sweep
+from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
+from grid.report.labels import counted
 from grid.report.page import Block, Section, Table, html_page
 from grid.report.run_page import PICTURES
 from grid.report.style import Picture
@@ -24,6 +25,7 @@ QUICK = (
     "QUICK: few repetitions and fewer values than the papers have; intervals are wide, and a claim "
     "that does not hold here may hold in full."
 )
+FAILURES_SHOWN = 3
 HEADERS = ("claim", "what the paper says", "its figure", "ours", "verdict")
 
 
@@ -81,30 +83,36 @@ def wanted_claims(names: Sequence[str]) -> list[tuple[Paper, tuple[Claim, ...]]]
 
 
 def reproduce(
-    names: Sequence[str], out: Path, how: How, say: Callable[[str], None]
+    names: Sequence[str], out: Path, how: How, say: Callable[[str], None], pages: Path | None = None
 ) -> list[Judged]:
     """Run what the claims need, judge them, and leave tables and pictures in `out`.
 
     `say` is told a line for each claim as soon as it is judged. Runs that are in `out` already are
-    not done again. Raises InputError.
+    not done again. In the folder `pages` each paper whose claims are all judged gets a page in
+    Markdown, ID.md, with its figures beside it. Raises InputError.
     """
     chosen = wanted_claims(names)
     out.mkdir(parents=True, exist_ok=True)
     everything: list[Judged] = []
     sections: list[Section] = []
+    # Paper by paper, so that one knows what is known; where that takes minutes, all at once.
+    together = [chosen] if how.quick else [[one] for one in chosen]
     with _one_ray(how):
-        for one, claims in chosen:
+        for papers in together:
+            claims = [claim for _, some in papers for claim in some]
             studies = _studies(claims, out, how, say)
-            found = [Judged(claim, judged(claim, studies)) for claim in claims]
-            for verdict in found:
-                say(str(verdict))
-            pictures = list(one.figures(studies))
-            for drawn in pictures:
-                drawn.save(out / PICTURES)
-            everything += found
-            sections.append(Section(f"{one.name}: {one.title}", _blocks(found, pictures)))
-            # After every paper, so that an interruption leaves what is known.
-            _write(out, everything, sections, how.quick)
+            for one, some in papers:
+                found = [Judged(claim, judged(claim, studies)) for claim in some]
+                for verdict in found:
+                    say(str(verdict))
+                pictures = list(one.figures(studies))
+                for drawn in pictures:
+                    drawn.save(out / PICTURES)
+                everything += found
+                sections.append(Section(f"{one.name}: {one.title}", _blocks(found, pictures)))
+                _write(out, everything, sections, how.quick)
+                if pages is not None and len(some) == len(one.claims):
+                    _write_page(pages, one, found, pictures, studies, how.quick)
     return everything
 
 
@@ -121,28 +129,28 @@ def _one_ray(how: How) -> Iterator[None]:
 
 
 def _studies(claims: Sequence[Claim], out: Path, how: How, say: Callable[[str], None]) -> Studies:
-    found: dict[str, Study] = {}
+    """Run the experiments of all these claims, as one."""
+    names = list(dict.fromkeys(name for claim in claims for name in claim.experiments))
+    files = [EXPERIMENTS / f"{name}.yaml" for name in names]
+    wanted: list[Wanted] = []
     absent: dict[str, str] = {}
-    for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
-        file = EXPERIMENTS / f"{name}.yaml"
-        folder = out / name
+    for name, file in zip(names, files, strict=True):
         try:
-            done = run_sweep(
-                load_experiment(file, quick=how.quick),
-                file,
-                folder,
-                address=how.address,
-                cpus=how.cpus,
-                in_process=how.in_process,
-                partly=True,
-                progress=how.progress,
-            )
+            experiment = load_experiment(file, quick=how.quick)
         except InputError as error:
             absent[name] = str(error.mistakes[0])
             continue
-        for failure in done.failures[:3]:
+        wanted.append(Wanted(experiment, file, out / name, partly=True))
+    found: dict[str, Study] = {}
+    place = Place(how.address, how.cpus, how.in_process)
+    for one, done in zip(wanted, run_sweeps(wanted, place, how.progress), strict=True):
+        name = one.folder.name
+        if isinstance(done, InputError):
+            absent[name] = str(done.mistakes[0])
+            continue
+        for failure in done.failures[:FAILURES_SHOWN]:
             say(f"failed: {name}: {failure}")
-        found[name] = read_study(folder)
+        found[name] = read_study(one.folder)
     return Studies(found, absent)
 
 
@@ -166,6 +174,40 @@ def markdown(everything: Sequence[Judged], *, quick: bool) -> str:
         cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in one.cells]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _write_page(
+    folder: Path,
+    one: Paper,
+    found: Sequence[Judged],
+    pictures: Sequence[Picture],
+    studies: Studies,
+    quick: bool,
+) -> None:
+    """The page of a paper, for those who read the project without running it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    told = [
+        f"`scenarios/experiments/{name}.yaml`: {counted(len(study.runs), 'run')}, "
+        f"{counted(len({seed for _, seed, _ in study.runs}), 'seed')}, "
+        f"intervals of {100 * study.level:g} %"
+        for name in one.experiments
+        if (study := studies.found.get(name)) is not None
+    ]
+    command = f"grid reproduce {one.name}" + (" --quick" if quick else "")
+    lines = [
+        f"# {one.name}: {one.title}",
+        "",
+        f"What `{command}` found, written by it and not by hand. Intervals belong to means and to "
+        "differences paired by seed.",
+        "",
+        *(f"- {line}" for line in told),
+        "",
+        markdown(found, quick=quick),
+    ]
+    for drawn in pictures:
+        (folder / f"{drawn.name}.svg").write_bytes(drawn.svg)
+        lines += [f"![{drawn.caption}]({drawn.name}.svg)", "", drawn.caption, ""]
+    write_text(folder / f"{one.name}.md", "\n".join(lines))
 
 
 def _blocks(found: Sequence[Judged], pictures: Sequence[Picture]) -> list[Block]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grid.experiment.cases import Case, Point, expand, key_of
 from grid.experiment.code import code_version
-from grid.experiment.record import Step, Work, attempt
+from grid.experiment.record import Answer, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json, write_text
 from grid.model.errors import InputError
@@ -32,13 +35,16 @@ class Failure:
 class Sweep:
     """A sweep that has ended: where its results are, and how its runs went.
 
-    `runs` is how many the experiment has, of which `kept` were there before.
+    `runs` is how many the experiment has, of which `kept` were there before. Workers were ready
+    after `start_seconds`, and the runs then took `run_seconds` altogether.
     """
 
     folder: Path
     runs: int
     kept: int
     failures: tuple[Failure, ...]
+    start_seconds: float = 0.0
+    run_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,43 @@ class Tally:
 Progress = Callable[[Tally], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where runs are done: on the Ray cluster at `address`, on `cpus` of this machine, or here."""
+
+    address: str | None = None
+    cpus: int | None = None
+    in_process: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An experiment, the file it stands in, and the folder of its results.
+
+    With `partly` it is enough that some combination makes a right scenario.
+    """
+
+    experiment: ExperimentSection
+    file: Path
+    folder: Path
+    partly: bool = False
+
+
+@dataclass(slots=True)
+class _Part:
+    """What is done for one experiment: its cases with their keys, and what failed so far."""
+
+    store: Store
+    cases: list[Case]
+    keys: list[str]
+    missing: list[tuple[str, Case]]
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def kept(self) -> int:
+        return len(set(self.keys)) - len(self.missing)
+
+
 def run_sweep(
     experiment: ExperimentSection,
     file: Path,
@@ -63,86 +106,122 @@ def run_sweep(
     address: str | None = None,
     cpus: int | None = None,
     in_process: bool = False,
-    partly: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
     `file` is where the experiment stands. Raises InputError where `folder` is something else, or a
-    combination makes no right scenario (with `partly`, only where none does); a run that fails is
-    told of in the Sweep.
+    combination makes no right scenario; a run that fails is told of in the Sweep.
     """
-    cases, wrong = expand(experiment, file.parent)
-    if wrong and not (partly and cases):
+    place = Place(address, cpus, in_process)
+    (found,) = run_sweeps([Wanted(experiment, file, folder)], place, progress)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def run_sweeps(
+    wanted: Sequence[Wanted], place: Place, progress: Progress | None = None
+) -> list[Sweep | InputError]:
+    """Several sweeps as one: no CPU waits for the last runs of one while others have some left.
+
+    Runs are taken from all in turn. What one needs to be compiled is then compiled while others
+    run. A sweep that cannot begin gives its InputError instead.
+    """
+    with ExitStack() as locks:
+        parts = [_part(one, locks) for one in wanted]
+        right = [part for part in parts if isinstance(part, _Part)]
+        start_seconds, run_seconds = _run_missing(right, place, progress)
+        return [
+            _finished(part, start_seconds, run_seconds) if isinstance(part, _Part) else part
+            for part in parts
+        ]
+
+
+def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
+    """Take the folder of a sweep, until `locks` are closed, and see what it lacks."""
+    cases, wrong = expand(wanted.experiment, wanted.file.parent)
+    if wrong and not (wanted.partly and cases):
         # Combinations share most of their mistakes.
         mistakes = dict.fromkeys(mistake for _, error in wrong for mistake in error.mistakes)
-        raise InputError(list(mistakes))
-    keys = keys_of(cases)
-    store = Store(folder)
-    with store.locked():
-        _describe(store, experiment, file, cases, keys, wrong)
-        failures, kept = run_missing(
-            store, cases, keys, address=address, cpus=cpus, in_process=in_process, progress=progress
-        )
-        from grid.experiment.tables import write_tables
-
-        write_tables(store)
-        _tell_failures(store, failures)
-    return Sweep(folder, len(cases), kept, tuple(failures))
-
-
-def keys_of(cases: Sequence[Case]) -> list[str]:
-    """The key of each case, for the present code."""
+        return InputError(list(mistakes))
+    store = Store(wanted.folder)
+    try:
+        locks.enter_context(store.locked())
+    except InputError as error:
+        return error
     code = code_version()
-    return [key_of(case, code) for case in cases]
-
-
-def run_missing(
-    store: Store,
-    cases: Sequence[Case],
-    keys: Sequence[str],
-    *,
-    address: str | None = None,
-    cpus: int | None = None,
-    in_process: bool = False,
-    progress: Progress | None = None,
-) -> tuple[list[Failure], int]:
-    """Do the runs that `store` does not have. Returns what failed, and how many it had."""
+    keys = [key_of(case, code) for case in cases]
+    _describe(store, wanted.experiment, wanted.file, cases, keys, wrong)
     # Two combinations may come to the same run; it is done once.
     missing = {key: case for key, case in zip(keys, cases, strict=True) if not store.has(key)}
-    tally = Tally(len(set(keys)), len(set(keys)) - len(missing))
-    failures: list[Failure] = []
+    return _Part(store, cases, keys, list(missing.items()))
+
+
+def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
+    """Leave the tables of a sweep whose runs are done, and what failed."""
+    from grid.experiment.tables import write_tables
+
+    part.failures.sort(key=lambda failure: (str(failure.point), failure.seed))
+    write_tables(part.store)
+    _tell_failures(part.store, part.failures)
+    return Sweep(
+        part.store.folder,
+        len(part.cases),
+        part.kept,
+        tuple(part.failures),
+        start_seconds,
+        run_seconds,
+    )
+
+
+def _run_missing(
+    parts: Sequence[_Part], place: Place, progress: Progress | None
+) -> tuple[float, float]:
+    """Do the runs that the parts lack. Seconds until workers were ready, and from then on."""
+    in_turn = itertools.zip_longest(
+        *([(part, key, case) for key, case in part.missing] for part in parts)
+    )
+    runs = [run for turn in in_turn for run in turn if run is not None]
+    kept = sum(part.kept for part in parts)
+    tally = Tally(kept + len(runs), kept)
     if progress is not None:
         progress(tally)
-    names = list(missing)
-    work = [(n, missing[key].scenario, missing[key].file) for n, key in enumerate(names)]
-    for step in _steps(work, address, cpus, in_process):
+    work = [(n, case.scenario, case.file) for n, (_, _, case) in enumerate(runs)]
+    begun = ready = time.monotonic()
+    for step in _steps(work, place):
         tally = dataclasses.replace(tally, running=step.running)
-        if step.number is not None and isinstance(step.answer, str):
-            case = missing[names[step.number]]
-            failures.append(Failure(case.point, case.seed, step.answer))
-            tally = dataclasses.replace(tally, failed=tally.failed + 1)
-        elif step.number is not None and step.answer is not None:
-            store.write(names[step.number], *step.answer)
-            tally = dataclasses.replace(tally, done=tally.done + 1)
+        if step.number is None:
+            ready = time.monotonic() if step.is_first else ready
+        else:
+            part, key, case = runs[step.number]
+            is_done = _keep(part, key, case, step.answer)
+            more = {"done": tally.done + 1} if is_done else {"failed": tally.failed + 1}
+            tally = dataclasses.replace(tally, **more)
         if progress is not None:
             progress(tally)
-    failures.sort(key=lambda failure: (str(failure.point), failure.seed))
-    return failures, tally.kept
+    return ready - begun, time.monotonic() - ready
 
 
-def _steps(
-    work: Sequence[Work], address: str | None, cpus: int | None, in_process: bool
-) -> Iterator[Step]:
+def _keep(part: _Part, key: str, case: Case, answer: Answer | None) -> bool:
+    """Write what came of a run, or note that it failed."""
+    if answer is None or isinstance(answer, str):
+        part.failures.append(Failure(case.point, case.seed, answer or "no answer"))
+        return False
+    part.store.write(key, *answer)
+    return True
+
+
+def _steps(work: Sequence[Work], place: Place) -> Iterator[Step]:
     if not work:
         return
-    if in_process:
+    if place.in_process:
         for number, scenario, file in work:
             yield Step(1, number, attempt(scenario, file))
         return
     from grid.experiment.tasks import run_all
 
-    yield from run_all(work, address, cpus)
+    yield from run_all(work, place.address, place.cpus)
 
 
 def _describe(

@@ -216,7 +216,7 @@ def _courses(study: Study) -> Iterator[Picture]:
                 found.append(Series(value, course["time_s"], course["value"]))
         if found:
             caption = f"{label[0].upper()}{label[1:]}, first seed{_elsewhere(study)}."
-            text = Labels(f"course-{name.replace('_', '-')}", caption, "time (s)", label)
+            text = Labels(f"course-{name.replace('_', '-')}", caption, "", label, over_time=True)
             yield lines(text, found, markers=False)
 
 

@@ -19,6 +19,10 @@ TICK_SECONDS = 1.0
 RETRIES = 3
 
 
+def _be_ready() -> None:
+    """What a worker that comes to this has imported all that runs need."""
+
+
 def _attempt_with(code: str, scenario: ScenarioSection, file: str) -> Answer:
     if code_version() != code:
         node = ray.util.get_node_ip_address()
@@ -59,6 +63,9 @@ def _run_on_ray(work: Sequence[Work]) -> Iterator[Step]:
     resources = ray.cluster_resources()
     cpus = max(1, int(resources.get("CPU", 1)))
     limit = cpus * (1 + WAITING_TASKS_PER_CPU)
+    warming = ray.remote(num_cpus=1)(_be_ready)
+    _answers([warming.remote() for _ in range(min(cpus, len(work)))])
+    yield Step(0, is_first=True)
     waiting = iter(work)
     running: dict[Any, int] = {}
 
@@ -77,6 +84,13 @@ def _run_on_ray(work: Sequence[Work]) -> Iterator[Step]:
         number = running.pop(ready[0])
         submit()
         yield Step(min(len(running), cpus), number, _answer(ready[0]))
+
+
+def _answers(references: list[Any]) -> Any:
+    try:
+        return ray.get(references)
+    except ray.exceptions.LocalRayletDiedError:
+        raise RayDied from None
 
 
 def _answer(reference: Any) -> Answer:

@@ -19,7 +19,12 @@ from grid.report.style import (
     drawing,
     legend,
     picture,
+    time_axis,
 )
+
+DODGE = 0.3
+FEW = 12
+"""So many places on a logarithmic axis have a tick each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class Labels:
     y: str
     log_x: bool = False
     log_y: bool = False
+    over_time: bool = False
+    """Whether x is time in seconds, for which the axis finds a unit."""
 
 
 def chart(labels: Labels, series: Sequence[Series]) -> Picture:
@@ -53,11 +60,16 @@ def chart(labels: Labels, series: Sequence[Series]) -> Picture:
 
 
 def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
-    """A line for each of `series`, with a bar for every interval."""
+    """A line for each of `series`, with a bar for every interval.
+
+    With markers, those of different series stand a little beside each other, or the last one
+    would hide the others.
+    """
     with drawing(height=_height(len(series))) as (figure, axes):
         for number, one in enumerate(series):
+            beside = number - (len(series) - 1) / 2 if markers else 0.0
             axes.errorbar(
-                one.x,
+                _dodged(one.x, beside / max(1, len(series) - 1), labels.log_x),
                 one.mean,
                 yerr=_errors(one),
                 color=COLOURS[number % len(COLOURS)],
@@ -66,8 +78,17 @@ def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> 
                 capsize=2.5,
                 label=one.label,
             )
-        _finish(axes, labels, len(series))
+        _finish(axes, labels, series)
         return picture(labels.name, labels.caption, figure)
+
+
+def _dodged(places: Sequence[Any], share: float, is_log: bool) -> Any:
+    """The places, moved by a share of the least room that there is between any two of them."""
+    if len(places) < 2 or share == 0.0:
+        return places
+    exact = np.log(np.asarray(places, np.float64)) if is_log else np.asarray(places, np.float64)
+    moved = exact + share * DODGE * float(np.diff(np.sort(exact)).min())
+    return np.exp(moved) if is_log else moved
 
 
 def bars(labels: Labels, series: Sequence[Series]) -> Picture:
@@ -93,7 +114,7 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
         turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
         axes.set_xticks(range(len(groups)), [str(group) for group in groups], **turned)
         axes.grid(visible=False, axis="x")
-        _finish(axes, labels, len(series))
+        _finish(axes, labels, series)
         return picture(labels.name, labels.caption, figure)
 
 
@@ -108,13 +129,26 @@ def _errors(one: Series) -> Any:
     return np.array(pairs).T
 
 
-def _finish(axes: Any, labels: Labels, entries: int) -> None:
+def _finish(axes: Any, labels: Labels, series: Sequence[Series]) -> None:
     axes.set(xlabel=labels.x, ylabel=labels.y)
+    places = sorted({x for one in series for x in one.x})
+    if labels.over_time:
+        time_axis(axes, places[0], places[-1])
     if labels.log_x:
         axes.set_xscale("log")
+        if len(places) <= FEW:
+            axes.set_xticks(places, [f"{place:g}" for place in places])
+            axes.set_xticks([], minor=True)
+    least = min((value for one in series for value in one.mean), default=0.0)
     if labels.log_y:
         axes.set_yscale("log")
-    legend(axes, entries)
+        # An interval may reach to nothing, which is infinitely far down.
+        if least > 0:
+            axes.set_ylim(bottom=max(axes.get_ylim()[0], least / 4))
+    elif least >= 0 > axes.get_ylim()[0]:
+        # What cannot be negative is not drawn there, wherever its interval reaches.
+        axes.set_ylim(bottom=0)
+    legend(axes, len(series))
 
 
 def _height(entries: int) -> float:

@@ -175,7 +175,7 @@ def figures(studies: Studies) -> Iterator[Picture]:
     if KNAPSACK in studies.found:
         study = studies.of(KNAPSACK)
         for part, metric, label in (
-            ("use", "license_usage", "license usage"),
+            ("use", "license_usage", "license usage (%)"),
             ("time", "plan_seconds_mean", "time for a plan, mean (s)"),
         ):
             caption = f"C07 Table 1 with our data: {label}."
@@ -194,12 +194,12 @@ def figures(studies: Studies) -> Iterator[Picture]:
 def _main_figures(study: Study) -> Iterator[Picture]:
     named = [(f"Ta = {value}", at(I_P, value)) for value in times(study)]
     caption = "C07 Fig. 3 with our data: jobs in the system, under CS_i_p."
-    labels = Labels("c07-figure-3", caption, "time (s)", "jobs")
+    labels = Labels("c07-figure-3", caption, "", "jobs", over_time=True)
     yield from mean_courses(labels, study, "jobs_in_system", "time_s", named)
     for number, metric, label in (
         (4, "late_percent", "late jobs (%)"),
         (5, "slowdown_without_deadline_mean", "slowdown without deadline"),
-        (6, "machine_usage", "machine usage"),
+        (6, "machine_usage", "machine usage (%)"),
         (7, "plan_seconds_mean", "time for a plan, mean (s)"),
     ):
         caption = f"C07 Fig. {number} with our data: {label}."

@@ -177,13 +177,13 @@ def figures(studies: Studies) -> Iterator[Picture]:
         study = studies.of(MAIN)
         named = [(f"Ta = {value}", at(QUICKSORT, value)) for value in times(study)]
         caption = "CS2 Fig. 1 with our data: jobs in the system, under CS 2.0."
-        labels = Labels("cs2-figure-1", caption, "time (s)", "jobs")
+        labels = Labels("cs2-figure-1", caption, "", "jobs", over_time=True)
         yield from mean_courses(labels, study, "jobs_in_system", "time_s", named)
         for number, metric, label in (
             (2, "late_percent", "late jobs (%)"),
             (3, "slowdown_mean", "slowdown"),
-            (4, "machine_usage", "machine usage"),
-            (5, "license_usage", "license usage"),
+            (4, "machine_usage", "machine usage (%)"),
+            (5, "license_usage", "license usage (%)"),
         ):
             caption = f"CS2 Fig. {number} with our data: {label}."
             labels = Labels(f"cs2-figure-{number}", caption, time, label)

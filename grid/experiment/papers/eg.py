@@ -115,7 +115,7 @@ def figures(studies: Studies) -> Iterator[Picture]:
     study = studies.of(MAIN)
     for number, metric, label in (
         ("1-left", "late_percent", "late jobs (%)"),
-        ("1-right", "machine_usage", "system usage"),
+        ("1-right", "machine_usage", "system usage (%)"),
         ("2-left", "plan_seconds_mean", "time for a plan, mean (s)"),
         ("2-right", "slowdown_mean", "slowdown"),
     ):

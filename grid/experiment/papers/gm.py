@@ -75,7 +75,7 @@ def figures(studies: Studies) -> Iterator[Picture]:
     labels = Labels("gm-figure-2", caption, "jobs executed", "response time (s)")
     yield from mean_courses(labels, study, "response_time", "jobs", named)
     caption = "GM Fig. 3 with our data: utilization over time, averaged over repetitions."
-    labels = Labels("gm-figure-3", caption, "time (s)", "utilization")
+    labels = Labels("gm-figure-3", caption, "", "utilization", over_time=True)
     yield from mean_courses(labels, study, "utilization", "time_s", named)
     caption = "GM Fig. 4 with our data: loss of capacity."
     labels = Labels("gm-figure-4", caption, "scenario", "loss of capacity (%)")
