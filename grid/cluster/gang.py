@@ -19,7 +19,7 @@ from grid.cluster.gang_moves import (
 from grid.cluster.gang_runs import arrive
 from grid.cluster.gang_state import new_state, with_more_slots, with_room_for
 from grid.cluster.gang_transfer import fill_reservation, reserve, unreserve, withdraw
-from grid.cluster.state import Ended, EndedColumns
+from grid.cluster.state import Ended, EndedColumns, TimedPlans
 from grid.model.job import Job, JobState
 from grid.model.job_row import Levels
 from grid.model.job_table import JobTable, concatenate
@@ -138,8 +138,8 @@ class GangCluster:
             "interruptions": int(number[INTERRUPTIONS]),
         }
 
-    def plan_times(self) -> tuple[int, float, float]:
-        return 0, 0.0, 0.0
+    def plan_times(self) -> list[TimedPlans]:
+        return []
 
     def take_history(self) -> Levels:
         """Where nothing waits, the smallest gang has one task more than there are processors."""

@@ -28,7 +28,7 @@ from grid.cluster.pool_state import (
     Ends,
     Pool,
 )
-from grid.cluster.state import Ended, EndedColumns
+from grid.cluster.state import Ended, EndedColumns, TimedPlans
 from grid.model.job import Job, JobState
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine
@@ -178,8 +178,8 @@ class PoolCluster:
             "machine_usage.whole": float(usage[WHOLE_S]),
         }
 
-    def plan_times(self) -> tuple[int, float, float]:
-        return 0, 0.0, 0.0
+    def plan_times(self) -> list[TimedPlans]:
+        return []
 
     def load(self) -> float:
         pool = self._pool

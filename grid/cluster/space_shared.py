@@ -11,8 +11,9 @@ from grid.cluster.arrivals import Arrival, Arrivals
 from grid.cluster.licenses import LicensePool
 from grid.cluster.machine_columns import machine_columns
 from grid.cluster.orders import ByExpectedEnd, Queue
+from grid.cluster.plan_clock import PlanClock
 from grid.cluster.slots import Slots
-from grid.cluster.state import Ended, EndedColumns, PlanError
+from grid.cluster.state import Ended, EndedColumns, PlanError, TimedPlans
 from grid.cluster.usage import LevelNotes, Usage
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_row import Levels
@@ -45,9 +46,7 @@ class SpaceSharedCluster:
     ) -> None:
         self._policy = policy
         self._extend = platform.overrun == "extend"
-        self._clock = clock
-        self._plans = 0
-        self._plan_seconds = self._longest_plan_seconds = 0.0
+        self._clock = PlanClock(clock)
         names = [license.name for license in platform.licenses]
         copies = [license.copies for license in platform.licenses]
         self._padding = PADDING if platform.one_job_a_machine else 0
@@ -140,8 +139,8 @@ class SpaceSharedCluster:
     def take_history(self) -> Levels:
         return self._levels.take()
 
-    def plan_times(self) -> tuple[int, float, float]:
-        return self._plans, self._plan_seconds, self._longest_plan_seconds
+    def plan_times(self) -> list[TimedPlans]:
+        return self._clock.times()
 
     def load(self) -> float:
         coming = self._arrivals.submitted_processors()
@@ -230,15 +229,7 @@ class SpaceSharedCluster:
         )
         for slot in self._gone:
             self._slots.give_back(slot)
-        if self._clock is None:
-            return self._policy.plan(view, now)
-        started = self._clock()
-        plan = self._policy.plan(view, now)
-        seconds = self._clock() - started
-        self._plans += 1
-        self._plan_seconds += seconds
-        self._longest_plan_seconds = max(self._longest_plan_seconds, seconds)
-        return plan
+        return self._clock.plan(self._policy, view, now)
 
     def _apply(self, plan: Plan, now: Time) -> None:
         for slot in plan.preempt:

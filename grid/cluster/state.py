@@ -57,6 +57,18 @@ class EndedColumns:
     held_us: IntColumn
 
 
+class TimedPlans(NamedTuple):
+    """Plans that were made while fewer than `below` jobs waited, and at least half as many.
+
+    `below` is a power of two; 1 is for plans without a waiting job. Times in seconds.
+    """
+
+    below: int
+    plans: int
+    total_s: float
+    longest_s: float
+
+
 class ClusterState(Protocol):
     """One cluster between two messages."""
 
@@ -92,8 +104,8 @@ class ClusterState(Protocol):
         """What the ends of jobs do not tell, such as integrals over time; see `ClusterFigure`."""
         ...
 
-    def plan_times(self) -> tuple[int, float, float]:
-        """How many plans were timed, the seconds they took, and the longest of them."""
+    def plan_times(self) -> list[TimedPlans]:
+        """How long plans took, by how many jobs waited."""
         ...
 
     def load(self) -> float:

@@ -104,9 +104,8 @@ class LocalDispatcher:
             ctx.record(ClusterHistory(self._position, self._processors, levels))
         for figure, value in sorted(self._cluster.figures().items()):
             ctx.record(ClusterFigure(self._position, figure, value))
-        count, total_s, longest_s = self._cluster.plan_times()
-        if count:
-            ctx.record(PlanTimes(self._policy, count, total_s, longest_s))
+        for times in self._cluster.plan_times():
+            ctx.record(PlanTimes(self._policy, *times))
 
     def _migrate(self, ctx: Context, migration: Migration, sender: str, message: Any) -> None:
         """Leave a message to the migration protocol; a gang may leave or come with it."""

@@ -124,16 +124,21 @@ class Study:
 
 
 def plan_seconds(clock: Record, figure: str) -> float | None:
-    """`mean`, `max`, `total` or `count` of the seconds that plans took, over all policies."""
+    """`mean`, `max`, `total` or `count` of the seconds that plans took, over all policies.
+
+    So are `mean_below_N` and `count_below_N`, see `Manifest`; None where no queue was as long.
+    """
     policies = list(clock["plan_seconds"].values())
     if not policies:
         return None
     if figure == "max":
         return max(float(policy["max"]) for policy in policies)
-    if figure == "mean":
-        count = sum(policy["count"] for policy in policies)
-        return sum(policy["total"] for policy in policies) / count if count else None
-    return float(sum(policy[figure] for policy in policies))
+    known = [policy for policy in policies if figure in policy]
+    if figure.startswith("mean"):
+        counts = [policy[figure.replace("mean", "count")] for policy in known]
+        total = sum(policy[figure] * count for policy, count in zip(known, counts, strict=True))
+        return total / sum(counts) if any(counts) else None
+    return float(sum(policy[figure] for policy in known))
 
 
 def read_study(folder: Path) -> Study:

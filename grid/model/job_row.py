@@ -85,9 +85,13 @@ class ClusterHistory(NamedTuple):
 
 
 class PlanTimes(NamedTuple):
-    """Real time that the plans of one cluster took, in seconds. No part of a run's results."""
+    """Real time that plans of one cluster took, in seconds. No part of a run's results.
+
+    All were made while fewer than `below` jobs waited, and at least half as many.
+    """
 
     policy: str
+    below: int
     plans: int
     total_s: float
     longest_s: float

@@ -30,7 +30,9 @@ class CpuSeconds(TypedDict):
 class Manifest(TypedDict):
     """The content of `manifest.json`. Only `version`, `seed`, `digest` and `jobs` are results.
 
-    `plan_seconds` is {"count", "mean", "max", "total"} of the real time that plans took, by policy.
+    `plan_seconds` is {"count", "mean", "max", "total"} of the real time that plans took, by policy;
+    and, for each power of two N, {"count_below_N", "mean_below_N"} of those that were made while
+    fewer than N jobs waited, and at least half as many.
     """
 
     version: str

@@ -54,7 +54,11 @@ class RunOutcome:
         ]
 
     def plan_seconds(self) -> dict[str, dict[str, float]]:
-        """Count, mean, longest and total of the processor seconds that plans took, by policy."""
+        """Count, mean, longest and total of the processor seconds that plans took, by policy.
+
+        So are `count_below_N` and `mean_below_N`, over the plans while fewer than N jobs waited,
+        and at least half as many.
+        """
         summed: dict[str, dict[str, float]] = {}
         for times in sorted(self.plan_times):
             of = summed.setdefault(
@@ -64,6 +68,10 @@ class RunOutcome:
             of["total"] += times.total_s
             of["max"] = max(of["max"], times.longest_s)
             of["mean"] = of["total"] / of["count"]
+            count, mean = f"count_below_{times.below}", f"mean_below_{times.below}"
+            before = of.get(count, 0)
+            of[count] = before + times.plans
+            of[mean] = (of.get(mean, 0.0) * before + times.total_s) / of[count]
         return summed
 
 

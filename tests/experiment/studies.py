@@ -22,8 +22,8 @@ def study_of(
 ) -> Study:
     """A study in which each point has the given values of its metrics, seed by seed from 1.
 
-    A metric `plan_seconds_mean` becomes the time that its policy's plans took. `scenario` is that
-    of all runs, for claims that look at it.
+    Metrics `plan_seconds_...` become the times that its policy's plans took. `scenario` is that of
+    all runs, for claims that look at it.
     """
     store = Store(folder / name)
     cases = []
@@ -37,6 +37,8 @@ def study_of(
             for kind in ("runs", "clock"):
                 (store.folder / kind).mkdir(parents=True, exist_ok=True)
             times = {"count": 10, "mean": plan, "max": plan, "total": 10 * (plan or 0.0)}
+            for metric in [name for name in values if name.startswith("plan_seconds_")]:
+                times[metric.removeprefix("plan_seconds_")] = values.pop(metric)
             store.write(
                 key,
                 {"metrics": {"grid": values, "vos": {}}, "more": {}, "quantiles": {},

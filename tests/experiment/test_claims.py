@@ -10,7 +10,7 @@ from studies import study_of
 
 from grid.experiment.claims import Check as Comparison
 from grid.experiment.claims import Claim, Studies, Verdict, all_hold, judged
-from grid.experiment.papers import NAMES, paper
+from grid.experiment.papers import NAMES, eg, paper
 from grid.experiment.reproduce import (
     EXPERIMENTS,
     How,
@@ -140,6 +140,26 @@ def test_growth_is_fitted_to_all_numbers_of_jobs(tmp_path: Path) -> None:
     finding = verdict_of("C07-7", tmp_path, points)
     assert finding.verdict is Verdict.HOLDS
     assert "CS_i_p N^1.00" in finding.ours and "CS_ni_p N^2.00" in finding.ours
+
+
+def test_what_a_plan_costs_is_told_by_the_length_of_the_queue(tmp_path: Path) -> None:
+    points = []
+    for name in ("FCFS", "EASY", "Flexible", "EG-EDF", "Tabu"):
+        for time, plans in ((1, 3), (5, 1)):
+            figures = {
+                "plan_seconds_mean": [1e-3, 1e-3],
+                "plan_seconds_count_below_128": [plans, plans],
+                "plan_seconds_mean_below_128": [time * 1e-3, time * 2e-3],
+            }
+            points.append(({"scheduler": name, "interarrival": time}, figures))
+    study = study_of(tmp_path, "eg-edf-tabu", points)
+    costs = eg.plan_costs(study, eg.TABU)
+    # Three plans of 1 ms and one of 5 ms with the first seed, twice as much with the second.
+    assert list(costs) == [128]
+    assert costs[128].mean == pytest.approx((2e-3 + 4e-3) / 2)
+    studies = Studies({"eg-edf-tabu": study}, {})
+    assert "by jobs that wait: FCFS 3 (64 or more); EASY 3" in judged(claim("EG-3"), studies).ours
+    assert "eg-figure-2-queue" in [drawn.name for drawn in eg.figures(studies)]
 
 
 def test_a_finding_names_what_fails_and_not_all_of_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from grid.experiment.claims import (
@@ -19,14 +20,18 @@ from grid.experiment.claims import (
     ordered,
 )
 from grid.experiment.papers.drawing import along_axis, points
+from grid.experiment.statistics import Interval, mean_interval
 from grid.experiment.study import Study
-from grid.report.charts import Labels
+from grid.report.charts import Labels, Series, lines
+from grid.report.labels import shown
 from grid.report.style import Picture
 
 MAIN = "eg-edf-tabu"
 ALL = points("scheduler", ["FCFS", "EASY", "Flexible", "EG-EDF", "Tabu"])
 FCFS, EASY, FLEXIBLE, EG, TABU = ALL
 QUEUES, SCHEDULES = ALL[:3], ALL[3:]
+TOLD = (2, 16, 128, 1024)
+"""Lengths of the queue of which a line tells; see `plan_costs`."""
 UNCONTENDED = 5
 """The paper's mean inter-arrival time at which the queue does not grow."""
 CLOSE_PERCENT = 1.0
@@ -91,8 +96,45 @@ def run_time(study: Study) -> Finding:
         factor = max(means) / min(means)
         text = f"{schedule['scheduler']} changes by a factor of {factor:.2g}"
         checks.append(Check(text, factor <= STABLE))
-    ours = along(study, metric, "interarrival", times(study), ALL, 1000)
-    return all_hold(checks, f"stable means: by a factor of at most {STABLE:g}", f"ms {ours}")
+    ours = f"ms {along(study, metric, 'interarrival', times(study), ALL, 1000)}"
+    if queues := "; ".join(f"{where['scheduler']} {costs}" for where, costs in _told(study)):
+        ours += f"; by jobs that wait: {queues}"
+    return all_hold(checks, f"stable means: by a factor of at most {STABLE:g}", ours)
+
+
+def _told(study: Study) -> Iterator[tuple[dict[str, str], str]]:
+    """What a plan of each scheduler costs while so many jobs wait, in words, where it is known."""
+    for where in ALL:
+        costs = plan_costs(study, where)
+        told = [
+            f"{shown(costs[bound].mean * 1000)} ({bound // 2} or more)"
+            for bound in TOLD
+            if bound in costs
+        ]
+        if told:
+            yield where, ", ".join(told)
+
+
+def plan_costs(study: Study, where: dict[str, str]) -> dict[int, Interval]:
+    """The mean seconds of a plan while fewer than N jobs wait, and at least half as many, by N.
+
+    Over all inter-arrival times, with the interval over seeds.
+    """
+    found = {}
+    for bound in (2**power for power in range(32)):
+        seconds: dict[int, float] = defaultdict(float)
+        plans: dict[int, float] = defaultdict(float)
+        for time in times(study):
+            counts = study.values(f"plan_seconds_count_below_{bound}", at(where, time))
+            for seed, mean_s in study.values(
+                f"plan_seconds_mean_below_{bound}", at(where, time)
+            ).items():
+                seconds[seed] += mean_s * counts[seed]
+                plans[seed] += counts[seed]
+        if plans:
+            means = [seconds[seed] / plans[seed] for seed in plans]
+            found[bound] = mean_interval(means, study.level)
+    return found
 
 
 def slowdown(study: Study) -> Finding:
@@ -109,7 +151,7 @@ def slowdown(study: Study) -> Finding:
 
 
 def figures(studies: Studies) -> Iterator[Picture]:
-    """Fig. 1 and 2, left and right."""
+    """Fig. 1 and 2, left and right; and what Fig. 2 (left) says of queues, over their length."""
     if MAIN not in studies.found:
         return
     study = studies.of(MAIN)
@@ -125,6 +167,23 @@ def figures(studies: Studies) -> Iterator[Picture]:
         x = "mean inter-arrival time (s)"
         labels = Labels(f"eg-figure-{number}", caption, x, label, log_y=is_time)
         yield from along_axis(labels, study, metric, "interarrival", ALL)
+    yield from _queue_figure(study)
+
+
+def _queue_figure(study: Study) -> Iterator[Picture]:
+    series = []
+    for where in ALL:
+        # No place on the axis for plans without a waiting job.
+        costs = {bound: cost for bound, cost in plan_costs(study, where).items() if bound > 1}
+        if costs:
+            middles = [(bound // 2 + bound - 1) / 2 for bound in costs]
+            mean, low, high = zip(*((c.mean, c.low, c.high) for c in costs.values()), strict=True)
+            series.append(Series(where["scheduler"], middles, mean, low, high))
+    if series:
+        caption = "EG Fig. 2 (left) over the queue: time for a plan while so many jobs wait."
+        axes = ("waiting jobs", "time for a plan, mean (s)")
+        labels = Labels("eg-figure-2-queue", caption, *axes, log_x=True, log_y=True)
+        yield lines(labels, series)
 
 
 PAPER = Paper(

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from failing_cluster import FailingCluster, Outage
 from hypothesis import strategies as st
 
-from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster import make_cluster
 from grid.model.job import Job
-from grid.model.platform import Cluster, Machine
+from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.time import NEVER
 from grid.policies.interface import Policy
 
 
 @dataclass
 class History:
-    """Machines, and jobs that come to them, with the machine each is bound to."""
+    """Machines, jobs that come to them, with the machine each is bound to, and what fails."""
 
     machines: tuple[Machine, ...]
     jobs: list[tuple[Job, int]]
+    outages: tuple[MachineOutage, ...] = ()
 
 
 @st.composite
@@ -72,7 +72,8 @@ def crowds(draw: st.DrawFn, exact: bool = False) -> History:
 
 def play(history: History, policy: Policy, overrun: str = "kill") -> list[tuple[int, ...]]:
     """(number, machine, state, start, end) of each job."""
-    cluster = SpaceSharedCluster(Cluster("c", history.machines, overrun=overrun), policy)
+    platform = Cluster("c", history.machines, overrun=overrun)
+    cluster = make_cluster(platform, policy, None, history.outages)
     for job, machine in history.jobs:
         cluster.submit(job, machine, job.submit_us)
     cluster.advance(NEVER)
@@ -81,22 +82,16 @@ def play(history: History, policy: Policy, overrun: str = "kill") -> list[tuple[
     return sorted((e.key[1], e.machine, e.state, e.start_us, e.end_us) for e in ended)
 
 
-Failing = tuple[History, list[Outage]]
-
-
 @st.composite
-def failures(draw: st.DrawFn, of: st.SearchStrategy[History]) -> Failing:
+def failures(draw: st.DrawFn, of: st.SearchStrategy[History]) -> History:
     """A history in which machines go down, for short and for long, several at a time perhaps."""
     history = draw(of)
     outages = []
-    for _ in range(draw(st.integers(1, 5))):
-        machine = draw(st.integers(0, len(history.machines) - 1))
-        begin = draw(st.integers(0, 40))
-        outages.append(Outage(machine, begin, begin + draw(st.integers(1, 30))))
-    return history, outages
-
-
-def play_failing(failing: Failing, policy: Policy, overrun: str) -> None:
-    history, outages = failing
-    longer = overrun == "extend"
-    FailingCluster(history.machines, history.jobs, outages, longer).play(policy)
+    for machine in range(len(history.machines)):
+        down_until = 0
+        for _ in range(draw(st.integers(0, 2))):
+            begin = down_until + draw(st.integers(1, 30))
+            down_until = begin + draw(st.integers(1, 20))
+            outages.append(MachineOutage(machine, begin, down_until))
+    history.outages = tuple(outages)
+    return history

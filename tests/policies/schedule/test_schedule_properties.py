@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from histories import Failing, History, crowds, failures, histories, play, play_failing
+from histories import History, crowds, failures, histories, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_schedule import PlainPolicy
@@ -167,22 +167,22 @@ FAILURES = failures(st.one_of(histories(), crowds()))
 @settings(max_examples=40, deadline=None)
 @given(FAILURES, SEARCH, st.booleans(), OVERRUN)
 def test_where_machines_fail_the_compiled_policy_plans_what_the_plain_one_plans(
-    failing: Failing, search: dict[str, int], moves: bool, overrun: str
+    history: History, search: dict[str, int], moves: bool, overrun: str
 ) -> None:
-    play_failing(failing, Both(**search, moves=moves), overrun)
+    play(history, Both(**search, moves=moves), overrun)
 
 
 @settings(max_examples=40, deadline=None)
 @given(FAILURES, SEARCH, st.booleans(), OVERRUN)
 def test_where_machines_fail_every_figure_kept_is_the_figure_computed_anew(
-    failing: Failing, search: dict[str, int], moves: bool, overrun: str
+    history: History, search: dict[str, int], moves: bool, overrun: str
 ) -> None:
-    play_failing(failing, Checked(ScheduleBased(**search, moves=moves)), overrun)
+    play(history, Checked(ScheduleBased(**search, moves=moves)), overrun)
 
 
 @settings(max_examples=40, deadline=None)
 @given(FAILURES, st.integers(1, 40), OVERRUN)
 def test_where_machines_fail_tabu_is_never_worse_than_eg_edf(
-    failing: Failing, iterations: int, overrun: str
+    history: History, iterations: int, overrun: str
 ) -> None:
-    play_failing(failing, Compared(iterations, 2), overrun)
+    play(history, Compared(iterations, 2), overrun)

@@ -1,0 +1,58 @@
+"""How long plans take is told by how many jobs wait."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from grid.cluster.plan_clock import PlanClock
+from grid.model.job_row import PlanTimes
+from grid.policies.interface import Plan
+from grid.runtime.outcome import RunOutcome
+
+
+class Slow:
+    """A policy that takes a second for each job that waits, and starts one of them."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def plan(self, view: Any, now: int) -> Plan:
+        self.now_s += len(view.queue)
+        view.queue.pop()
+        return Plan()
+
+
+def test_plans_are_counted_by_the_power_of_two_above_the_queue() -> None:
+    policy = Slow()
+    clock = PlanClock(lambda: policy.now_s)
+    for waiting in (1, 2, 3, 3, 4):
+        clock.plan(policy, SimpleNamespace(queue=[0] * waiting), 0)  # type: ignore[arg-type]
+    assert clock.times() == [(2, 1, 1.0, 1.0), (4, 3, 8.0, 3.0), (8, 1, 4.0, 4.0)]
+
+
+def test_without_a_clock_nothing_is_timed() -> None:
+    clock = PlanClock(None)
+    clock.plan(Slow(), SimpleNamespace(queue=[0]), 0)  # type: ignore[arg-type]
+    assert clock.times() == []
+
+
+def test_a_run_tells_the_times_of_all_its_clusters_together() -> None:
+    times = [
+        PlanTimes("easy", 2, 1, 1.0, 1.0),
+        PlanTimes("easy", 4, 3, 8.0, 3.0),
+        PlanTimes("easy", 4, 1, 4.0, 4.0),
+        PlanTimes("fcfs", 4, 1, 0.5, 0.5),
+    ]
+    told = RunOutcome(plan_times=times).plan_seconds()
+    assert told["easy"] == {
+        "count": 5,
+        "mean": 13.0 / 5,
+        "max": 4.0,
+        "total": 13.0,
+        "count_below_2": 1,
+        "mean_below_2": 1.0,
+        "count_below_4": 4,
+        "mean_below_4": 3.0,
+    }
+    assert told["fcfs"]["mean_below_4"] == 0.5
