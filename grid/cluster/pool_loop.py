@@ -10,8 +10,6 @@ when the caller has made it larger.
 
 from __future__ import annotations
 
-from numba import njit
-
 from grid.cluster.pool_reserving import give_back, is_due, keep_reservations
 from grid.cluster.pool_state import (
     ARRIVALS,
@@ -41,6 +39,7 @@ from grid.cluster.pool_state import (
 )
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
+from grid.policies.compiled import compiled, inlined
 from grid.policies.pool_policy import PoolPolicy
 
 FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
@@ -53,7 +52,7 @@ COMPLETED, FAILED, REJECTED = (
 DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
 
-@njit(cache=True)
+@compiled
 def advance(
     policy: int, slowdown_limit: float, until: int, pool: Pool, arrivals: Arrivals, ends: Ends
 ) -> int:
@@ -87,7 +86,7 @@ def advance(
         _use(now, pool)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _use(now: int, pool: Pool) -> None:
     """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.usage` has it."""
     counters, usage = pool.counters, pool.usage
@@ -101,7 +100,7 @@ def _use(now: int, pool: Pool) -> None:
     counters[SINCE] = now
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: Ends) -> None:
     place = counters[ENDED]
     ends.row[place], ends.state[place] = row, state
@@ -109,7 +108,7 @@ def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: En
     counters[ENDED] = place + 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
@@ -129,7 +128,7 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
     return any_ended
 
 
-@njit(cache=True)
+@compiled
 def _arrive(
     policy: int, now: int, arrival: int, pool: Pool, arrivals: Arrivals, ends: Ends
 ) -> None:
@@ -154,7 +153,8 @@ def _arrive(
     counters[SERIAL] += 1
     if counters[LAST] == len(pool.queue):
         first, last = counters[FIRST], counters[LAST]
-        pool.queue[: last - first] = pool.queue[first:last].copy()
+        for place in range(first, last):
+            pool.queue[place - first] = pool.queue[place]
         counters[FIRST], counters[LAST] = 0, last - first
     queue, place = pool.queue, counters[LAST]
     if policy == SJF:
@@ -176,7 +176,7 @@ def _arrive(
         counters[SHORTEST] += 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _plan(policy: int, slowdown_limit: float, now: int, waiting: int, pool: Pool) -> None:
     if policy in (EASY, EASY_SJBF):
         _plan_backfilling(policy, now, waiting, pool)
@@ -188,7 +188,7 @@ def _plan(policy: int, slowdown_limit: float, now: int, waiting: int, pool: Pool
         _plan_in_turn(now, pool)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _plan_in_turn(now: int, pool: Pool) -> None:
     """The first job that does not fit holds up all behind it."""
     counters = pool.counters
@@ -200,7 +200,7 @@ def _plan_in_turn(now: int, pool: Pool) -> None:
         counters[FIRST] += 1
 
 
-@njit(cache=True)
+@compiled
 def _plan_all_that_fit(now: int, pool: Pool) -> None:
     """Every job in its turn, if it fits then."""
     counters = pool.counters
@@ -216,7 +216,7 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
         counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
 
 
-@njit(cache=True)
+@compiled
 def _plan_reserving(slowdown_limit: float, now: int, pool: Pool) -> None:
     """Every job whose reserved start has come, and without one what delays no reservation."""
     counters = pool.counters
@@ -231,7 +231,7 @@ def _plan_reserving(slowdown_limit: float, now: int, pool: Pool) -> None:
         counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
 
 
-@njit(cache=True)
+@compiled
 def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
     """Start jobs in turn, and behind a blocked head what does not delay it (EASY).
 
@@ -259,7 +259,7 @@ def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
         counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
 
 
-@njit(cache=True)
+@compiled
 def _reserve_for_head(pool: Pool) -> None:
     """When the estimates free enough processors for the head, and how many more are free then.
 
@@ -304,7 +304,7 @@ def _reserve_for_head(pool: Pool) -> None:
             low = more
 
 
-@njit(cache=True)
+@compiled
 def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
     """Start those of a list that do not delay the head; whether there were any.
 
@@ -334,7 +334,7 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
     return passed
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
     """Take the jobs that do not wait any more out of a list; its new end."""
     kept = first
@@ -346,7 +346,7 @@ def _close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
     return kept
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _start(now: int, slot: int, pool: Pool) -> None:
     counters = pool.counters
     counters[FREE] -= pool.processors[slot]
@@ -357,14 +357,14 @@ def _start(now: int, slot: int, pool: Pool) -> None:
     _push(slot, pool)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _before(one: int, other: int, pool: Pool) -> bool:
     if pool.end[one] != pool.end[other]:
         return bool(pool.end[one] < pool.end[other])
     return bool(pool.serial[one] < pool.serial[other])
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _push(slot: int, pool: Pool) -> None:
     heap, place = pool.by_end, pool.counters[RUNNING]
     while place > 0 and _before(slot, heap[(place - 1) // 2], pool):
@@ -374,7 +374,7 @@ def _push(slot: int, pool: Pool) -> None:
     pool.counters[RUNNING] += 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _pop(pool: Pool) -> None:
     heap = pool.by_end
     size = pool.counters[RUNNING] - 1

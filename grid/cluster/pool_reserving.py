@@ -8,10 +8,8 @@ from there on it has its own processors. So most need not be looked at.
 
 from __future__ import annotations
 
-from numba import njit
-
 from grid.cluster.pool_state import (
-    ENDED_NOW,
+    ENDED_EARLY,
     FIRST,
     GAIN_FROM,
     GAIN_TO,
@@ -21,27 +19,35 @@ from grid.cluster.pool_state import (
     Pool,
 )
 from grid.model.time import NEVER
-from grid.policies.profile import change, drop_past, earliest, step_at
+from grid.policies.compiled import compiled, inlined
+from grid.policies.profile import (
+    change,
+    change_steps,
+    drop_past,
+    earliest_steps,
+    step_at,
+    step_from,
+)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def give_back(now: int, slot: int, pool: Pool) -> None:
     """The job has ended; if that is early, others may have its processors."""
     end = pool.start[slot] + pool.estimate[slot]
-    pool.counters[ENDED_NOW] = 1
     if end > now:
+        pool.counters[ENDED_EARLY] = 1
         _change(now, end, pool.processors[slot], pool)
         _gain(now, end, pool)
 
 
-@njit(cache=True)
+@compiled
 def keep_reservations(slowdown_limit: float, now: int, pool: Pool) -> None:
     """Move reservations forward where that can be, then make those that are due."""
     counters = pool.counters
     counters[STEPS] = drop_past(pool.step_time, pool.step_level, counters[STEPS], now)
-    if counters[GAIN_TO] > now and counters[ENDED_NOW]:
+    if counters[ENDED_EARLY]:
         _compress(now, pool)
-    counters[ENDED_NOW], counters[NEXT_START] = 0, NEVER
+    counters[ENDED_EARLY], counters[NEXT_START] = 0, NEVER
     for place in range(counters[FIRST], counters[LAST]):
         slot = pool.queue[place]
         if pool.reserved[slot] == NEVER:
@@ -50,7 +56,7 @@ def keep_reservations(slowdown_limit: float, now: int, pool: Pool) -> None:
                 _move(now, slot, NEVER, pool)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def is_due(now: int, slot: int, pool: Pool) -> bool:
     """Whether the job has a reservation for this instant, or can have one."""
     if pool.reserved[slot] == NEVER and pool.processors[slot] <= pool.step_level[0]:
@@ -61,7 +67,7 @@ def is_due(now: int, slot: int, pool: Pool) -> bool:
     return False
 
 
-@njit(cache=True)
+@compiled
 def _compress(now: int, pool: Pool) -> None:
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
     counters = pool.counters
@@ -82,7 +88,7 @@ def _compress(now: int, pool: Pool) -> None:
             gain_from, gain_to = min(gain_from, left_from), max(gain_to, left_to)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _most(start: int, end: int, pool: Pool) -> int:
     """The most processors that are free at any time from start until end."""
     most = 0
@@ -92,32 +98,43 @@ def _most(start: int, end: int, pool: Pool) -> int:
     return most
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _move(not_before: int, slot: int, before: int, pool: Pool) -> bool:
     """Give the job the earliest reservation in that time, instead of its own; if there is any."""
     counters = pool.counters
     old, length, needed = pool.reserved[slot], pool.estimate[slot], pool.processors[slot]
-    start = earliest(
-        pool.step_time, pool.step_level, counters[STEPS], needed, length, not_before, before, old
-    )
+    time, level, steps = pool.step_time, pool.step_level, counters[STEPS]
+    start, first, last = earliest_steps(time, level, steps, needed, length, not_before, before, old)
     if start == NEVER:
         return False
+    end = start + length
+    counters[STEPS] = change_steps(time, level, steps, first, last, start, min(old, end), -needed)
     if old < NEVER:
-        _change(old, old + length, needed, pool)
-        _gain(max(old, start + length), old + length, pool)
-    _change(start, start + length, -needed, pool)
+        # What it leaves; most reservations move by less than they are long.
+        _give(max(old, end), old + length, max(0, last - 1), needed, pool)
     pool.reserved[slot] = start
     return True
 
 
-@njit(cache=True, inline="always")
+@inlined
+def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -> None:
+    counters, time, steps = pool.counters, pool.step_time, pool.counters[STEPS]
+    first = step_from(time, not_before_step, steps, start)
+    last = first
+    while last + 1 < steps and time[last + 1] < end:
+        last += 1
+    counters[STEPS] = change_steps(time, pool.step_level, steps, first, last, start, end, amount)
+    _gain(start, end, pool)
+
+
+@inlined
 def _gain(start: int, end: int, pool: Pool) -> None:
     counters = pool.counters
     counters[GAIN_FROM] = min(counters[GAIN_FROM], start)
     counters[GAIN_TO] = max(counters[GAIN_TO], end)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _change(start: int, end: int, amount: int, pool: Pool) -> None:
     time, level, counters = pool.step_time, pool.step_level, pool.counters
     counters[STEPS] = change(time, level, counters[STEPS], start, end, amount)

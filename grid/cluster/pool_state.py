@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
     STEPS,
     GAIN_FROM,
     GAIN_TO,
-    ENDED_NOW,
+    ENDED_EARLY,
     NEXT_START,
 ) = range(21)
 COUNTERS = 21
@@ -40,7 +40,8 @@ COUNTERS = 21
 head waits and nobody behind it could start at the last plan. Its shadow time is SHADOW, with EXTRA
 processors; -1: nobody has asked yet. ASKED is what waiting jobs ask for; the usage since SINCE is
 not in `Pool.usage` yet. The profile has STEPS; for GAIN_FROM and GAIN_TO see `pool_reserving`;
-ENDED_NOW says whether a job has ended since the last plan, NEXT_START when the next reservation is.
+ENDED_EARLY says whether a job has ended before its estimate since the last plan, NEXT_START when
+the next reservation is.
 """
 
 SHARE, PART_S, WHOLE_S = range(3)

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from grid.policies.compiled import compiled, inlined
+
 Ints = npt.NDArray[np.int64]
 NEVER = 2**62
 FIRST_STEPS = 8
@@ -59,30 +61,33 @@ def forget(profile: AvailabilityProfile, now: int) -> None:
             length[row] = drop_past(time[row], level[row], length[row], now)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def step_at(time: Ints, length: int, at: int) -> int:
     """The step in which that time is; the first one for what is before it."""
-    low, high, one = np.uint64(0), np.uint64(length), np.uint64(1)
-    while high - low > one:
-        middle = (low + high) >> one
-        if time[middle] <= at:
-            low = middle
-        else:
-            high = middle
+    return step_from(time, 0, length, at)
+
+
+@inlined
+def step_from(time: Ints, first: int, length: int, at: int) -> int:
+    """The step in which that time is, which is not before `first`."""
+    low, size, one = np.uint64(first), np.uint64(length - first), np.uint64(1)
+    while size > one:
+        half = size >> one
+        low += half * np.uint64(time[low + half] <= at)
+        size -= half
     return np.int64(low)  # type: ignore[return-value]
 
 
-@njit(cache=True)
+@compiled
 def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     """Drop the steps of a row that end by `now`; returns how many there are left."""
     first = step_at(time, length, now)
     if first > 0:
-        _shift(time, first, length, -first)
-        _shift(level, first, length, -first)
+        _shift(time, level, first, length, -first)
     return length - first
 
 
-@njit(cache=True)
+@compiled
 def earliest(
     time: Ints,
     level: Ints,
@@ -98,24 +103,44 @@ def earliest(
     From `certain_from` on they are known to be free, whatever the row says: a job that has a
     reservation asks so for an earlier start, its own CPUs counted in.
     """
+    start, _, _ = earliest_steps(
+        time, level, length, needed, duration, not_before, before, certain_from
+    )
+    return start
+
+
+@compiled
+def earliest_steps(
+    time: Ints,
+    level: Ints,
+    length: int,
+    needed: int,
+    duration: int,
+    not_before: int,
+    before: int,
+    certain_from: int,
+) -> tuple[int, int, int]:
+    """What `earliest` says, the step in which that is, and the last one that was looked at.
+
+    The latter is that in which the duration ends, or the last before `certain_from`.
+    """
     steps, one = np.uint64(length), np.uint64(1)
     step = np.uint64(step_at(time, length, not_before))
-    while True:
-        while step < steps and level[step] < needed:
-            step += one
-        if step == steps:
-            return NEVER
-        start = max(time[step], not_before)
-        if start >= before:
-            return NEVER
-        end = min(start + duration, certain_from)
-        while step < steps and level[step] >= needed:
-            step += one
-            if step == steps or time[step] >= end:
-                return int(start)
+    start, first = not_before, step
+    # A jump that cannot be foretold costs as much as ten steps, so there is one only at the end.
+    while start < before:
+        enough = level[step] >= needed
+        step += one
+        until = time[step] if step < steps else NEVER
+        start = start if enough else until
+        first = first if enough else step
+        if until >= min(start + duration, certain_from):
+            break
+    found = start if start < before else NEVER
+    return int(found), np.int64(first), np.int64(step - one)  # type: ignore[return-value]
 
 
-@njit(cache=True)
+@compiled
 def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: int) -> int:
     """Add `amount` from `start` until `end`; needs room for two more steps; returns their number.
 
@@ -123,57 +148,66 @@ def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: i
     """
     if end <= max(start, time[0]):
         return length
-    first = step_at(time, length, start)
-    last = step_at(time, length, end - 1)
-    begins_inside = time[first] < start
+    first, last = step_at(time, length, start), step_at(time, length, end - 1)
+    return change_steps(time, level, length, first, last, start, end, amount)
+
+
+@compiled
+def change_steps(
+    time: Ints,
+    level: Ints,
+    length: int,
+    first: int,
+    last: int,
+    start: int,
+    end: int,
+    amount: int,
+) -> int:
+    """`change` where it is known that `start` is in step `first` and `end` after step `last`."""
+    begins = int(time[first] < start)
     # The level that `end` goes back to, unless a step begins there anyway.
-    ends_inside = end < NEVER and (last + 1 == length or time[last + 1] > end)
+    ends = int(end < NEVER and (last + 1 == length or time[last + 1] > end))
     after = level[last]
-    added = int(begins_inside) + int(ends_inside)
-    if added > 0:
-        _shift(time, last + 1, length, added)
-        _shift(level, last + 1, length, added)
-    if begins_inside:
-        _shift(time, first, last + 1, 1)
-        _shift(level, first, last + 1, 1)
-        first += 1
-        last += 1
-        time[first] = start
-    if ends_inside:
-        time[last + 1], level[last + 1] = end, after
-    for step in range(np.uint64(first), np.uint64(last + 1)):
+    # Steps that get the level of the one before them go.
+    goes_first = int(begins == 0 and first > 0 and level[first] + amount == level[first - 1])
+    goes_next = int(ends == 0 and last + 1 < length and after + amount == level[last + 1])
+    by = begins - goes_first
+    rest, rest_by = last + 1 + goes_next, by + ends - goes_next
+    if rest_by > 0:
+        _shift(time, level, rest, length, rest_by)
+    if by != 0:
+        _shift(time, level, first + 1, last + 1, by)
+    if rest_by < 0:
+        _shift(time, level, rest, length, rest_by)
+    if begins:
+        time[first + 1], level[first + 1] = start, level[first]
+    until = last + 1 + by
+    for step in range(np.uint64(first + begins), np.uint64(until)):
         level[step] += amount
-    length = _merge(time, level, length + added, last + 1)
-    return _merge(time, level, length, first)
+    if ends:
+        time[until], level[until] = end, after
+    return length + rest_by
 
 
-@njit(cache=True)
-def _merge(time: Ints, level: Ints, length: int, step: int) -> int:
-    """Take the step out if its level is that of the one before it."""
-    if step == 0 or step >= length or level[step] != level[step - 1]:
-        return length
-    _shift(time, step + 1, length, -1)
-    _shift(level, step + 1, length, -1)
-    return length - 1
-
-
-@njit(cache=True, inline="always")
-def _shift(values: Ints, first: int, end: int, by: int) -> None:
-    """Move values[first:end] by so many places.
+@inlined
+def _shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
+    """Move the steps from `first` until `end` by so many places.
 
     Unsigned indexes need no look at whether they count from the end, which makes it five times as
-    fast; most of the time of conservative backfilling is spent here.
+    fast; much of the time of conservative backfilling is spent here.
     """
     one, low, high = np.uint64(1), np.uint64(first), np.uint64(end)
     if by > 0:
         places = np.uint64(by)
         while high > low:
             high -= one
-            values[high + places] = values[high]
+            time[high + places] = time[high]
+            level[high + places] = level[high]
     else:
         places = np.uint64(-by)
         while low < high:
-            values[low - places] = values[low]
+            time[low - places] = time[low]
+            level[low - places] = level[low]
             low += one
 
 

@@ -2,9 +2,10 @@
 
 Conservative backfilling (Mu'alem and Feitelson, IEEE TPDS 12(6), 2001): every job gets the earliest
 start at which it delays no reservation that is there, and when CPUs become free before their time
-the reservations are moved forward, one by one in order of arrival, each to where it is earliest
-then, over and over until none can move. A reservation never moves back, unless a running job
-outlives its estimate or a machine goes down: then all are made anew, in order of arrival.
+the reservations are moved forward, one by one in order of arrival, each once, to where it is
+earliest then. (What one leaves that comes later, an earlier one can have when next a job ends
+before its time.) A reservation never moves back, unless a running job outlives its estimate or a
+machine goes down: then all are made anew, in order of arrival.
 
 Of several machines a job takes that on which it can start first, the fastest of equals.
 """
@@ -90,15 +91,10 @@ def _compress(
     jobs: Jobs,
     machines: Machines,
 ) -> AvailabilityProfile:
-    """Move reservations forward, one by one in order of arrival, until none can move."""
-    moved = True
-    while moved:
-        moved = False
-        for slot in queue:
-            start = reserved.start[slot]
-            if now < start < NEVER:
-                profile = reserve_earliest(now, slot, profile, reserved, jobs, machines)
-                moved |= reserved.start[slot] < start
+    """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
+    for slot in queue:
+        if now < reserved.start[slot] < NEVER:
+            profile = reserve_earliest(now, slot, profile, reserved, jobs, machines)
     return profile
 
 

@@ -76,16 +76,12 @@ class SlowReserving:
             queue = [job for job in queue if job not in started]
 
     def plan(self, now: int, queue: list[SlowJob], early: bool) -> list[SlowJob]:
-        moved = early
-        while moved:
-            moved = False
-            for job in queue:
-                old = self.of(job)
-                if old is not None and old.start > now:
-                    self.held.remove(old)
-                    new = self.earliest(job, now)
-                    self.held.append(new if new.start < old.start else old)
-                    moved |= new.start < old.start
+        for job in queue if early else []:
+            old = self.of(job)
+            if old is not None and old.start > now:
+                self.held.remove(old)
+                new = self.earliest(job, now)
+                self.held.append(new if new.start < old.start else old)
         for job in queue:
             shortest = min(self.length(job, m) for m in self.order if self.may_run(job, m))
             if self.of(job) is None and now - job.submit + shortest > self.limit * shortest:

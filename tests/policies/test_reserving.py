@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from clusters import job, nasa, outcomes, play, pool
+from clusters import job, nasa, outcomes, play, pool, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
 
+from grid.cluster.pool import PoolCluster
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.job import Job
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
+from grid.policies.pool_policy import PoolPolicy
 from grid.policies.reserving import ReservingBackfilling
 
 LIMITS = (0.0, 1.0, 2.5)
@@ -147,6 +149,28 @@ FARM = [
 @settings(max_examples=150, deadline=None)
 def test_one_pool_as_the_slow_version(limit: float, data: Any) -> None:
     compare(data.draw(streams(ONE_POOL, 0)), ONE_POOL, [], limit)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@given(data=st.data(), first=st.integers(0, 40))
+@settings(max_examples=300, deadline=None)
+def test_the_compiled_loop_as_the_slow_version(limit: float, data: Any, first: int) -> None:
+    """In two windows, wherever they part."""
+    slow_jobs = data.draw(streams(ONE_POOL, 0))
+    SlowReserving(ONE_POOL, [], limit).play(slow_jobs)
+    cluster = PoolCluster(pool(8).machines[0], PoolPolicy.RESERVING, limit)
+    cluster.feed(
+        table(
+            [
+                job(number, one.submit, one.processors, one.estimate, one.run)
+                for number, one in enumerate(slow_jobs)
+            ]
+        )
+    )
+    cluster.advance(first)
+    cluster.advance(NEVER)
+    played = outcomes(cluster, len(slow_jobs))
+    assert [(start, end) for _, _, start, end in played] == [(o.start, o.end) for o in slow_jobs]
 
 
 @pytest.mark.parametrize("limit", LIMITS)
