@@ -128,7 +128,9 @@ class LocalScheduler:
 
     def _select(self, ctx: Context, case: _Case, table: ResourceTable) -> None:
         spent = case.ttl == 0
-        choice = self._selection.choose(case.job, table, self._vo, own_only=spent)
+        # Which licenses a job needs is told in terms of its own VO; no other one has them.
+        at_home = spent or case.job.licenses != 0
+        choice = self._selection.choose(case.job, table, self._vo, own_only=at_home)
         row, wait = self._decide(case, choice)
         if row < 0:
             self._fail(ctx, case, JobState.FAILED if spent and case.hops else JobState.REJECTED)
