@@ -6,13 +6,15 @@ with means that are "chosen in a way that the available computational power is a
 job queue increasing when it is fixed equal to 5". What it leaves open, and how it is read here:
 
 - Mean times between jobs: 1, 2, 3, 4, 5 s.
-- Speed of the machine that execution times are estimated on: 300. A job then is 1750 s x 4.5 CPUs
+- Speed of the machine that execution times are given for: 300. A job then is 1750 s x 4.5 CPUs
   x 300 on average, the grid 150 x 8.5 CPUs x 400, which can take a job every 4.6 s: 5 is the first
-  of the five times at which the queue need not grow, as the paper says. (Estimated on a machine of
+  of the five times at which the queue need not grow, as the paper says. (Given for a machine of
   the mean speed, 400, it would take one every 6.2 s, and the queue would grow at 5 as well.)
-- Deadlines: as in the studies of the same authors, submission + estimate * (1 + U[25, 150] / 100).
+- Deadlines: as in the studies of the same authors, submission + run time * (1 + U[25, 150] / 100).
 - Speeds are real numbers, CPUs whole ones. No job is wider than the widest machine.
-- Run times are known exactly. `run_per_estimate` draws them otherwise, for the paper's future work.
+- Run times are known exactly. `estimate_per_run` draws estimates that are wrong, for the paper's
+  future work. Run times stay as they are, and deadlines count from them: only what is known of the
+  jobs changes, and with it what a schedule is worth.
 """
 
 from __future__ import annotations
@@ -63,12 +65,12 @@ class EgEdfJobs(_Settings):
 
     jobs: _Count = 3000
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 5.0
-    estimate_s: _Range = (500.0, 3000.0)
+    run_s: _Range = (500.0, 3000.0)
     processors: _Counts = (1, 8)
     with_deadline: Annotated[float, Field(ge=0, le=1)] = 0.7
     deadline_percent: _Percents = (25.0, 150.0)
     reference_mips: _Mips = 300.0
-    run_per_estimate: _Range = (1.0, 1.0)
+    estimate_per_run: _Range = (1.0, 1.0)
 
 
 def eg_edf_machines(
@@ -88,22 +90,21 @@ def eg_edf_jobs(
 ) -> dict[str, JobTable]:
     """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
 
-    Of two streams from equal `rng`s that differ in `mean_interarrival_s` or `run_per_estimate`
+    Of two streams from equal `rng`s that differ in `mean_interarrival_s` or `estimate_per_run`
     only, all else is the same, so that they can be compared pair by pair.
     """
     count = settings.jobs
     gaps_us = np.rint(rng.exponential(1.0, count) * settings.mean_interarrival_s * SECOND_US)
     submit_us = np.cumsum(gaps_us.astype(np.int64))
-    estimate_us = np.rint(rng.uniform(*settings.estimate_s, count) * SECOND_US).astype(np.int64)
+    run_us = np.rint(rng.uniform(*settings.run_s, count) * SECOND_US).astype(np.int64)
     allowance = 1.0 + rng.uniform(*settings.deadline_percent, count) / 100.0
-    deadline_us = submit_us + np.rint(estimate_us * allowance).astype(np.int64)
+    deadline_us = submit_us + np.rint(run_us * allowance).astype(np.int64)
     deadline_us[rng.random(count) >= settings.with_deadline] = NEVER
     owner = rng.integers(len(names), size=count)
     draws = rng.random(count)
-    shares = settings.run_per_estimate[0] + rng.random(count) * (
-        settings.run_per_estimate[1] - settings.run_per_estimate[0]
-    )
-    run_us = np.maximum(1, np.rint(estimate_us * shares)).astype(np.int64)
+    low, high = settings.estimate_per_run
+    shares = low + rng.random(count) * (high - low)
+    estimate_us = np.maximum(1, np.rint(run_us * shares)).astype(np.int64)
     tables = {}
     for position, (name, vo) in enumerate(zip(names, vos, strict=True)):
         rows = np.flatnonzero(owner == position)

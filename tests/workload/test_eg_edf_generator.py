@@ -66,14 +66,14 @@ def test_section_4_only_at_5_s_between_jobs_is_there_more_capacity_than_work() -
     assert 4 < np.mean(seconds_for_a_job) < 5
 
 
-def test_streams_that_differ_in_arrivals_or_run_times_are_alike_in_all_else() -> None:
+def test_streams_that_differ_in_arrivals_or_estimates_are_alike_in_all_else() -> None:
     stream, denser = jobs(jobs=500), jobs(jobs=500, mean_interarrival_s=1.0)
-    shorter = jobs(jobs=500, run_per_estimate=[0.2, 0.9])
+    wrong = jobs(jobs=500, estimate_per_run=[0.5, 1.9])
     for column in COLUMNS:
         if column not in ("submit_us", "deadline_us"):
             assert np.array_equal(getattr(stream, column), getattr(denser, column))
-        if column != "run_us":
-            assert np.array_equal(getattr(stream, column), getattr(shorter, column))
+        if column != "estimate_us":
+            assert np.array_equal(getattr(stream, column), getattr(wrong, column))
     assert np.allclose(stream.submit_us / 5, denser.submit_us, atol=500)
     due = stream.deadline_us < NEVER
     assert np.array_equal(due, denser.deadline_us < NEVER)
@@ -82,8 +82,8 @@ def test_streams_that_differ_in_arrivals_or_run_times_are_alike_in_all_else() ->
         denser.deadline_us - denser.submit_us,
     )
     assert np.array_equal(slack[due], dense_slack[due])
-    share = shorter.run_us / shorter.estimate_us
-    assert 0.2 <= share.min() < 0.22 and 0.88 < share.max() <= 0.9
+    share = wrong.estimate_us / wrong.run_us
+    assert 0.5 <= share.min() < 0.52 and 1.88 < share.max() <= 1.9
 
 
 def test_several_vos_share_a_stream_and_no_job_is_wider_than_its_vo() -> None:
@@ -102,7 +102,7 @@ def test_several_vos_share_a_stream_and_no_job_is_wider_than_its_vo() -> None:
     "settings",
     [
         {"processors": [9, 8]},
-        {"estimate_s": [0, 1]},
+        {"run_s": [0, 1]},
         {"with_deadline": 1.5},
         {"run_per_estimate": [1.0, float("nan")]},
         {"deadline": 3},

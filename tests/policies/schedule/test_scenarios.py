@@ -41,8 +41,8 @@ def test_runs_are_the_same_each_time(policy: str) -> None:
 def test_section_5_every_job_completes_when_estimates_are_wrong(policy: str, repair: str) -> None:
     finished = small_study(
         policy,
-        "run_least=0.5",
-        "run_most=1.5",
+        "estimate_least=0.5",
+        "estimate_most=1.5",
         "overrun=extend",
         f"vos.0.clusters.0.policy.settings.repair={repair}",
     )
