@@ -29,11 +29,13 @@ def make_cluster(
     number = getattr(policy, "pool_policy", None)
     pool = len(platform.machines) == 1 and not platform.licenses
     plain = platform.overrun == "kill" and not platform.one_job_a_machine and not outages
+    plain = plain and platform.estimates != "average"
     if number is not None and pool and plain:
+        from grid.cluster.estimates import Estimates
         from grid.cluster.pool import PoolCluster
 
         limit = getattr(policy, "slowdown_limit", 0.0)
-        return PoolCluster(platform.machines[0], number, limit)
+        return PoolCluster(platform.machines[0], number, limit, Estimates(platform))
     if outages:
         from grid.cluster.outages import FailingCluster
 

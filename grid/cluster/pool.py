@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from grid.cluster import pool_loop
+from grid.cluster.estimates import Estimates
 from grid.cluster.pool_loop import DONE, ENDED_FULL
 from grid.cluster.pool_state import (
     ARRIVALS,
@@ -31,7 +32,7 @@ from grid.cluster.pool_state import (
 from grid.cluster.state import Ended, EndedColumns, TimedPlans
 from grid.model.job import Job, JobState
 from grid.model.job_table import JobTable
-from grid.model.platform import Machine
+from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.fitting import duration, durations
 from grid.policies.pool_policy import PoolPolicy
@@ -45,8 +46,16 @@ SUBMITTED = -1
 class PoolCluster:
     """A `ClusterState` of one machine without licenses, under a policy that the loop can play."""
 
-    def __init__(self, machine: Machine, policy: PoolPolicy, slowdown_limit: float = 0.0) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        policy: PoolPolicy,
+        slowdown_limit: float = 0.0,
+        estimates: Estimates | None = None,
+    ) -> None:
+        """`estimates` must not predict; default: what users say."""
         self._machine = machine
+        self._estimates = estimates or Estimates(Cluster("pool", (machine,)))
         self._policy = int(policy)
         self._slowdown_limit = slowdown_limit
         self._pool = _empty_pool(FIRST_SLOTS)
@@ -72,14 +81,16 @@ class PoolCluster:
         place = end
         while place > first and times[place - 1] > now:
             place -= 1
+        told = self._estimates.column(np.array([job.estimate_us]), np.array([job.run_us]))
+        estimate_us = int(told[0])
         values = (
             now,
             job.submit_us,
             job.processors,
-            duration(job.estimate_us, job.reference_mips, self._machine.mips),
+            duration(estimate_us, job.reference_mips, self._machine.mips),
             duration(job.run_us, job.reference_mips, self._machine.mips),
             job.deadline_us,
-            job.estimate_us * job.reference_mips,
+            estimate_us * job.reference_mips,
             row,
         )
         for column, value in zip(self._arrivals, values, strict=True):
@@ -92,14 +103,15 @@ class PoolCluster:
         if len(jobs) == 0:
             return
         mips = self._machine.mips
+        estimate_us = self._estimates.column(jobs.estimate_us, jobs.run_us)
         columns = (
             jobs.submit_us,
             jobs.submit_us,
             jobs.processors,
-            durations(jobs.estimate_us, jobs.reference_mips, mips),
+            durations(estimate_us, jobs.reference_mips, mips),
             durations(jobs.run_us, jobs.reference_mips, mips),
             jobs.deadline_us,
-            jobs.estimate_us * jobs.reference_mips,
+            estimate_us * jobs.reference_mips,
             np.arange(self._fed_rows, self._fed_rows + len(jobs)),
         )
         self._fed_rows += len(jobs)

@@ -39,6 +39,10 @@ class HiddenColumns:
     row: npt.NDArray[np.int64]
     """Row of the fed tables; -1 for a submitted job."""
     state: npt.NDArray[np.int64]
+    killed_after_us: npt.NDArray[np.int64]
+    """The run time at which it is killed whatever its estimate is; `run_us` is cut there."""
+    fails: npt.NDArray[np.int64]
+    """Whether `run_us` was cut."""
 
 
 class Slots:

@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from grid.cluster.arrivals import Arrival, Arrivals
+from grid.cluster.estimates import Estimates
 from grid.cluster.licenses import LicensePool
 from grid.cluster.machine_columns import machine_columns
 from grid.cluster.orders import ByExpectedEnd, Queue
@@ -45,7 +46,8 @@ class SpaceSharedCluster:
         self, platform: Cluster, policy: Policy, clock: Callable[[], float] | None = None
     ) -> None:
         self._policy = policy
-        self._extend = platform.overrun == "extend"
+        self._estimates = Estimates(platform)
+        self._extend = platform.overrun == "extend" or self._estimates.predicts
         self._clock = PlanClock(clock)
         names = [license.name for license in platform.licenses]
         copies = [license.copies for license in platform.licenses]
@@ -164,7 +166,9 @@ class SpaceSharedCluster:
             _, serial, slot = ends[0]
             self._running.remove(int(jobs.expected_end_us[slot]), serial)
             self._count_run(slot, now)
-            killed = not self._extend and hidden.left_us[slot] > hidden.left_estimate_us[slot]
+            passed = not self._extend and hidden.left_us[slot] > hidden.left_estimate_us[slot]
+            killed = passed or hidden.fails[slot]
+            self._estimates.ended(jobs.user[slot], hidden.run_us[slot] * jobs.reference_mips[slot])
             self._release(slot)
             self._end(slot, JobState.FAILED if killed else JobState.COMPLETED, now)
             self._gone.append(slot)
@@ -174,14 +178,17 @@ class SpaceSharedCluster:
 
     def _extend_estimates(self, now: Time) -> None:
         """A job that has passed its estimate is expected to take as long again as it has so far."""
-        jobs = self._slots.jobs
+        jobs, hidden = self._slots.jobs, self._slots.hidden
         while len(self._running) and self._running.first() <= now:
             slot = int(self._running.slots[0])
-            serial = int(jobs.serial[slot])
-            self._running.remove(self._running.first(), serial)
-            expected = now + max(1, now - int(jobs.start_us[slot]))
+            self._running.remove(self._running.first(), int(jobs.serial[slot]))
+            start, limit = int(jobs.start_us[slot]), int(hidden.killed_after_us[slot])
+            latest = start + self._duration(limit, slot, int(jobs.machine[slot]))
+            expected = now + max(1, now - start)
+            if limit < NEVER and now < latest:
+                expected = min(expected, latest)
             jobs.expected_end_us[slot] = expected
-            self._running.add(expected, serial, slot)
+            self._running.add(expected, int(jobs.serial[slot]), slot)
 
     def _arrive(self, now: Time) -> None:
         self._arrived = []
@@ -189,13 +196,16 @@ class SpaceSharedCluster:
             self._take_in(job, key)
 
     def _take_in(self, job: Arrival, key: JobKey | None) -> None:
+        job, limit_us, fails = self._estimates.of(job)
         if self._padding:
             job = job._replace(processors=job.processors + self._padding)
         if not self._may_ever_run(job):
             self._record(key, job.row, (-1, int(JobState.REJECTED), -1, job.arrival_us, 0, 0, 0, 0))
             return
         slot = self._slots.take(job, key, self._serial)
-        self._slots.hidden.state[slot] = WAITING
+        hidden = self._slots.hidden
+        hidden.state[slot], hidden.fails[slot] = WAITING, fails
+        hidden.killed_after_us[slot] = limit_us
         self._serial += 1
         self._queue.append(slot)
         self._arrived.append(slot)
@@ -303,10 +313,8 @@ class SpaceSharedCluster:
             for column in (hidden.left_us, hidden.left_estimate_us):
                 column[slot] = max(1, round(int(column[slot]) * moved))
             return
-        mips, reference_mips = self._mips[machine], float(jobs.reference_mips[slot])
-        run_us, estimate_us = int(hidden.run_us[slot]), int(jobs.estimate_us[slot])
-        hidden.left_us[slot] = max(1, round(run_us * reference_mips / mips))
-        hidden.left_estimate_us[slot] = max(1, round(estimate_us * reference_mips / mips))
+        hidden.left_us[slot] = self._duration(int(hidden.run_us[slot]), slot, machine)
+        hidden.left_estimate_us[slot] = self._duration(int(jobs.estimate_us[slot]), slot, machine)
         if before >= 0:
             self._lose_work(slot)
 
@@ -317,6 +325,11 @@ class SpaceSharedCluster:
         hidden.restarts[slot] += 1
         hidden.lost_us[slot] += hidden.kept_us[slot]
         hidden.kept_us[slot] = 0
+
+    def _duration(self, time_us: Time, slot: int, machine: int) -> Time:
+        """How long what takes a CPU of the job's `reference_mips` that time takes the machine."""
+        scaled = time_us * float(self._slots.jobs.reference_mips[slot]) / self._mips[machine]
+        return max(1, round(scaled))
 
     def _preempt(self, slot: int, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden

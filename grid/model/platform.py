@@ -80,6 +80,10 @@ class Cluster:
     licenses: tuple[License, ...] = ()
     overrun: str = "kill"
     """What becomes of a job that passes its estimate: `kill` or `extend`."""
+    estimates: str = "user"
+    """What policies are told of run times: `user` (what users say), `exact` or `average`."""
+    estimate_factor: float = 1.0
+    """Multiplies what users say."""
     one_job_a_machine: bool = False
     """Whether a job has its machine to itself, whatever CPUs it leaves idle (C07)."""
     overheads: PreemptionOverheads = PreemptionOverheads()

@@ -43,6 +43,7 @@ def wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
         yield from _twice(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
         for c, cluster in enumerate(vo.clusters):
             yield from _licenses(cluster, ("vos", v, "clusters", c))
+            yield from _estimates(cluster, ("vos", v, "clusters", c))
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
     yield from fault_wrongs(scenario)
@@ -124,6 +125,17 @@ def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
             if name not in declared:
                 expected = meant(name, declared, f"a license from {dotted((*path, 'licenses'))}")
                 yield (*path, "machines", m, "licenses", number), repr(name), expected
+
+
+def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
+    name = cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
+    given = (cluster.estimates, cluster.estimate_factor)
+    if name in GANG_POLICIES and given != ("user", 1.0):
+        expected = "neither this nor a factor, for gang policies see no estimates"
+        yield (*path, "estimates"), repr(cluster.estimates), expected
+    elif cluster.estimates == "exact" and cluster.estimate_factor != 1:
+        expected = "1 with exact estimates, for it multiplies what users say"
+        yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
 
 
 def _grid_workload(scenario: ScenarioSection) -> Iterator[Wrong]:

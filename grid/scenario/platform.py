@@ -109,6 +109,8 @@ def _cluster(section: ClusterSection, vo: str, seed: int) -> Cluster:
         by_machine=section.bind == "machine" and policy not in GANG_POLICIES,
         licenses=written or generated,
         overrun=section.overrun,
+        estimates=section.estimates,
+        estimate_factor=section.estimate_factor,
         one_job_a_machine=section.one_job_a_machine,
         overheads=PreemptionOverheads(
             *map(from_seconds, (costs.suspend_s, costs.resume_s, costs.move_s))

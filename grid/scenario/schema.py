@@ -142,6 +142,14 @@ class ClusterSection(Section):
     overrun: Literal["kill", "extend"] = Field(
         default="kill", description="what happens to a job that passes its estimate"
     )
+    estimates: Literal["user", "exact", "average"] = Field(
+        default="user",
+        description="what the local policy is told of run times: what users say, the truth, "
+        "or the average of the user's last two jobs that ended here, at most what the user says",
+    )
+    estimate_factor: Annotated[float, Field(ge=0.01, le=100, strict=True)] = Field(
+        default=1.0, description="multiplies what users say"
+    )
     one_job_a_machine: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="a job has its machine to itself, whatever CPUs it leaves idle"
     )

@@ -1,0 +1,164 @@
+"""What policies are told of run times, and what becomes of jobs that pass it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from clusters import job, play
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.cluster import make_cluster
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster.state import ClusterState
+from grid.model.job import Job, JobState
+from grid.model.platform import Cluster, Machine
+from grid.model.time import NEVER, Time
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.registry import make_policy
+
+
+class Told:
+    """FCFS that remembers what it was told of each job, by serial number."""
+
+    def __init__(self) -> None:
+        self.policy: Any = make_policy("fcfs", {})
+        self.estimates: dict[int, Time] = {}
+        self.expected: dict[int, set[Time]] = {}
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        for slot in view.queue.tolist():
+            self.estimates[int(view.jobs.serial[slot])] = int(view.jobs.estimate_us[slot])
+        for slot in view.running.tolist():
+            ends = self.expected.setdefault(int(view.jobs.serial[slot]), set())
+            ends.add(int(view.jobs.expected_end_us[slot]))
+        return self.policy.plan(view, now)  # type: ignore[no-any-return]
+
+
+def cluster_with(cpus: int = 8, **more: object) -> Cluster:
+    return Cluster("cluster", (Machine("pool", cpus),), **more)  # type: ignore[arg-type]
+
+
+def told(jobs: list[Job], **more: object) -> list[Time]:
+    policy = Told()
+    play(SpaceSharedCluster(cluster_with(**more), policy), jobs)
+    return [policy.estimates[number] for number in range(len(jobs))]
+
+
+def of_user(user: int, number: int, submit: int, estimate: int, run: int) -> Job:
+    return Job(number, "vo", user, submit, 1, estimate, run)
+
+
+def test_average_by_hand() -> None:
+    """User 1's jobs take 10, 20 and 60, each until the next comes but the third, which still runs
+    when the fourth does; user 2 has had one job; nobody knows who -1 is."""
+    jobs = [
+        of_user(1, 0, 0, 100, 10),
+        of_user(1, 1, 10, 100, 20),
+        of_user(2, 2, 20, 100, 5),
+        of_user(1, 3, 30, 100, 60),
+        of_user(1, 4, 40, 100, 7),
+        of_user(1, 5, 41, 12, 7),
+        of_user(2, 6, 50, 100, 5),
+        of_user(-1, 7, 60, 50, 5),
+        of_user(-1, 8, 70, 50, 5),
+        of_user(-1, 9, 80, 50, 5),
+        of_user(1, 10, 200, 100, 5),
+    ]
+    # The last two of user 1 that had ended by 200 ended at 48 and at 90: 7 and 60.
+    assert told(jobs, estimates="average") == [
+        100, 100, 100, 15, 15, 12, 100, 50, 50, 50, 34,
+    ]  # fmt: skip
+
+
+def test_a_prediction_that_falls_short_kills_nobody_and_what_the_user_said_does() -> None:
+    """Predicted 10. The third job takes 35: expected at 110, 120, 140. It could be killed at 130:
+    so that is what is expected in the end. The fourth passes what its user said."""
+    first = [of_user(1, 0, 0, 100, 10), of_user(1, 1, 0, 100, 10)]
+    policy = Told()
+    cluster = SpaceSharedCluster(cluster_with(estimates="average"), policy)
+    jobs = [*first, of_user(1, 2, 100, 38, 35), of_user(1, 3, 200, 30, 35)]
+    states = [(state, end) for _, state, _, end in play(cluster, jobs)]
+    completed, failed = int(JobState.COMPLETED), int(JobState.FAILED)
+    assert states == [(completed, 10), (completed, 10), (completed, 135), (failed, 230)]
+    # The view of an instant has the running jobs as they are after its estimates were extended.
+    assert policy.expected[2] == {120, 138}
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-1, 2), st.integers(0, 9), st.integers(1, 20), st.integers(1, 25)),
+        max_size=25,
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_average_as_a_slow_version(rows: list[tuple[int, int, int, int]]) -> None:
+    """What is told follows from the ends that came out, and no job runs beyond its user's word."""
+    jobs, now = [], 0
+    for number, (user, gap, estimate, run) in enumerate(rows):
+        now += gap
+        jobs.append(of_user(user, number, now, estimate, run))
+    policy = Told()
+    played = play(SpaceSharedCluster(cluster_with(2, estimates="average"), policy), jobs)
+    for one, (_, _, start, end) in zip(jobs, played, strict=True):
+        assert end - start == min(one.run_us, one.estimate_us)
+        before = [
+            (played[other.number][3], other.number)
+            for other in jobs
+            if other.user == one.user >= 0
+            and played[other.number][3] <= one.submit_us
+            and other.number != one.number
+        ]
+        last = [played[number][3] - played[number][2] for _, number in sorted(before)[-2:]]
+        expected = one.estimate_us
+        if len(last) == 2:
+            expected = min(expected, max(1, round(sum(last) / 2)))
+        assert policy.estimates[one.number] == expected
+
+
+@pytest.mark.parametrize("policy", ("easy", "sjf", "conservative"))
+@pytest.mark.parametrize(
+    "more", ({"estimates": "exact"}, {"estimate_factor": 3.0}, {"estimate_factor": 0.5})
+)
+def test_exact_and_factor_are_as_if_users_had_said_so(policy: str, more: dict[str, Any]) -> None:
+    """In the compiled loop and in the general one."""
+    jobs = [
+        job(n, 3 * n, 1 + n * 5 % 7, 10 + n * 7 % 30, 1 + n * 11 % (10 + n * 7 % 30))
+        for n in range(40)
+    ]
+    said = [
+        job(
+            one.number,
+            one.submit_us,
+            one.processors,
+            one.run_us if "estimates" in more else round(one.estimate_us * more["estimate_factor"]),
+            one.run_us,
+        )
+        for one in jobs
+    ]
+
+    def both(**settings: object) -> list[ClusterState]:
+        platform = cluster_with(**settings)
+        return [
+            make_cluster(platform, make_policy(policy, {})),
+            SpaceSharedCluster(platform, make_policy(policy, {})),
+        ]
+
+    expected = play(both()[0], said)
+    # SJF goes by the order of the estimates only, which a factor does not change.
+    assert policy == "sjf" or play(both()[0], jobs) != expected
+    for cluster in both(**more):
+        assert play(cluster, jobs) == expected
+    for cluster in both(**more):
+        for one in jobs:
+            cluster.advance(one.submit_us)
+            cluster.submit(one, -1, one.submit_us)
+        cluster.advance(NEVER)
+        ended = sorted(cluster.take_ended(), key=lambda one: one.key[1])
+        assert [(one.start_us, one.end_us) for one in ended] == [row[2:] for row in expected]
+
+
+def test_what_predicts_is_not_played_by_the_compiled_loop() -> None:
+    platform = cluster_with(estimates="average")
+    assert isinstance(make_cluster(platform, make_policy("easy", {})), SpaceSharedCluster)
