@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
+OVERRIDE = "--set "
+"""What mistakes in settings of a scenario are reported against, before the setting."""
 
 Point = dict[str, str | int | float | bool | None]
 """One value of every axis: the value itself where it is plain, else its label or its text."""
@@ -31,6 +33,13 @@ class Case:
     seed: int
     scenario: ScenarioSection
     file: str
+
+    @property
+    def kind(self) -> str:
+        """What tells runs apart that call different functions: the policies of their clusters."""
+        return " ".join(
+            f"{cluster.policy!r}" for vo in self.scenario.vos or () for cluster in vo.clusters
+        )
 
 
 def load_experiment(path: str | Path, *, quick: bool = False) -> ExperimentSection:
@@ -56,27 +65,39 @@ def load_experiment(path: str | Path, *, quick: bool = False) -> ExperimentSecti
 
 
 def expand(
-    experiment: ExperimentSection, folder: Path
+    experiment: ExperimentSection, file: Path
 ) -> tuple[list[Case], list[tuple[Point, InputError]]]:
     """The runs of `experiment`, seeds within combinations, and what keeps others from being runs.
 
-    `folder` is where the path of the scenario starts. A combination that makes no right scenario
-    stands among the second instead, with its mistakes.
+    `file` is where the experiment stands. A combination that makes no right scenario stands among
+    the second instead, with its mistakes.
     """
     cases: list[Case] = []
     wrong: list[tuple[Point, InputError]] = []
-    path = folder / experiment.scenario
+    path = file.parent / experiment.scenario
     for point, settings in _combinations(experiment.axes):
         overrides = [_override(*item) for item in (experiment.set | settings).items()]
         try:
             scenario = load_scenario(path, overrides)
         except InputError as error:
-            wrong.append((point, error))
+            wrong.append((point, _of_experiment(error, file)))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
             cases.append(Case(point, seed, seeded, str(path)))
     return cases, wrong
+
+
+def _of_experiment(error: InputError, file: Path) -> InputError:
+    """The same mistakes, those in settings reported against the file that has them."""
+    return InputError(
+        [
+            replace(mistake, file=f"{file}: {mistake.file.removeprefix(OVERRIDE)}")
+            if mistake.file.startswith(OVERRIDE)
+            else mistake
+            for mistake in error.mistakes
+        ]
+    )
 
 
 def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, Any]]]:

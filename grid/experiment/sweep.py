@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grid.experiment.agenda import Kind
 from grid.experiment.cases import Case, Point, expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
@@ -125,8 +126,7 @@ def run_sweeps(
 ) -> list[Sweep | InputError]:
     """Several sweeps as one: no CPU waits for the last runs of one while others have some left.
 
-    Runs are taken from all in turn. What one needs to be compiled is then compiled while others
-    run. A sweep that cannot begin gives its InputError instead.
+    Runs are taken from all in turn. A sweep that cannot begin gives its InputError instead.
     """
     with ExitStack() as locks:
         parts = [_part(one, locks) for one in wanted]
@@ -140,7 +140,7 @@ def run_sweeps(
 
 def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     """Take the folder of a sweep, until `locks` are closed, and see what it lacks."""
-    cases, wrong = expand(wanted.experiment, wanted.file.parent)
+    cases, wrong = expand(wanted.experiment, wanted.file)
     if wrong and not (wanted.partly and cases):
         # Combinations share most of their mistakes.
         mistakes = dict.fromkeys(mistake for _, error in wrong for mistake in error.mistakes)
@@ -189,7 +189,9 @@ def _run_missing(
         progress(tally)
     work = [(n, case.scenario, case.file) for n, (_, _, case) in enumerate(runs)]
     begun = ready = time.monotonic()
-    for step in _steps(work, place):
+    number_of = {id(part): number for number, part in enumerate(parts)}
+    kinds = [(number_of[id(part)], case.kind) for part, _, case in runs]
+    for step in _steps(work, kinds, place):
         tally = dataclasses.replace(tally, running=step.running)
         if step.number is None:
             ready = time.monotonic() if step.is_first else ready
@@ -212,7 +214,7 @@ def _keep(part: _Part, key: str, case: Case, answer: Answer | None) -> bool:
     return True
 
 
-def _steps(work: Sequence[Work], place: Place) -> Iterator[Step]:
+def _steps(work: Sequence[Work], kinds: Sequence[Kind], place: Place) -> Iterator[Step]:
     if not work:
         return
     if place.in_process:
@@ -221,7 +223,7 @@ def _steps(work: Sequence[Work], place: Place) -> Iterator[Step]:
         return
     from grid.experiment.tasks import run_all
 
-    yield from run_all(work, place.address, place.cpus)
+    yield from run_all(work, kinds, place.address, place.cpus)
 
 
 def _describe(

@@ -7,6 +7,7 @@ from typing import Any
 
 import ray
 
+from grid.experiment.agenda import Agenda, Kind
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
 from grid.runtime.cluster import ray_cluster
@@ -34,8 +35,10 @@ class RayDied(Exception):
     """Ray itself has ended on this machine, and with it the runs in flight."""
 
 
-def run_all(work: Sequence[Work], address: str | None, cpus: int | None) -> Iterator[Step]:
-    """Run all of `work` as Ray tasks; answers come in the order they are ready.
+def run_all(
+    work: Sequence[Work], kinds: Sequence[Kind], address: str | None, cpus: int | None
+) -> Iterator[Step]:
+    """Run all of `work`, of these kinds, as Ray tasks; answers come in the order they are ready.
 
     On the connected cluster, else on that at `address` or on a new one of `cpus` CPUs. A worker
     that dies is replaced and its run repeated, `RETRIES` times at most. So is Ray itself, which
@@ -45,7 +48,8 @@ def run_all(work: Sequence[Work], address: str | None, cpus: int | None) -> Iter
     for _ in range(1 + RETRIES):
         try:
             with ray_cluster(address, cpus):
-                for step in _run_on_ray(list(left.values())):
+                of_left = [kinds[number] for number in left]
+                for step in _run_on_ray(list(left.values()), Agenda(of_left)):
                     if step.number is not None:
                         del left[step.number]
                     yield step
@@ -56,24 +60,22 @@ def run_all(work: Sequence[Work], address: str | None, cpus: int | None) -> Iter
         yield Step(0, number, "RayDied: Ray ended again and again")
 
 
-def _run_on_ray(work: Sequence[Work]) -> Iterator[Step]:
-    """Run `work` on the connected Ray cluster. Raises RayDied."""
+def _run_on_ray(work: Sequence[Work], agenda: Agenda) -> Iterator[Step]:
+    """Run `work`, in the order of `agenda`, on the connected Ray cluster. Raises RayDied."""
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
     resources = ray.cluster_resources()
     cpus = max(1, int(resources.get("CPU", 1)))
-    limit = cpus * (1 + WAITING_TASKS_PER_CPU)
     warming = ray.remote(num_cpus=1)(_be_ready)
     _answers([warming.remote() for _ in range(min(cpus, len(work)))])
     yield Step(0, is_first=True)
-    waiting = iter(work)
     running: dict[Any, int] = {}
 
     def submit() -> None:
-        for number, scenario, file in waiting:
-            running[task.remote(code, scenario, file)] = number
-            if len(running) >= limit:
-                return
+        ahead = 0 if agenda.is_careful else WAITING_TASKS_PER_CPU
+        while len(running) < cpus * (1 + ahead) and (place := agenda.next()) is not None:
+            _, scenario, file = work[place]
+            running[task.remote(code, scenario, file)] = place
 
     submit()
     while running:
@@ -81,9 +83,10 @@ def _run_on_ray(work: Sequence[Work]) -> Iterator[Step]:
         if not ready:
             yield Step(min(len(running), cpus))
             continue
-        number = running.pop(ready[0])
+        place = running.pop(ready[0])
+        agenda.ended(place)
         submit()
-        yield Step(min(len(running), cpus), number, _answer(ready[0]))
+        yield Step(min(len(running), cpus), work[place][0], _answer(ready[0]))
 
 
 def _answers(references: list[Any]) -> Any:

@@ -13,7 +13,7 @@ from grid.model.errors import InputError
 
 def cases_of(folder: Path, text: str, *, quick: bool = False) -> list[Case]:
     path = write(folder, text)
-    cases, wrong = expand(load_experiment(path, quick=quick), path.parent)
+    cases, wrong = expand(load_experiment(path, quick=quick), path)
     assert not wrong
     return cases
 
@@ -74,7 +74,7 @@ def test_a_key_follows_the_bytes_of_a_trace_and_not_its_place(tmp_path: Path) ->
         folder.mkdir()
         (folder / "log.swf").write_text(text)
         path = write(folder, "name: t\nscenario: scenario.yaml\nseeds: 1\n", scenario)
-        cases, _ = expand(load_experiment(path), folder)
+        cases, _ = expand(load_experiment(path), path)
         keys.append(key_of(cases[0], "code"))
     assert keys[0] == keys[1] != keys[2]
 
@@ -116,7 +116,7 @@ def test_more_runs_than_anyone_wants_are_a_mistake(tmp_path: Path) -> None:
 
 def test_a_combination_that_makes_no_scenario_is_told_and_the_others_stay(tmp_path: Path) -> None:
     path = write(tmp_path, EXPERIMENT.replace("binary", "quantum"))
-    cases, wrong = expand(load_experiment(path), tmp_path)
+    cases, wrong = expand(load_experiment(path), path)
     assert {str(case.point["selection"]) for case in cases} == {"partial", "matchmaking"}
     assert [point for point, _ in wrong] == [{"selection": "quantum"}]
     assert "'quantum'" in str(wrong[0][1])

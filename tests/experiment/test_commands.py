@@ -1,0 +1,89 @@
+"""`grid sweep`, `grid report` and `grid reproduce` as people meet them: words and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_experiments import EXPERIMENT, files, write
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.experiment.cases import load_experiment
+from grid.experiment.sweep import run_sweep
+
+GRID = Path(sys.executable).with_name("grid")
+WRONG = [
+    ("axes: {selection: [partial, worst]}\n", 'selection="worst": vos.0.selection: found'),
+    ("axes: {protocol.ttl: [-1]}\n", "protocol.ttl=-1: protocol.ttl: found -1"),
+    ("axes: {selection: [partial]}\nseeds: 0\n", ":4: seeds: found 0"),
+    ("axes: {selection: partial}\n", ":3: axes.selection: found 'partial'"),
+    ("axis: {selection: [partial]}\n", ":3: axis: found an unknown key"),
+    ("axes: {no_parameter: [1]}\n", "no_parameter"),
+    ("compare: ttl\n", "`compare` among the axes"),
+]
+
+
+@pytest.mark.parametrize(("text", "says"), WRONG)
+def test_a_wrong_experiment_ends_with_2_and_a_line(tmp_path: Path, text: str, says: str) -> None:
+    path = write(tmp_path, "name: wrong\nscenario: scenario.yaml\n" + text)
+    command = ["sweep", str(path), "--out", str(tmp_path / "out"), "--in-process"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith(str(path)), lines
+    assert says in lines[0] and ", expected " in lines[0]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    result = CliRunner().invoke(app, ["sweep", str(path), "--out", str(folder), "--in-process"])
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0] == f"9 of 9 runs are in {folder}, 0 of them from before"
+    assert result.stdout.splitlines()[-1] == f"report: grid report {folder}"
+    told = CliRunner().invoke(app, ["report", str(folder)])
+    assert told.stdout.strip() == f"report in {folder / 'report.html'}"
+
+
+def test_a_failing_run_is_told_with_its_settings_and_seed(tmp_path: Path) -> None:
+    (tmp_path / "bad.swf").write_text("1 0 x\n")
+    (tmp_path / "good.swf").write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n")
+    scenario = """\
+parameters: {trace: good.swf}
+vos: [{name: a, clusters: [{processors: 2}], workload: {trace: "${trace}", enters: cluster}}]
+"""
+    text = "name: f\nscenario: scenario.yaml\naxes: {trace: [bad.swf, good.swf]}\nseeds: 1\n"
+    path = write(tmp_path, text, scenario)
+    command = ["sweep", str(path), "--out", str(tmp_path / "out"), "--in-process"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1
+    assert "failed: trace=bad.swf, seed 1: InputError: " in result.stderr
+    assert "1 of 2 runs are in" in result.stdout
+
+
+def test_an_interrupted_sweep_ends_with_130_and_goes_on(tmp_path: Path) -> None:
+    path = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 200"))
+    folder = tmp_path / "out"
+    process = subprocess.Popen(
+        [GRID, "sweep", str(path), "--out", str(folder), "--in-process"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+    )
+    while process.poll() is None and len(list(folder.glob("runs/*.json"))) < 3:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate()[1]
+    assert process.returncode == 130
+    assert told.splitlines()[-1].startswith("interrupted; finished runs are in")
+    kept = files(folder / "runs")
+    assert 3 <= len(kept) < 600
+    short = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 1"))
+    run_sweep(load_experiment(short), short, folder, in_process=True)
+    assert kept.items() <= files(folder / "runs").items()
