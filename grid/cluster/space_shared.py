@@ -60,6 +60,7 @@ class SpaceSharedCluster:
         self._widest = int(self.machines.cpus.max())
         self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._free = self.machines.cpus.copy()
+        self.license_copies = tuple(copies)
         self._licenses = LicensePool(copies, len(self._free))
         self._slots = Slots()
         self._queue = Queue()

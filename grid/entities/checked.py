@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from grid.cluster.limits import broken_limits
+from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, Entity, Finishing
 from grid.model.job import JobKey
 from grid.model.job_row import JobRow, Violation
@@ -278,11 +280,13 @@ class ClusterChecker(_Books):
     """A Local Dispatcher: every job that it is sent ends, once, or moves on to another cluster.
 
     A gang that moves is sent until its arrival is confirmed, always under the same number, which no
-    other dispatcher of the VO uses.
+    other dispatcher of the VO uses. `cluster` keeps to its limits whenever a job has come or gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         super().__init__()
+        self._cluster = cluster
+        self._looks = 0
         self._moved: dict[int, None] = {}
 
     def hears(self, message: Any) -> Iterator[str]:
@@ -300,6 +304,20 @@ class ClusterChecker(_Books):
             case MoveGang(number, job) if number not in self._moved:
                 self._moved[number] = None
                 yield from self._close(job.key, "there moves on")
+
+    def rests(self) -> Iterator[str]:
+        if self._looks:
+            self._looks -= 1
+            yield from broken_limits(self._cluster)
+
+    def _take(self, key: JobKey, what: Any) -> Iterator[str]:
+        # Now, and after the plan that is made when all messages of the instant are there.
+        self._looks = 2
+        return super()._take(key, what)
+
+    def _close(self, key: JobKey, what: str) -> Iterator[str]:
+        self._looks = 2
+        return super()._close(key, what)
 
 
 def _job(key: JobKey) -> str:

@@ -60,6 +60,11 @@ class LocalDispatcher:
         self._fed_rows = 0
         self._reported = 0
 
+    @property
+    def cluster(self) -> ClusterState:
+        """For those who only look."""
+        return self._cluster
+
     def start(self, ctx: Context, saved: Any) -> None:
         if self._fed is not None:
             ctx.set_timer(0, WAKE)

@@ -52,7 +52,7 @@ class Grid:
         return self.scenario.seed
 
     @cached_property
-    def _entity_vos(self) -> dict[str, int]:
+    def vo_of(self) -> dict[str, int]:
         """The VO of each entity, in order of the entities' names."""
         entities: list[tuple[str, int]] = []
         for position, vo in enumerate(self.vos):
@@ -71,7 +71,7 @@ class Grid:
     @property
     def names(self) -> tuple[str, ...]:
         """All entities, sorted."""
-        return tuple(self._entity_vos)
+        return tuple(self.vo_of)
 
     @cached_property
     def local_dispatchers(self) -> frozenset[str]:
@@ -85,7 +85,7 @@ class Grid:
     @property
     def sites(self) -> tuple[int, ...]:
         """The VO of each entity."""
-        return tuple(self._entity_vos.values())
+        return tuple(self.vo_of.values())
 
     @cached_property
     def network(self) -> Network:
@@ -153,7 +153,7 @@ class Grid:
         return [
             (position, vo)
             for position, vo in enumerate(self.vos)
-            if names.resource_manager(vo.name) in self._entity_vos
+            if names.resource_manager(vo.name) in self.vo_of
         ]
 
     def _first_rows(self, position: int) -> Rows:

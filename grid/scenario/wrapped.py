@@ -1,11 +1,10 @@
-"""Entities for a world in which things go wrong: checked, safe from bad links, and mortal."""
+"""Entities as runs have them: checked, and where things go wrong safe from bad links and mortal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
 
-from grid.entities import names
 from grid.entities.checked import (
     Checked,
     Checker,
@@ -14,6 +13,10 @@ from grid.entities.checked import (
     PassingChecker,
     SchedulerChecker,
 )
+from grid.entities.grid_dispatcher import GridDispatcher
+from grid.entities.local_dispatcher import LocalDispatcher
+from grid.entities.local_scheduler import LocalScheduler
+from grid.entities.resource_manager import ResourceManager
 from grid.kernel.entity import Entity
 from grid.kernel.mortal import Mortal
 from grid.kernel.reliable import Reliable, Rules
@@ -25,6 +28,9 @@ from grid.scenario.faults import entity_outages
 Clock = Callable[[], float]
 
 INPUTS_A_STATE = 64
+MOST_JOBS_CHECKED = 50_000
+"""Where nothing goes wrong, larger runs are checked only when they are over: what a checker keeps
+in mind of every job would add up, and it takes up to a tenth of the time."""
 
 
 def entities_of(
@@ -36,7 +42,10 @@ def entities_of(
     """
     section = grid.scenario.faults
     if section is None:
-        return grid.bare_entities(members, clock)
+        bare = grid.bare_entities(members, clock)
+        if sum(grid.jobs_by_vo()) > MOST_JOBS_CHECKED:
+            return bare
+        return {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
     vos = dict(zip(grid.names, (grid.vos[site].name for site in grid.sites), strict=True))
     outages = entity_outages(section, grid.seed, vos)
     rules = virtual_rules(grid)
@@ -48,11 +57,14 @@ def entities_of(
 
 def reliable_entity(grid: Grid, name: str, rules: Rules, clock: Clock | None = None) -> Reliable:
     """The entity of that name, checked and safe from bad links and crashes."""
-    entity = grid.bare_entities([name], clock)[name]
-    checker = _checker(grid, name)
-    if checker is not None:
-        entity = Checked(entity, checker)
+    entity = checked_entity(grid, name, grid.bare_entities([name], clock)[name])
     return Reliable(name, entity, grid.seed, rules)
+
+
+def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
+    """The entity under the eye of a checker, if there is one for its kind."""
+    checker = _checker(grid, name, entity)
+    return entity if checker is None else Checked(entity, checker)
 
 
 def virtual_rules(grid: Grid) -> Rules:
@@ -64,15 +76,16 @@ def virtual_rules(grid: Grid) -> Rules:
     return Rules(wait_us, 64 * wait_us, INPUTS_A_STATE)
 
 
-def _checker(grid: Grid, name: str) -> Checker | None:
-    position = dict(zip(grid.names, grid.sites, strict=True))[name]
+def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:
+    position = grid.vo_of[name]
     vo = grid.vos[position]
-    if name == names.scheduler(vo.name):
-        return SchedulerChecker(vo.name, grid.scenario.protocol.ttl)
-    if name == names.resource_manager(vo.name):
-        return ManagerChecker(resources_of(vo, position))
-    if name == names.grid_dispatcher(vo.name):
-        return PassingChecker()
-    if name in [names.local_dispatcher(vo.name, cluster.name) for cluster in vo.clusters]:
-        return ClusterChecker()
+    match entity:
+        case LocalScheduler():
+            return SchedulerChecker(vo.name, grid.scenario.protocol.ttl)
+        case ResourceManager():
+            return ManagerChecker(resources_of(vo, position))
+        case GridDispatcher():
+            return PassingChecker()
+        case LocalDispatcher():
+            return ClusterChecker(entity.cluster)
     return None

@@ -1,0 +1,96 @@
+"""Limits of clusters are told when their state breaks them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from clusters import compiled, general, job, pool
+
+from grid.cluster import make_cluster
+from grid.cluster.gang import GangCluster
+from grid.cluster.limits import broken_limits
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.model.platform import Cluster, License, Machine
+from grid.model.time import SECOND_US
+from grid.policies.registry import make_policy
+
+S = SECOND_US
+
+
+def licensed() -> SpaceSharedCluster:
+    """Two machines, a job with the only copy of a license on the first, one without beside it."""
+    machines = (Machine("a", 2, licenses=("x",)), Machine("b", 2, licenses=("x",)))
+    platform = Cluster("cluster", machines, licenses=(License("x", 1),))
+    cluster = SpaceSharedCluster(platform, make_policy("fcfs", {}))
+    cluster.submit(job(0, 0, 2, S, S, licenses=1), 0, 0)
+    cluster.submit(job(1, 0, 2, S, S), 1, 0)
+    cluster.advance(1)
+    return cluster
+
+
+def gangs() -> GangCluster:
+    """Four processors, a gang of three that runs."""
+    platform = Cluster("cluster", (Machine("pool", 4),), "afcfs")
+    cluster = make_cluster(platform, make_policy("afcfs", {}))
+    assert isinstance(cluster, GangCluster)
+    cluster.submit(job(0, 0, 3, S, S), -1, 0)
+    cluster.advance(1)
+    return cluster
+
+
+def test_what_keeps_to_its_limits_is_not_told_of() -> None:
+    for cluster in (licensed(), gangs(), compiled(pool(2), "fcfs"), general(pool(2), "fcfs")):
+        assert list(broken_limits(cluster)) == []
+
+
+def test_too_many_cpus_of_a_machine() -> None:
+    cluster = licensed()
+    cluster._slots.jobs.processors[cluster._running.slots[0]] = 3
+    assert list(broken_limits(cluster)) == ["3 CPUs of 2 of machine 0 are busy"]
+
+
+def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:
+    cluster = licensed()
+    cluster._slots.jobs.licenses[cluster._running.slots] = 1
+    (line,) = broken_limits(cluster)
+    assert line == "2 machines hold license 0, of which there are 1 copies"
+    # The jobs of one machine share its copy.
+    cluster._slots.jobs.machine[cluster._running.slots] = 0
+    cluster._slots.jobs.processors[cluster._running.slots] = 1
+    assert list(broken_limits(cluster)) == []
+
+
+def test_too_many_processors_of_a_pool() -> None:
+    cluster = compiled(pool(2), "easy")
+    cluster.submit(job(0, 0, 2, S, S), -1, 0)
+    cluster.advance(1)
+    assert list(broken_limits(cluster)) == []
+    cluster._pool.processors[:] += 1
+    assert list(broken_limits(cluster)) == ["3 CPUs of 2 are busy"]
+
+
+def test_a_gang_that_is_not_whole() -> None:
+    cluster = gangs()
+    processors = cluster._state.processors
+    processors.task[np.flatnonzero(processors.task >= 0)[0]] = -1
+    (line,) = broken_limits(cluster)
+    assert line == "2 tasks run of a gang that runs with 3 or not at all"
+
+
+def test_a_reservation_that_is_too_large() -> None:
+    cluster = gangs()
+    reservation = cluster.reserve(1)
+    assert reservation is not None
+    assert list(broken_limits(cluster)) == []
+    cluster._state.processors.keeper[:2] = [reservation, reservation]
+    cluster._state.processors.keeper[2:] = -1
+    (line,) = broken_limits(cluster)
+    assert line == "2 processors are kept for a gang of 1 tasks"
+
+
+@pytest.mark.parametrize("tasks", [1, 4])
+def test_a_gang_of_any_size_is_whole(tasks: int) -> None:
+    cluster = gangs()
+    cluster.submit(job(1, 1, tasks, S, S), -1, 1)
+    cluster.advance(10 * S)
+    assert list(broken_limits(cluster)) == []
