@@ -1,4 +1,4 @@
-"""The command line: `grid run`, `grid check`, `grid policies`, `grid schema`.
+"""The command line: `grid run`, `grid check`, `grid policies`, `grid schema`, and others'.
 
 Heavy libraries are imported by the commands that need them, so that help and checks are quick.
 """
@@ -13,6 +13,7 @@ import typer
 
 from grid.experiment.commands import add_commands as add_experiments
 from grid.runtime.commands import add_commands as add_chaos
+from grid.workload.commands import add_commands as add_trace
 
 if TYPE_CHECKING:
     from grid.runtime.run import Live, Run
@@ -249,6 +250,7 @@ def _fail(lines: list[str]) -> None:
 
 add_chaos(app)
 add_experiments(app)
+add_trace(app)
 
 
 def main() -> None:

@@ -213,7 +213,7 @@ class WorkloadSection(Section):
 
     trace: str | None = Field(
         default=None,
-        description="path of a log: .gwf, .parquet (of `grid trace convert`), any other name: SWF; "
+        description="path of a log: .gwf, .parquet (of `grid trace --to`), any other name: SWF; "
         "plain or gzip",
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +10,10 @@ from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable
 from grid.model.time import from_seconds
 from grid.scenario.schema import TraceFilterSection, WorkloadSection
-from grid.workload.convert import read_log
+from grid.workload.convert import read_any_log
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
-from grid.workload.swf import Route, SwfLog, jobs_from_swf, read_swf
+from grid.workload.swf import Route, SwfLog, jobs_from_swf
 from grid.workload.trace import filter_log, scale_interarrival
-
-_OTHER_FORMATS = re.compile(r"\.(gwf(\.gz)?|parquet)$", re.IGNORECASE)
 
 Read = tuple[JobTable, dict[str, int]]
 
@@ -48,7 +45,7 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
     The log's format is told by its name's ending; without a known one it is taken for SWF.
     """
     path = Path(str(workload.trace))
-    log = read_log(path) if _OTHER_FORMATS.search(path.name) else read_swf(path)
+    log = read_any_log(path)
     read = len(log)
     if workload.filter is not None:
         log = _filtered(log, workload.filter)

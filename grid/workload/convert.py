@@ -36,6 +36,12 @@ def read_log(path: Path) -> SwfLog | GwfLog:
     return read_swf(path) if kind == "swf" else read_gwf(path)
 
 
+def read_any_log(path: Path) -> SwfLog | GwfLog:
+    """The same, and SWF if the end of the name says nothing."""
+    path = Path(path)
+    return read_log(path) if _SUFFIX.search(path.name) else read_swf(path)
+
+
 def write_log(log: SwfLog | GwfLog, path: Path) -> None:
     """Write `log` to `path`, as what its ending says: all of it, or nothing.
 

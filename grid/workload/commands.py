@@ -1,0 +1,99 @@
+"""`grid trace`. Only what it needs is imported, when it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from grid.workload.gwf import GwfLog
+    from grid.workload.swf import SwfLog
+
+WRONG_INPUT = 2
+
+Bound = Annotated[int | None, typer.Option(min=1, show_default=False)]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the command of this module to `app`."""
+    app.command()(trace)
+
+
+def trace(
+    log: Annotated[
+        Path, typer.Argument(help="A log: .gwf, .parquet, else SWF.", show_default=False)
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Write it to .swf, .gwf (or with .gz) or .parquet.", show_default=False),
+    ] = None,
+    processors: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of the machine; default: the header's.", show_default=False),
+    ] = None,
+    from_s: Annotated[
+        float | None, typer.Option(min=0, help="Only jobs submitted then or later.")
+    ] = None,
+    before_s: Annotated[
+        float | None, typer.Option(min=0, help="Only jobs submitted before then.")
+    ] = None,
+    user: Annotated[list[int] | None, typer.Option(help="Only jobs of these users.")] = None,
+    status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
+    min_processors: Bound = None,
+    max_processors: Bound = None,
+    interarrival_factor: Annotated[
+        float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say what is in a log; convert it, or a part of it."""
+    from grid.model.errors import InputError
+    from grid.model.time import from_seconds
+    from grid.workload.convert import read_any_log, write_log
+    from grid.workload.trace import describe, filter_log, scale_interarrival
+
+    try:
+        read = read_any_log(log)
+        chosen = filter_log(
+            read,
+            from_us=None if from_s is None else from_seconds(from_s),
+            before_us=None if before_s is None else from_seconds(before_s),
+            users=user or None,
+            statuses=status or None,
+            min_processors=min_processors,
+            max_processors=max_processors,
+        )
+        if interarrival_factor is not None:
+            chosen = scale_interarrival(chosen, interarrival_factor)
+        if to is not None:
+            write_log(chosen, to)
+    except InputError as error:
+        _fail([str(mistake) for mistake in error.mistakes])
+    except (ValueError, OverflowError) as error:
+        found, expected = repr(interarrival_factor), error
+        _fail([f"--interarrival-factor: found {found}, expected {expected}"])
+    said = describe(chosen, max_processors=processors)
+    said["left_out"] = {"filtered": len(read) - len(chosen), **said["left_out"]}
+    _print(chosen, said, as_json=json)
+    if to is not None:
+        typer.echo(f"written to {to}", err=json)
+
+
+def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(said, indent=2))
+        return
+    from grid.workload.description import lines
+
+    for line in lines(said, log.header):
+        typer.echo(line)
+
+
+def _fail(lines: list[str]) -> None:
+    for line in lines:
+        typer.echo(line, err=True)
+    raise typer.Exit(WRONG_INPUT)
