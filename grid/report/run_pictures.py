@@ -38,6 +38,7 @@ def run_pictures(run: RunData) -> Iterator[Picture]:
         ("utilization", "CPUs in use / CPUs"),
         ("queued", "jobs waiting"),
         ("license_use", "license copies in use / copies"),
+        ("lost_cpus", "CPUs lost to fragmentation"),
     ):
         yield from _course(run, column, label)
     yield from _distributions(run)
@@ -59,6 +60,8 @@ def _course(run: RunData, column: str, label: str) -> Iterator[Picture]:
     with drawing() as (figure, axes):
         if count <= LINES:
             for number, (vo, name) in enumerate(run.clusters):
+                if np.isnan(levels[number]).all():
+                    continue
                 axes.step(
                     time,
                     levels[number],

@@ -1,0 +1,89 @@
+"""The processors and the stream of the gang migration study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from grid.kernel.entity import random_stream
+from grid.model.job_table import COLUMNS, JobTable
+from grid.model.platform import REFERENCE_MIPS, Cluster, Machine, VirtualOrganization
+from grid.workload.gang import GangJobs, GangMachines, gang_jobs, gang_machines
+
+
+def machines(count: int, seed: int = 1) -> tuple[Machine, ...]:
+    return gang_machines(count, GangMachines(), random_stream(seed, "machines"))
+
+
+def papers_vo() -> VirtualOrganization:
+    clusters = tuple(Cluster(f"c{n}", machines(n), "afcfs") for n in (32, 64))
+    return VirtualOrganization("vo", clusters)
+
+
+def jobs(seed: int = 1, **settings: Any) -> JobTable:
+    checked = GangJobs.model_validate(settings)
+    return gang_jobs(["vo"], (papers_vo(),), checked, random_stream(seed, "jobs"))["vo"]
+
+
+def test_clock_rates_are_between_1500_and_3000_mhz_and_2000_is_the_standard() -> None:
+    mhz = np.array([m.mips for m in machines(5000)]) / REFERENCE_MIPS * 2000
+    assert {m.cpus for m in machines(100)} == {1}
+    assert 1500 <= mhz.min() < 1505 and 2995 < mhz.max() <= 3000
+    assert mhz.mean() == pytest.approx(2250, abs=20)
+    assert np.allclose(mhz, np.rint(mhz))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_1500_jobs_have_24152_tasks_of_1_to_64_a_job(seed: int) -> None:
+    stream = jobs(seed)
+    assert len(stream) == 1500
+    assert stream.processors.sum() == 24152
+    assert stream.processors.min() == 1 and stream.processors.max() == 64
+    assert (stream.processors == 1).sum() == 150
+    assert (np.diff(stream.submit_us) >= 0).all()
+    assert (stream.run_us >= 1).all()
+
+
+def test_as_much_work_comes_as_the_load_says() -> None:
+    """Work over what all processors do until the last arrival; each job's gap is a chance's."""
+    speed = sum(m.mips for c in papers_vo().clusters for m in c.machines) / REFERENCE_MIPS
+    loads = []
+    for seed in range(20):
+        stream = jobs(seed, load=0.6)
+        work = float((stream.processors * stream.run_us).sum())
+        loads.append(work / speed / int(stream.submit_us[-1]))
+    assert np.mean(loads) == pytest.approx(0.6, abs=0.02)
+
+
+def test_the_load_changes_nothing_but_the_times_of_arrival() -> None:
+    one, other = jobs(3, load=0.4), jobs(3, load=0.8)
+    for column in COLUMNS:
+        same = np.array_equal(getattr(one, column), getattr(other, column))
+        assert same == (column != "submit_us"), column
+    assert np.allclose(one.submit_us, 2 * other.submit_us, atol=2)
+
+
+def test_a_stream_is_dealt_over_several_vos() -> None:
+    vos = (papers_vo(), papers_vo())
+    tables = gang_jobs(["a", "b"], vos, GangJobs(), random_stream(1, "jobs"))
+    assert sum(len(table) for table in tables.values()) == 1500
+    assert min(len(table) for table in tables.values()) > 600
+    numbers = np.concatenate([table.number for table in tables.values()])
+    assert np.array_equal(np.sort(numbers), np.arange(1500))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"tasks": 1600}, {"tasks": 1500 * 64 + 1}, {"priority_share": 1.0}, {"load": 0}]
+)
+def test_impossible_streams_are_told(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        GangJobs.model_validate(settings)
+
+
+def test_gangs_that_fit_no_cluster_are_told() -> None:
+    small = VirtualOrganization("vo", (Cluster("c", machines(32), "afcfs"),))
+    with pytest.raises(ValueError, match="gangs of up to 64 tasks, and 32 processors"):
+        gang_jobs(["vo"], (small,), GangJobs(), random_stream(1, "jobs"))
