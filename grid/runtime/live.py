@@ -91,7 +91,7 @@ class LiveActor:
         if self._host is None:
             grid, host_of = await shared[0]
             # What else would be compiled while the clock runs.
-            warm_up(grid)
+            warm_up(grid, self._members)
             members, folder, speedup = self._members, self._folder, self._speedup
             host = Host(grid, members, folder, speedup, host_of, self._deliver, _give_up)
             host.status.node = ray.get_runtime_context().get_node_id()
@@ -140,6 +140,8 @@ def run_live(
     # What is there is of a run that was cut short.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    # Compiled once and kept on disk, and not by all actors at the same time.
+    warm_up(grid)
     try:
         with ray_cluster(address), places(len(grid.vos)) as options:
             crew = _Crew(grid, folder.resolve(), pace, _hosts(grid, placement, actors), options)

@@ -7,9 +7,12 @@ and each selection makes a choice, before a run is timed.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from grid.cluster import make_cluster
+from grid.entities import names
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
@@ -22,16 +25,25 @@ from grid.selection.by_utility import ByUtility
 LONG_ENOUGH_US = 1000 * SECOND_US
 
 
-def warm_up(grid: Grid) -> None:
-    """Compile, or load, what a run of `grid` will call."""
+def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
+    """Compile, or load, what a run of `grid` will call; of `members` of it, if they are given."""
+    here = frozenset(grid.names if members is None else members)
     kinds: dict[tuple[object, ...], Cluster] = {}
     for vo in grid.vos:
         for cluster in vo.clusters:
+            if names.local_dispatcher(vo.name, cluster.name) not in here:
+                continue
             settings = repr(cluster.policy_settings)
             pool = len(cluster.machines) == 1
             kinds.setdefault((cluster.policy, settings, pool, bool(cluster.licenses)), cluster)
     for cluster in kinds.values():
         _play(cluster)
+    if any(names.scheduler(vo.name) in here for vo in grid.vos):
+        _select(grid)
+
+
+def _select(grid: Grid) -> None:
+    """A selection among the resources of a VO."""
     vo = grid.vos[0]
     resources = resources_of(vo, 0)
     table = ResourceTable(resources, np.zeros(len(resources)))
