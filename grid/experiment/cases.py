@@ -42,8 +42,13 @@ class Case:
         )
 
 
-def load_experiment(path: str | Path, *, quick: bool = False) -> ExperimentSection:
-    """The experiment in the file `path`. Raises InputError with all that is wrong with it."""
+def load_experiment(
+    path: str | Path, *, quick: bool = False, overrides: Sequence[str] = ()
+) -> ExperimentSection:
+    """The experiment in the file `path`. Raises InputError with all that is wrong with it.
+
+    `overrides` are settings of all runs, written KEY=VALUE; the axes' own come after them.
+    """
     path = Path(path)
     source = str(path)
     try:
@@ -61,7 +66,20 @@ def load_experiment(path: str | Path, *, quick: bool = False) -> ExperimentSecti
     experiment = validate(root, ExperimentSection)
     if not isinstance(experiment, ExperimentSection):
         raise InputError(experiment)
-    return experiment.quickened() if quick else experiment
+    chosen = experiment.quickened() if quick else experiment
+    more = dict(_setting(override) for override in overrides)
+    return chosen.model_copy(update={"set": chosen.set | more}) if more else chosen
+
+
+def _setting(override: str) -> tuple[str, Any]:
+    """Key and value of a KEY=VALUE. Raises InputError."""
+    key, equals, text = override.partition("=")
+    try:
+        if not key or not equals:
+            raise ValueError("KEY=VALUE")
+        return key, resolve(text)
+    except ValueError as error:
+        raise InputError([Mistake("--set", None, "", repr(override), str(error))]) from None
 
 
 def expand(

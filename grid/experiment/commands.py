@@ -25,6 +25,10 @@ Cpus = Annotated[
     int | None, typer.Option(min=1, help="Runs at once on this machine; default: its CPUs.")
 ]
 InProcess = Annotated[bool, typer.Option("--in-process", help="One run at a time, without Ray.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="As for `grid run`, in all runs."),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Few repetitions, as the file says.")]
 
 
@@ -45,13 +49,14 @@ def sweep(
     cpus: Cpus = None,
     in_process: InProcess = False,
     quick: Quick = False,
+    overrides: Overrides = None,
 ) -> None:
     """Run a scenario under many settings and seeds; what is there already is not run again."""
     from grid.experiment.cases import load_experiment
     from grid.model.errors import InputError
 
     try:
-        loaded = load_experiment(experiment, quick=quick)
+        loaded = load_experiment(experiment, quick=quick, overrides=list(overrides or []))
         folder = out if out is not None else Path("sweeps") / loaded.name
         done = _sweep(loaded, experiment, folder, address, cpus, in_process)
     except InputError as error:
