@@ -1,6 +1,18 @@
 """A distributed emulator of grids of virtual organizations on Ray actors.
 
 For notebooks: `load_scenario`, `run`, `sweep`, `load_results`. Importing this loads nothing heavy.
+
+>>> import grid
+>>> scenario = grid.load_scenario("scenarios/two-vos.yaml", ["seed=7"])
+>>> run = grid.run(scenario)
+>>> run.metrics["grid"]["jobs_completed"], run.jobs().num_rows
+(5, 6)
+>>> done = grid.sweep("scenarios/experiments/partial-utility.yaml", quick=True, in_process=True)
+>>> done.runs, done.failures
+(12, ())
+>>> results = grid.load_results(done.folder)
+>>> results.column_names
+['scheduler', 'seed', 'scope', 'metric', 'value']
 """
 
 from __future__ import annotations

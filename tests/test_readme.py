@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import grid
 from grid.cluster import make_cluster
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine
@@ -46,6 +48,18 @@ def test_the_scenario_of_the_readme_is_a_scenario() -> None:
     described = yaml.safe_load(text.replace("${policy}", "easy"))
     described.pop("parameters")
     assert len(ScenarioSection.model_validate(described).vos or ()) == 2
+
+
+def test_the_examples_in_python_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the README and of `help(grid)`, in a folder that has the project's scenarios."""
+    monkeypatch.chdir(tmp_path)
+    Path("scenarios").symlink_to(Path(__file__).parents[1] / "scenarios")
+    texts = [block for block in blocks("python") if ">>>" in block]
+    parser = doctest.DocTestParser()
+    for number, text in enumerate([grid.__doc__ or "", *texts]):
+        example = parser.get_doctest(text, {}, f"example {number}", None, 0)
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
+        assert result.attempted > 0 and result.failed == 0
 
 
 @pytest.mark.parametrize("path", re.findall(r"`((?:grid|scenarios|scripts)/[\w./-]+)`", README))

@@ -10,6 +10,7 @@ from pathlib import Path
 import grid
 from grid.experiment.cases import load_experiment
 from grid.experiment.claims import Claim, Finding, Paper, Studies, Verdict, judged
+from grid.experiment.code import code_version
 from grid.experiment.papers import NAMES, paper
 from grid.experiment.store import write_text
 from grid.experiment.study import Study, read_study
@@ -189,7 +190,7 @@ def _write_page(
     told = [
         f"`scenarios/experiments/{name}.yaml`: {counted(len(study.runs), 'run')}, "
         f"{counted(len({seed for _, seed, _ in study.runs}), 'seed')}, "
-        f"intervals of {100 * study.level:g} %"
+        f"intervals of {100 * study.level:g} %, {_cpu_seconds(study):,.0f} CPU seconds in all"
         for name in one.experiments
         if (study := studies.found.get(name)) is not None
     ]
@@ -197,8 +198,8 @@ def _write_page(
     lines = [
         f"# {one.name}: {one.title}",
         "",
-        f"What `{command}` found, written by it and not by hand. Intervals belong to means and to "
-        "differences paired by seed.",
+        f"What `{command}` found, written by it and not by hand, with code {code_version()}. "
+        "Intervals belong to means and to differences paired by seed.",
         "",
         *(f"- {line}" for line in told),
         "",
@@ -208,6 +209,11 @@ def _write_page(
         (folder / f"{drawn.name}.svg").write_bytes(drawn.svg)
         lines += [f"![{drawn.caption}]({drawn.name}.svg)", "", drawn.caption, ""]
     write_text(folder / f"{one.name}.md", "\n".join(lines))
+
+
+def _cpu_seconds(study: Study) -> float:
+    """What the runs cost that have a clock, compiling not counted."""
+    return sum(sum(clock["cpu_seconds"].values()) for clock in study.clocks.values())
 
 
 def _blocks(found: Sequence[Judged], pictures: Sequence[Picture]) -> list[Block]:

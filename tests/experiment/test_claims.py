@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,7 @@ def test_the_table_is_markdown_whatever_stands_in_it(tmp_path: Path) -> None:
 def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
     said: list[str] = []
     how = How(in_process=True, quick=True)
-    found = reproduce(["PU"], tmp_path / "out", how, said.append)
+    found = reproduce(["PU"], tmp_path / "out", how, said.append, tmp_path / "pages")
     assert [one.claim.name for one in found] == [f"PU-{n}" for n in range(1, 6)]
     assert [line.split(":")[0] for line in said] == [one.claim.name for one in found]
     assert not [one for one in found if one.finding.verdict is Verdict.NOT_RUN]
@@ -199,5 +200,9 @@ def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
     pictures = [file.name for file in (tmp_path / "out" / "pictures").glob("pu-figure-*")]
     assert len(pictures) == 8
     assert tally(found).startswith("5 claims: ")
+    written = (tmp_path / "pages" / "PU.md").read_text()
+    assert all(f"| PU-{n} |" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
+    shown = re.findall(r"!\[.+\]\((.+)\)", written)
+    assert len(shown) == 4 and all((tmp_path / "pages" / name).is_file() for name in shown)
     again = reproduce(["PU-1"], tmp_path / "out", how, said.append)
     assert again[0].finding == found[0].finding
