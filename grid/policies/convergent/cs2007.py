@@ -83,14 +83,14 @@ class Cs2007:
 
     def _match(self, farm: Farm, rows: Ints, machines: Ints, before: Ints) -> Ints:
         """C07 5: the machine of each of the jobs `rows`, which run on the machines `before`."""
+        from grid.policies.convergent.cs2007_kernels import part_of
         from grid.policies.convergent.matching import (
             flow_search,
             incremental_flow_search,
             iterative_search,
         )
 
-        priority = farm.priority[np.ix_(rows, machines)]
-        priority[farm.capacity[machines] < farm.processors[rows, None]] = -np.inf
+        priority = part_of(farm.priority, rows, machines, farm.processors, farm.capacity)
         if self.matching == "imfs":
             column = np.full(len(farm.capacity) + 1, -1)
             column[machines] = np.arange(len(machines))

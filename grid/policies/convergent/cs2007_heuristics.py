@@ -54,11 +54,9 @@ def licenses(farm: Farm, weight: float) -> None:
     """C07 w(i): jobs that ask for much wanted licenses, critical ones above all."""
     pressure = license_pressure(farm)
     factor = np.where(pressure > 1.0, float(len(pressure)), 1.0)
-    asked = farm.licenses[:, None] >> np.arange(len(pressure)) & 1
-    w = asked @ (pressure * factor)
-    highest = w.max(initial=0.0)
-    if highest > 0.0:
-        farm.priority += (weight * w / highest)[:, None]
+    from grid.policies.convergent import cs2007_kernels
+
+    cs2007_kernels.licenses(farm.priority, farm.licenses, pressure * factor, weight)
 
 
 def input_transfer(farm: Farm, weight: float, *, bandwidths_mbps: Sequence[float]) -> None:

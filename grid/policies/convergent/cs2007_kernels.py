@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from grid.policies.convergent.cs2_kernels import total_of
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def deadline(
     priority: Floats,
     remaining_s: Floats,
@@ -30,60 +32,96 @@ def deadline(
     > slack, and past the deadline where remaining > slack; in between f1 rises from MIN to MAX.
     """
     jobs, machines = priority.shape
-    spare = np.empty(machines)
+    f1, spare, counted = np.empty(machines), np.empty(machines), np.empty(machines)
+    late_spare = maximum - minimum if literal else 0.0
     for row in range(jobs):
-        slack = slack_s[row]
+        slack, to, remaining = slack_s[row], priority[row], remaining_s[row]
         if slack == np.inf:
             # f1 is MIN everywhere, so Eq. 1 is |M| * MIN / |M|.
             for m in range(machines):
-                priority[row, m] += minimum
+                to[m] += minimum
             continue
-        urgency = total = 0.0
         for m in range(machines):
-            f1 = minimum
-            remaining = remaining_s[row, m]
-            if remaining <= slack < (1.0 + k) * remaining:
-                rise = (maximum - minimum) / (k * remaining)
-                f1 += rise * ((1.0 + k) * remaining - slack)
-            spare[m] = maximum - f1 if literal or remaining <= slack else 0.0
-            if priority[row, m] > -np.inf:
-                urgency += f1
-                total += spare[m]
+            # How far the time of completion is on its way from t to the deadline.
+            share = min(max((1.0 + k - slack / remaining[m]) / k, 0.0), 1.0)
+            late = remaining[m] > slack
+            f1[m] = minimum if late else minimum + (maximum - minimum) * share
+            spare[m] = late_spare if late else maximum - f1[m]
         for m in range(machines):
-            # Where no machine has anything to spare, d is 0, and all have the same share.
-            share = spare[m] / total if total > 0.0 else 1.0 / max(eligible[row], 1)
-            priority[row, m] += urgency * share
+            counted[m] = f1[m] if to[m] > -np.inf else 0.0
+        urgency = total_of(counted)
+        for m in range(machines):
+            counted[m] = spare[m] if to[m] > -np.inf else 0.0
+        total = total_of(counted)
+        if total > 0.0:
+            for m in range(machines):
+                to[m] += urgency * (spare[m] / total)
+        else:
+            # No machine has anything to spare, d is 0, and all have the same share.
+            for m in range(machines):
+                to[m] += urgency / max(eligible[row], 1)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def input_transfer(
     priority: Floats, input_mb: Floats, input_machine: Ints, links_mbps: Floats, weight: float
 ) -> None:
     """C07 Transf and its heuristics. Where nothing need be transferred at all, the full weight."""
     jobs, machines = priority.shape
-    transfer_s = np.empty(machines)
+    transfer_s, counted = np.empty(machines), np.empty(machines)
     for row in range(jobs):
-        home = input_machine[row]
-        total = 0.0
+        home, to = input_machine[row], priority[row]
         for m in range(machines):
             transfer_s[m] = input_mb[row] * 8.0 / min(links_mbps[home], links_mbps[m])
-            if m == home:
-                transfer_s[m] = 0.0
-            total += transfer_s[m] if priority[row, m] > -np.inf else 0.0
+        transfer_s[home] = 0.0
+        for m in range(machines):
+            counted[m] = transfer_s[m] if to[m] > -np.inf else 0.0
+        total = total_of(counted)
         per_second = 1.0 / total if total > 0.0 else 0.0
         for m in range(machines):
-            priority[row, m] += weight * (1.0 - transfer_s[m] * per_second)
+            to[m] += weight * (1.0 - transfer_s[m] * per_second)
+
+
+@njit(cache=True)
+def licenses(priority: Floats, asked: Ints, worth: Floats, weight: float) -> None:
+    """C07 w(i) and its heuristics; `asked` is a mask for each job, `worth` what a license adds."""
+    jobs, machines = priority.shape
+    w = np.zeros(jobs)
+    for row in range(jobs):
+        for license_ in range(len(worth)):
+            if asked[row] >> license_ & 1:
+                w[row] += worth[license_]
+    highest = w.max() if jobs else 0.0
+    if highest > 0.0:
+        for row in range(jobs):
+            share = weight * w[row] / highest
+            to = priority[row]
+            for m in range(machines):
+                to[m] += share
 
 
 @njit(cache=True)
 def mean_priorities(priority: Floats, eligible: Ints) -> Floats:
     """Mean of each row without its -inf; 0 of a row that is nothing else."""
     jobs, machines = priority.shape
-    means = np.zeros(jobs)
+    means, counted = np.zeros(jobs), np.empty(machines)
     for row in range(jobs):
-        total = 0.0
         for m in range(machines):
-            total += priority[row, m] if priority[row, m] > -np.inf else 0.0
+            counted[m] = priority[row, m] if priority[row, m] > -np.inf else 0.0
         if eligible[row]:
-            means[row] = total / eligible[row]
+            means[row] = total_of(counted) / eligible[row]
     return means
+
+
+@njit(cache=True)
+def part_of(
+    priority: Floats, rows: Ints, machines: Ints, processors: Ints, capacity: Ints
+) -> Floats:
+    """The priorities of these rows on these machines, -inf where the CPUs are too few now."""
+    part = np.empty((len(rows), len(machines)))
+    for i in range(len(rows)):
+        row = rows[i]
+        for j in range(len(machines)):
+            m = machines[j]
+            part[i, j] = priority[row, m] if capacity[m] >= processors[row] else -np.inf
+    return part

@@ -52,7 +52,7 @@ def match_greedily(
             heap[size] = job
             size += 1
     for position in range(size // 2 - 1, -1, -1):
-        _sift_down(heap, size, position, key)
+        sift_down(heap, size, position, key)
     while size > 0:
         job = heap[0]
         m = best[job]
@@ -79,7 +79,7 @@ def match_greedily(
         else:
             size -= 1
             heap[0] = heap[size]
-        _sift_down(heap, size, 0, key)
+        sift_down(heap, size, 0, key)
     return machine_of
 
 
@@ -204,7 +204,7 @@ def _best_of(priorities: Priorities, nothing: float) -> int:
 
 
 @njit(cache=True)
-def _sift_down(heap: Ints, size: int, position: int, key: Priorities) -> None:
+def sift_down(heap: Ints, size: int, position: int, key: Priorities) -> None:
     """Make `heap` a heap again below `position`: highest key first, then lowest job."""
     if position >= size:
         return

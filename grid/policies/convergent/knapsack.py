@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from grid.policies.convergent.greedy import sift_down
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -102,31 +104,54 @@ def greedy_knapsack(values: Floats, licenses: Ints, copies: Ints) -> Bools:
     The weight of a job (Eilon) is the sum of 1 / copies over its critical licenses, its unitary
     cost its value by that. A discarded job may leave a license no longer critical; weights are
     then computed anew, and a job without critical licenses stays. Of equal ones the last goes
-    first. Weights can only change when a license stops being critical, so jobs are sorted once
-    for each time that happens.
+    first.
+
+    A heap holds the jobs by their cost. Weights only ever fall, so costs rise, and it is enough to
+    look again at the lowest; where a value is negative its cost falls, and the heap is made anew.
     """
-    count = len(copies)
-    chosen = np.ones(len(values), np.bool_)
+    count, jobs = len(copies), len(values)
+    chosen = np.ones(jobs, np.bool_)
     requests = requests_of(licenses, count)
     critical = critical_licenses(requests, copies)
-    cost = np.empty(len(values))
+    per_copy = 1.0 / np.maximum(copies, 1)
+    rising = jobs == 0 or values.min() >= 0.0
+    # Positions from the last job on, which are what a heap takes in order, and falling keys.
+    heap, key, size = np.empty(jobs, np.int64), np.empty(jobs), 0
+    made_for = 0
     while critical:
-        for job in range(len(values)):
-            cost[job] = np.inf
-            if chosen[job] and licenses[job] & critical:
-                weight = 0.0
+        if made_for == 0 or (made_for != critical and not rising):
+            made_for, size = critical, 0
+            for position in range(jobs):
+                job = jobs - 1 - position
+                if chosen[job] and licenses[job] & critical:
+                    key[position] = -values[job] / _weight(licenses[job] & critical, per_copy)
+                    heap[size] = position
+                    size += 1
+            for middle in range(size // 2 - 1, -1, -1):
+                sift_down(heap, size, middle, key)
+        position = heap[0]
+        job = jobs - 1 - position
+        wanted = licenses[job] & critical
+        now = -values[job] / _weight(wanted, per_copy) if wanted else 0.0
+        if wanted and now != key[position]:
+            key[position] = now
+        else:
+            size -= 1
+            heap[0] = heap[size]
+            if wanted:
+                chosen[job] = False
                 for license_ in range(count):
-                    if (licenses[job] & critical) >> license_ & 1:
-                        weight += 1.0 / max(copies[license_], 1)
-                cost[job] = values[job] / weight
-        from_last = np.argsort(cost[::-1], kind="mergesort")
-        for position in from_last:
-            job = len(values) - 1 - position
-            chosen[job] = False
-            for license_ in range(count):
-                requests[license_] -= licenses[job] >> license_ & 1
-            before = critical
-            critical = critical_licenses(requests, copies)
-            if critical != before:
-                break
+                    requests[license_] -= licenses[job] >> license_ & 1
+                critical = critical_licenses(requests, copies)
+        sift_down(heap, size, 0, key)
     return chosen
+
+
+@njit(cache=True)
+def _weight(licenses: int, per_copy: Floats) -> float:
+    """The weight of a job that asks for these critical licenses."""
+    weight = 0.0
+    for license_ in range(len(per_copy)):
+        if licenses >> license_ & 1:
+            weight += per_copy[license_]
+    return weight

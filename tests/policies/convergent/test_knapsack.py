@@ -92,9 +92,12 @@ def one_by_one(values: Any, masks: Any, copies: Any) -> Any:
         kept[-worst[1]] = False
 
 
+@pytest.mark.parametrize("least", [1.0, 0.0, -20.0])
 @pytest.mark.parametrize("seed", range(40))
-def test_greedy_discards_one_by_one(seed: int) -> None:
+def test_greedy_discards_one_by_one(seed: int, least: float) -> None:
+    """Values above zero, some equal ones, and some below zero."""
     values, masks, copies = instance(seed, 30, 6, 6)
+    values = values if least == 1.0 else np.maximum(np.round(values) - 10.0, least)
     chosen = greedy_knapsack(values, masks, copies)
     assert chosen.tolist() == one_by_one(values, masks, copies).tolist()
     assert keeps_to(copies, masks, chosen)
