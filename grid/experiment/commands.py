@@ -122,6 +122,9 @@ def reproduce(
         Path | None,
         typer.Option(help="A folder for a page in Markdown a paper.", show_default=False),
     ] = None,
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Judge the runs that are there, and do no others.")
+    ] = False,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
@@ -137,7 +140,7 @@ def reproduce(
         typer.echo(QUICK)
     try:
         with sweep_progress(sys.stderr) as progress:
-            how = How(address, cpus, in_process, quick, progress)
+            how = How(address, cpus, in_process, quick, progress, as_is)
             found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
     except InputError as error:
         _fail(error)

@@ -10,9 +10,8 @@ from pathlib import Path
 import grid
 from grid.experiment.cases import load_experiment
 from grid.experiment.claims import Claim, Finding, Paper, Studies, Verdict, judged
-from grid.experiment.code import code_version
 from grid.experiment.papers import NAMES, paper
-from grid.experiment.store import write_text
+from grid.experiment.store import SWEEP_FILE, write_text
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
@@ -60,6 +59,8 @@ class How:
     in_process: bool = False
     quick: bool = False
     progress: Progress | None = None
+    as_is: bool = False
+    """Judge the runs that are there, whatever code they were made with, and do no others."""
 
 
 def wanted_claims(names: Sequence[str]) -> list[tuple[Paper, tuple[Claim, ...]]]:
@@ -120,7 +121,7 @@ def reproduce(
 @contextmanager
 def _one_ray(how: How) -> Iterator[None]:
     """One Ray for all experiments: it takes seconds to start."""
-    if how.in_process:
+    if how.in_process or how.as_is:
         yield
         return
     from grid.runtime.cluster import ray_cluster
@@ -142,6 +143,9 @@ def _studies(claims: Sequence[Claim], out: Path, how: How, say: Callable[[str], 
             absent[name] = str(error.mistakes[0])
             continue
         wanted.append(Wanted(experiment, file, out / name, partly=True))
+    if how.as_is:
+        there = {name: out / name for name in names if (out / name / SWEEP_FILE).is_file()}
+        return Studies({name: read_study(folder) for name, folder in there.items()}, {})
     found: dict[str, Study] = {}
     place = Place(how.address, how.cpus, how.in_process)
     for one, done in zip(wanted, run_sweeps(wanted, place, how.progress), strict=True):
@@ -190,7 +194,8 @@ def _write_page(
     told = [
         f"`scenarios/experiments/{name}.yaml`: {counted(len(study.runs), 'run')}, "
         f"{counted(len({seed for _, seed, _ in study.runs}), 'seed')}, "
-        f"intervals of {100 * study.level:g} %, {_cpu_seconds(study):,.0f} CPU seconds in all"
+        f"intervals of {100 * study.level:g} %, {_cpu_seconds(study):,.0f} CPU seconds in all, "
+        f"code {study.code}"
         for name in one.experiments
         if (study := studies.found.get(name)) is not None
     ]
@@ -198,8 +203,8 @@ def _write_page(
     lines = [
         f"# {one.name}: {one.title}",
         "",
-        f"What `{command}` found, written by it and not by hand, with code {code_version()}. "
-        "Intervals belong to means and to differences paired by seed.",
+        f"What `{command}` found, written by it and not by hand. Intervals belong to means and to "
+        "differences paired by seed.",
         "",
         *(f"- {line}" for line in told),
         "",

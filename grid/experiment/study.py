@@ -32,6 +32,8 @@ class Study:
     runs: tuple[tuple[Point, int, str], ...]
     absent: tuple[tuple[Point, str], ...]
     store: Store
+    code: str = ""
+    """The version of the code that the runs were made with."""
 
     @cached_property
     def points(self) -> list[Point]:
@@ -158,6 +160,7 @@ def read_study(folder: Path) -> Study:
         ),
         tuple((one["point"], one["reason"]) for one in (*sweep["absent"], *_failed(folder))),
         store,
+        sweep["code"],
     )
 
 

@@ -50,6 +50,7 @@ def study_of(
         store.folder / SWEEP_FILE,
         {
             "name": name,
+            "code": "none",
             "axes": axes,
             "level": level,
             "compare": next(iter(axes)),

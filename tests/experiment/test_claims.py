@@ -204,5 +204,6 @@ def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
     assert all(f"| PU-{n} |" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
     shown = re.findall(r"!\[.+\]\((.+)\)", written)
     assert len(shown) == 4 and all((tmp_path / "pages" / name).is_file() for name in shown)
-    again = reproduce(["PU-1"], tmp_path / "out", how, said.append)
+    as_is = How(in_process=True, quick=True, as_is=True)
+    again = reproduce(["PU-1"], tmp_path / "out", as_is, said.append)
     assert again[0].finding == found[0].finding
