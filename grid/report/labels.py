@@ -23,6 +23,7 @@ LABELS = {
     "license_usage": "license usage (%)",
     "utilization": "utilization",
     "loss_of_capacity": "loss of capacity (%)",
+    "loss_of_capacity_in_clusters": "loss of capacity, cluster by cluster (%)",
     "response_time_mean": "response time, mean (s)",
     "makespan": "makespan (s)",
     "preemptions": "preemptions",

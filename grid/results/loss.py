@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import ClusterHistory
+from grid.model.job_row import ClusterHistory, Levels
 from grid.model.time import NEVER
 
 IntColumn = npt.NDArray[np.int64]
 
 
-def loss_of_capacity(histories: Sequence[ClusterHistory]) -> float | None:
+def loss_of_capacity(histories: Sequence[ClusterHistory], *, apart: bool = False) -> float | None:
     """In percent, of clusters of gangs as one system; None where nothing ever happened.
 
     GM Eq. 6: the sum over the intervals between events of idle nodes * length * delta, over all
@@ -21,22 +21,35 @@ def loss_of_capacity(histories: Sequence[ClusterHistory]) -> float | None:
     run has no more tasks than nodes are idle, in whatever clusters they are: that it cannot run
     there is what fragmentation means. Nodes that are kept for a gang which migrates or was
     interrupted idle as well, and such a gang does not run: they are capacity that gangs cost.
+
+    The paper's words can be read as each cluster's own delta, too, since a gang never spreads over
+    clusters. With `apart` it is that: idle nodes count where a gang waits in the same cluster that
+    they could run.
     """
-    gangs = [(one.processors, one.levels) for one in histories]
-    times = [levels.time_us for _, levels in gangs]
+    times = [one.levels.time_us for one in histories]
     instants = np.unique(np.concatenate(times)) if times else np.empty(0, np.int64)
     if len(instants) < 2:
         return None
-    processors = sum(count for count, _ in gangs)
-    idle = np.full(len(instants), processors)
-    smallest = np.full(len(instants), NEVER)
-    for count, levels in gangs:
-        idle -= level(levels.time_us, levels.busy, instants, 0)
-        assert levels.smallest is not None
-        waiting = np.where(levels.smallest <= count, levels.smallest, NEVER)
-        smallest = np.minimum(smallest, level(levels.time_us, waiting, instants, NEVER))
-    lost = np.where(smallest <= idle, idle, 0)[:-1] * np.diff(instants).astype(np.float64)
-    return 100.0 * float(lost.sum()) / (processors * float(instants[-1] - instants[0]))
+    idle = np.stack([one.processors - _busy(one.levels, instants) for one in histories])
+    smallest = np.stack([_smallest(one, instants) for one in histories])
+    if not apart:
+        idle, smallest = idle.sum(axis=0), smallest.min(axis=0)
+    lost = np.where(smallest <= idle, idle, 0).reshape(-1, len(instants)).sum(axis=0)
+    area = float((lost[:-1] * np.diff(instants).astype(np.float64)).sum())
+    processors = sum(one.processors for one in histories)
+    return 100.0 * area / (processors * float(instants[-1] - instants[0]))
+
+
+def _busy(levels: Levels, instants: IntColumn) -> IntColumn:
+    return level(levels.time_us, levels.busy, instants, 0)
+
+
+def _smallest(history: ClusterHistory, instants: IntColumn) -> IntColumn:
+    """The size of the smallest gang that waits there; NEVER where none does."""
+    sizes = history.levels.smallest
+    assert sizes is not None
+    waiting = np.where(sizes <= history.processors, sizes, NEVER)
+    return level(history.levels.time_us, waiting, instants, NEVER)
 
 
 def level(times: IntColumn, values: IntColumn, instants: IntColumn, before: int) -> IntColumn:

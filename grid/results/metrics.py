@@ -71,12 +71,19 @@ def metrics(
         vos[name] |= combine(figures, directory, position)
         mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
-            vos[name]["loss_of_capacity"] = loss_of_capacity(mine)
+            vos[name] |= _lost(mine)
     whole = _of_jobs(results) | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:
-        whole["loss_of_capacity"] = loss_of_capacity(gangs)
+        whole |= _lost(gangs)
     return {"grid": whole, "vos": vos}
+
+
+def _lost(gangs: Sequence[ClusterHistory]) -> Figures:
+    return {
+        "loss_of_capacity": loss_of_capacity(gangs),
+        "loss_of_capacity_in_clusters": loss_of_capacity(gangs, apart=True),
+    }
 
 
 def _of_jobs(jobs: JobResults) -> Figures:

@@ -34,6 +34,7 @@ _ROWS_IF_ANY = {
     "preemptions": "preemptions",
     "restarts": "restarts",
     "loss_of_capacity": "loss of capacity (%)",
+    "loss_of_capacity_in_clusters": "  cluster by cluster",
     "interruptions": "interruptions",
     "migrations_local": "local migrations",
     "migrations_external": "external migrations",

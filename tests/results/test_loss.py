@@ -30,6 +30,7 @@ def test_idle_processors_are_lost_whatever_clusters_they_are_in() -> None:
     there = history(1, 5, (0, 3, 6), (4, 0, 6))
     assert loss_of_capacity([here]) == 0.0
     assert loss_of_capacity([here, there]) == pytest.approx(100 * 3 / 8)
+    assert loss_of_capacity([here, there], apart=True) == 0.0
     assert loss_of_capacity([]) is None
 
 
@@ -45,18 +46,23 @@ def test_against_a_sum_over_every_moment(
     clusters = [sorted(here, key=lambda row: row[0]), sorted(there, key=lambda row: row[0])]
     first = min(rows[0][0] for rows in clusters)
     last = max(rows[-1][0] for rows in clusters)
-    lost = 0
+    lost = apart = 0
     for moment in range(first, last):
         idle, smallest = 6, 99
         for rows in clusters:
             now = [row for row in rows if row[0] <= moment]
             if now:
                 idle -= now[-1][1]
+                apart += 3 - now[-1][1] if now[-1][2] <= 3 - now[-1][1] else 0
                 smallest = min(smallest, now[-1][2] if now[-1][2] <= 3 else 99)
         lost += idle if smallest <= idle else 0
-    found = loss_of_capacity([history(0, 3, *clusters[0]), history(1, 3, *clusters[1])])
-    expected = None if first == last else pytest.approx(100 * lost / (6 * (last - first)))
-    assert found == expected
+    both = [history(0, 3, *clusters[0]), history(1, 3, *clusters[1])]
+    for found, expected in (
+        (loss_of_capacity(both), lost),
+        (loss_of_capacity(both, apart=True), apart),
+    ):
+        share = None if first == last else pytest.approx(100 * expected / (6 * (last - first)))
+        assert found == share
 
 
 def test_series_of_clusters_of_gangs_tell_what_they_know() -> None:
