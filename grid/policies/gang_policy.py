@@ -29,11 +29,13 @@ class GangPolicy:
     `adaptive` is GM's aLD: queues are compared with the running task counted (Eq. 3). The two
     overheads are how long the tasks of a gang that migrates are under way. With `whole_queues`
     local migration looks at all gangs in the queue of an idle processor, not just at the first, as
-    GM has it. Aging, which GM names
-    and does not define, is here: a gang at the head of a queue is passed by at most `aging` later
-    gangs that migrate; then none of their tasks gets its processor before it has started.
+    GM has it. Aging, which GM names and does not define, is here: a gang at the head of a queue is
+    passed by at most `aging` later gangs that migrate; then none of their tasks gets its processor
+    before it has started.
+
     `priority_jobs` makes every job of one task a priority job, of which at most `priority_limit`
-    start in any second (GM's time unit) of one cluster. A dispatcher whose gangs nobody takes asks
+    start in any second (GM's time unit). GM limits the system to 64; here it is each cluster, since
+    no dispatcher knows how many another one has started. A dispatcher whose gangs nobody takes asks
     again after `ask_every_us`; an answer that is not there within `answer_within_us` is taken for
     lost.
     """
