@@ -156,6 +156,20 @@ def test_ald_counts_the_running_task(dispatch: str, start: float) -> None:
     assert fates_s(same(2, policy), jobs)[2][0] == start
 
 
+def test_the_load_of_a_cluster_is_what_its_processors_have_to_do() -> None:
+    """Eq. 2: the mean over processors of tasks in the queue, plus one where a task runs."""
+    cluster = same(4, afcfs({}))
+    assert cluster.load() == 0.0
+    for job in (gang(0, 3, 10.0), gang(1, 4, 10.0), gang(2, 1, 10.0)):
+        cluster.submit(job, -1, 0)
+    assert cluster.load() == 8 / 4
+    cluster.advance(1)
+    # The first gang and the priority job run, the second gang has a task in each queue.
+    assert cluster.load() == (4 + 4) / 4
+    cluster.advance(10 * SECOND_US + 1)
+    assert cluster.load() == 4 / 4
+
+
 def test_a_priority_job_stops_a_gang_with_all_its_tasks_where_nothing_idles() -> None:
     jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0)]
     assert fates_s(same(2, afcfs({})), jobs) == {0: (0, 13, 1), 1: (4, 7, 0)}

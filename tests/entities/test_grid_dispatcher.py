@@ -1,0 +1,42 @@
+"""Level one: the least loaded cluster that can, at random among equals, whatever it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grid.model.job import JobState
+from grid.results.table import JobResults
+from tests.grids import grid_of, run
+
+CLUSTERS = [
+    {"name": "pool", "processors": 2, "policy": "easy", "bind": "cluster"},
+    {"name": "farm", "machines": [{"count": 2, "cpus": 2}], "policy": "fcfs", "bind": "cluster"},
+    {"name": "gangs", "machines": [{"count": 6}], "policy": "afcfs"},
+]
+
+
+def played(jobs: list[dict[str, object]]) -> JobResults:
+    vo = {"name": "a", "clusters": CLUSTERS, "workload": {"jobs": jobs}}
+    network = {"latency_s": 0.01, "local_latency_s": 0.001}
+    return run(grid_of(vos=[vo], network=network, protocol={"when_busy": "queue"}))
+
+
+def test_among_clusters_that_idle_chance_decides() -> None:
+    """Three hundred jobs, each alone: a hundred for each cluster, give or take."""
+    results = played([{"submit_s": 2 * n, "run_s": 1, "processors": 2} for n in range(300)])
+    counts = np.bincount(results.cluster)
+    assert counts.sum() == 300
+    assert (abs(counts - 100) < 35).all()
+
+
+def test_the_least_loaded_cluster_is_taken() -> None:
+    """Eq. 2: tasks over processors, not tasks alone."""
+    first = {"submit_s": 0, "run_s": 100, "processors": 6}
+    others = [{"submit_s": 5 * n, "run_s": 1000, "processors": 2} for n in range(1, 4)]
+    results = played([first, *others])
+    # The first fits the gangs only, and fills them. The next two find the others idle; then the
+    # pool has two tasks on two processors, the farm two on four.
+    assert results.cluster.tolist()[0] == 2
+    assert set(results.cluster.tolist()[1:3]) == {0, 1}
+    assert results.cluster.tolist()[3] == 1
+    assert (results.state == JobState.COMPLETED).all()
