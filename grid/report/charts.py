@@ -23,8 +23,8 @@ from grid.report.style import (
 )
 
 DODGE = 0.3
-FEW = 12
-"""So many places on a logarithmic axis have a tick each."""
+TICKS = 6
+"""So many places on a logarithmic axis have a tick at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ def _finish(axes: Any, labels: Labels, series: Sequence[Series]) -> None:
         time_axis(axes, places[0], places[-1])
     if labels.log_x:
         axes.set_xscale("log")
-        if len(places) <= FEW:
-            axes.set_xticks(places, [f"{place:g}" for place in places])
-            axes.set_xticks([], minor=True)
+        some = places[:: -(-len(places) // TICKS)]
+        axes.set_xticks(some, [f"{place:g}" for place in some])
+        axes.set_xticks([], minor=True)
     least = min((value for one in series for value in one.mean), default=0.0)
     if labels.log_y:
         axes.set_yscale("log")
