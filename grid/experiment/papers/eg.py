@@ -176,12 +176,15 @@ def _queue_figure(study: Study) -> Iterator[Picture]:
         # No place on the axis for plans without a waiting job.
         costs = {bound: cost for bound, cost in plan_costs(study, where).items() if bound > 1}
         if costs:
-            middles = [(bound // 2 + bound - 1) / 2 for bound in costs]
+            waiting = [bound // 2 for bound in costs]
             mean, low, high = zip(*((c.mean, c.low, c.high) for c in costs.values()), strict=True)
-            series.append(Series(where["scheduler"], middles, mean, low, high))
+            series.append(Series(where["scheduler"], waiting, mean, low, high))
     if series:
-        caption = "EG Fig. 2 (left) over the queue: time for a plan while so many jobs wait."
-        axes = ("waiting jobs", "time for a plan, mean (s)")
+        caption = (
+            "EG Fig. 2 (left) over the queue: time for a plan while so many jobs wait, or up to "
+            "twice as many."
+        )
+        axes = ("waiting jobs, from", "time for a plan, mean (s)")
         labels = Labels("eg-figure-2-queue", caption, *axes, log_x=True, log_y=True)
         yield lines(labels, series)
 

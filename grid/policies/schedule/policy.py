@@ -41,7 +41,8 @@ class ScheduleBased:
 
     The search makes `iterations` for each job that came, 0 is none; its tabu list holds `tabu_list`
     jobs. Where run times differ from their estimates, repair moves jobs, or, without `moves`, only
-    times its machine anew.
+    times its machine anew. A job without a deadline is never late; where none has one, as in a log,
+    only makespan and ends decide, and the search finds nothing to do.
     """
 
     iterations: int
