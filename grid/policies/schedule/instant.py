@@ -10,6 +10,7 @@ from numba import njit
 
 from grid.policies.schedule.arrays import (
     HOMELESS,
+    JOBS,
     NOWHERE,
     Ints,
     Jobs,
@@ -82,7 +83,7 @@ def due(schedule: Schedule, jobs: Jobs, now: int, license_copies_free: Ints) -> 
     tried again at the next instant, for a copy can only become free when a job ends.
     """
     copies = license_copies_free.copy()
-    started = np.empty((schedule.cpus.sum(), 2), np.int64)
+    started = np.empty((schedule.totals[JOBS], 2), np.int64)
     number = 0
     for machine in range(len(schedule.cpus)):
         position = schedule.running[machine]
