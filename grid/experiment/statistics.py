@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 MAX_REPETITIONS = 1_000_000
 
@@ -53,11 +53,14 @@ def mean_interval(values: Sequence[float], level: float) -> Interval:
     mean = float(sample.mean())
     if len(sample) == 1:
         return Interval(mean, -math.inf, math.inf, 1, level)
-    error = float(stats.sem(sample))
-    if error == 0.0:
-        return Interval(mean, mean, mean, len(sample), level)
-    low, high = stats.t.interval(level, len(sample) - 1, loc=mean, scale=error)
-    return Interval(mean, float(low), float(high), len(sample), level)
+    error = float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    reach = _quantile(level, len(sample)) * error
+    return Interval(mean, mean - reach, mean + reach, len(sample), level)
+
+
+def _quantile(level: float, count: int) -> float:
+    """How many standard errors the interval of a mean of `count` values reaches: Student's t."""
+    return float(special.stdtrit(count - 1, (1 + level) / 2))
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
@@ -82,8 +85,7 @@ def repetitions(values: Sequence[float], half_width: float, level: float) -> int
         return 2
 
     def is_enough(count: int) -> bool:
-        quantile = float(stats.t.ppf((1 + level) / 2, count - 1))
-        return quantile * deviation / math.sqrt(count) <= half_width
+        return _quantile(level, count) * deviation / math.sqrt(count) <= half_width
 
     if not is_enough(MAX_REPETITIONS):
         return None

@@ -33,6 +33,21 @@ def test_95_percent_intervals_cover_the_mean_in_93_to_97_percent_of_2000_tries(c
     assert 0.93 <= covered / tries <= 0.97
 
 
+def test_paired_intervals_cover_the_difference_as_often_whatever_the_pairs_share() -> None:
+    stream = np.random.default_rng(2014)
+    tries, covered, apart = 2000, 0, 0
+    shared = stream.normal(0.0, 50.0, (tries, 10))
+    first = shared + stream.normal(3.0, 1.0, (tries, 10))
+    second = shared + stream.normal(1.0, 1.0, (tries, 10))
+    for ones, others in zip(first.tolist(), second.tolist(), strict=True):
+        interval = paired_difference(ones, others, 0.95)
+        covered += interval.low <= 2.0 <= interval.high
+        apart += interval.above_zero
+    assert 0.93 <= covered / tries <= 0.97
+    # What the pairs share would hide the difference: its deviation is 35 times as large.
+    assert apart / tries > 0.95
+
+
 def test_a_higher_level_gives_a_wider_interval() -> None:
     widths = [mean_interval([1.0, 4.0, 2.0], level).half_width for level in (0.5, 0.9, 0.99)]
     assert widths == sorted(widths) and len(set(widths)) == 3
