@@ -239,6 +239,12 @@ def _print_cost(manifest: dict[str, Any]) -> None:
         f"{where}, {manifest['messages']} messages; "
         f"read {cpu['read']:.2f} s, ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
     )
+    for policy, plans in manifest["plan_seconds"].items():
+        mean_ms, longest_ms = 1000 * plans["mean"], 1000 * plans["max"]
+        typer.echo(
+            f"{plans['count']:,} plans of {policy}: mean {mean_ms:.3f} ms, "
+            f"longest {longest_ms:.3f} ms, all {plans['total']:.2f} s"
+        )
 
 
 def _fail(lines: list[str]) -> None:

@@ -17,7 +17,7 @@ import pytest
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.job import JobState
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.platform import Cluster, PreemptionOverheads, VirtualOrganization
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan, Policy
 from grid.policies.registry import make_policy
@@ -33,6 +33,8 @@ RUNS = int(os.environ.get("GRID_RUNS", "12"))
 CS2 = ("cs2", "cs2_cs", "cs2_td", "cs2_cs_td")
 CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
 CHECKPOINTABLE = 0.3
+SETTINGS = {"cs2_td": {"period_s": 60.0}, "cs2_cs_td": {"period_s": 60.0}}
+"""So that most of what a run takes is not waiting for the next ten seconds."""
 
 
 class Watched:
@@ -109,7 +111,8 @@ def farm(seed: int) -> tuple[Cluster, JobTable]:
 
 def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
     copies = [license_.copies for license_ in platform.licenses]
-    watched = Watched(make_policy(name, {}), copies, one_a_machine=name in CS2007)
+    policy = make_policy(name, SETTINGS.get(name, {}))
+    watched = Watched(policy, copies, one_a_machine=name in CS2007)
     cluster = SpaceSharedCluster(platform, watched)
     cluster.feed(jobs)
     cluster.advance(NEVER)
@@ -143,6 +146,34 @@ def test_limits_jobs_and_work(name: str) -> None:
                 assert int(ended.restarts[index]) == moves
 
 
+@pytest.mark.parametrize("name", ["cs2", "cs2_cs_td", "cs_i_p", "cs_ni_p"])
+def test_work_where_preemption_costs_time(name: str) -> None:
+    """Work done = work asked for + work lost + what suspending, resuming and moving cost."""
+    costs = PreemptionOverheads(suspend_us=3_000_001, resume_us=7_000_003, move_us=20_000_007)
+    for seed in range(RUNS):
+        platform, jobs = farm(seed)
+        jobs.checkpointable[:] = False
+        watched, ended = played(name, replace(platform, overheads=costs), jobs)
+        for index, row in enumerate(ended.row.tolist()):
+            runs, held = watched.runs[row], int(ended.held_us[index])
+            assert held == sum(length for _, length in runs)
+            asked_us = round(
+                float(jobs.run_us[row] * jobs.reference_mips[row])
+                / platform.machines[runs[-1][0]].mips
+            )
+            # Of each run but the first what it began with is lost, and the rest of it, with all
+            # runs before, if the next one is on another machine.
+            lost = kept = 0
+            before = runs[0][0]
+            for number, (machine, length) in enumerate(runs):
+                again = costs.resume_us if machine == before else costs.move_us
+                cost = min(length, costs.suspend_us + again) if number else 0
+                if machine != before:
+                    lost, kept = lost + kept, 0
+                lost, kept, before = lost + cost, kept + length - cost, machine
+            assert (kept, int(ended.lost_us[index])) == (asked_us, lost)
+
+
 @pytest.mark.parametrize("name", ["cs_i_np", "cs_ni_np"])
 def test_np_never_preempts(name: str) -> None:
     for seed in range(RUNS):
@@ -169,7 +200,8 @@ def test_one_job_a_machine(name: str) -> None:
     for seed in range(RUNS):
         platform, jobs = farm(seed)
         copies = [license_.copies for license_ in platform.licenses]
-        watched = Watched(make_policy(name, {}), copies, one_a_machine=True)
+        policy = make_policy(name, SETTINGS.get(name, {}))
+        watched = Watched(policy, copies, one_a_machine=True)
         cluster = SpaceSharedCluster(replace(platform, one_job_a_machine=True), watched)
         cluster.feed(jobs)
         cluster.advance(NEVER)
