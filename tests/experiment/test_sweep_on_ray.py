@@ -39,19 +39,24 @@ def test_tasks_leave_the_files_that_one_process_leaves(tmp_path: Path) -> None:
 TWO_NODES = """\
 import sys
 from pathlib import Path
+from ray._private import services
+# A node that may have company goes to its outer address, even if it is told the loopback one.
+services.get_node_ip_address = lambda *_, **__: "127.0.0.1"
 from ray.cluster_utils import Cluster
 import ray
 from grid.experiment.cases import load_experiment
 from grid.experiment.sweep import run_sweep
 
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-cluster.add_node(num_cpus=1)
+node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
+cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+cluster.add_node(**node)
 cluster.wait_for_nodes()
 path, folder = Path(sys.argv[1]), Path(sys.argv[2])
 done = run_sweep(load_experiment(path), path, folder, address=cluster.address)
 print(done.runs - done.kept, len(done.failures))
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-print(sum(node["Alive"] for node in ray.nodes()))
+alive = [node for node in ray.nodes() if node["Alive"]]
+print(len(alive), *{node["NodeManagerAddress"] for node in alive})
 ray.shutdown()
 cluster.shutdown()
 """
@@ -61,7 +66,7 @@ def test_a_cluster_of_two_nodes_gives_the_same_files(tmp_path: Path) -> None:
     path = write(tmp_path)
     command = [sys.executable, "-c", TWO_NODES, str(path), str(tmp_path / "nodes")]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.stdout.split() == ["9", "0", "2"], answer.stderr[-2000:]
+    assert answer.stdout.split() == ["9", "0", "2", "127.0.0.1"], answer.stderr[-2000:]
     assert files(tmp_path / "nodes") == sweep_in_process(path, tmp_path / "here")
 
 
