@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
 
 
@@ -125,6 +126,9 @@ class SlowEdf:
 class SlowEasy:
     """EASY with reservations as `grid.policies.easy_kernels` describes them."""
 
+    kept = -1
+    """The machine on which the first job of all has its reservation, if it may not move."""
+
     def __init__(self, shortest: bool = False) -> None:
         self.shortest = shortest
 
@@ -161,10 +165,10 @@ class SlowEasy:
                         return True
             return False
 
-        def reserve(slot: int) -> tuple[int, Holding] | None:
+        def reserve(slot: int, only: int) -> tuple[int, Holding] | None:
             for time in sorted({h.end for h in slow.holdings}):
                 later = [h for h in slow.holdings if h.end > time]
-                for machine in slow.order:
+                for machine in slow.order if only < 0 else [only]:
                     if machine not in reserved and slow.fits(slot, machine, later):
                         head = slow.hold(slot, machine, time)
                         reserved[machine] = (time, head)
@@ -172,12 +176,13 @@ class SlowEasy:
                         return reserved[machine]
             return None
 
-        for slot in self.sorted(view, now):
+        order = self.sorted(view, now)
+        for slot in order:
             bound = int(view.jobs.bound_machine[slot])
             if (bound in reserved) if bound >= 0 else someone_waits:
                 passed.append(slot)
             elif not start(slot):
-                made = reserve(slot)
+                made = reserve(slot, self.kept if slot == order[0] else -1)
                 first = first or made
                 someone_waits |= bound < 0
         for slot in shortest_first(view, passed) if self.shortest else passed:
@@ -211,6 +216,91 @@ class SlowFlexible(SlowEasy):
             return value + 2.0 * minext / estimated
 
         return sorted(queue, key=lambda slot: -priority(slot))
+
+
+class SlowKept(SlowFlexible):
+    """C07's BF-unrm: who has the first reservation keeps it, on its machine, until it starts."""
+
+    serial = -1
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        serials = [int(view.jobs.serial[slot]) for slot in view.queue.tolist()]
+        machine, self.kept = self.kept, -1
+        if self.serial in serials:
+            self.kept = machine
+        plan = super().plan(view, now)
+        holders = {slot: machine for slot, machine, _ in plan.reserve}
+        first = [slot for slot in self.sorted(view, now) if slot in holders][:1]
+        self.serial, self.kept = -1, -1
+        for slot in first:
+            self.serial, self.kept = int(view.jobs.serial[slot]), holders[slot]
+        return plan
+
+    def sorted(self, view: ClusterView, now: int) -> list[int]:
+        order = super().sorted(view, now)
+        return sorted(order, key=lambda slot: int(view.jobs.serial[slot]) != self.serial)
+
+
+class SlowPreemptiveEdf:
+    """C07, section 6: by deadline, and in the place of jobs with later ones where nothing is free.
+
+    The latest deadlines go first, on the fastest machine where that is enough.
+    """
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        slow, plan, jobs = SlowView(view), Plan(), view.jobs
+        deadline, serial = jobs.deadline_us.tolist(), jobs.serial.tolist()
+        slow.holdings = []
+        held = {slot: Holding(int(jobs.machine[slot]), *slow.job(slot), 0) for slot in view.running}
+        held = {int(slot): holding for slot, holding in held.items()}
+        runs = set(held)
+
+        def fits(slot: int, machine: int) -> bool:
+            return slow.fits(slot, machine, list(held.values()))
+
+        def left(slot: int, machine: int) -> int:
+            own, mips = int(jobs.machine[slot]), view.machines.mips.tolist()
+            if own < 0:
+                return slow.length(slot, machine)
+            if jobs.expected_end_us[slot] < NEVER:
+                on_own = int(jobs.expected_end_us[slot]) - now
+                if machine == own:
+                    return on_own
+                if jobs.checkpointable[slot]:
+                    return max(1, round(on_own * mips[own] / mips[machine]))
+                return slow.length(slot, machine)
+            done = int(jobs.done_us[slot]) if machine == own or jobs.checkpointable[slot] else 0
+            work = (int(jobs.estimate_us[slot]) - done) * float(jobs.reference_mips[slot])
+            return max(1, round(work / mips[machine]))
+
+        def make_way(slot: int, machine: int) -> bool:
+            victims = [
+                other
+                for other in runs
+                if held[other].machine == machine and deadline[other] > deadline[slot]
+            ]
+            gone = {}
+            for other in sorted(victims, key=lambda one: (-deadline[one], -serial[one])):
+                gone[other] = held.pop(other)
+                if fits(slot, machine):
+                    runs.difference_update(gone)
+                    plan.preempt.extend(gone)
+                    return True
+            held.update(gone)
+            return False
+
+        everyone = [*view.queue.tolist(), *view.running.tolist()]
+        for slot in sorted(everyone, key=lambda one: (deadline[one], serial[one])):
+            if slot in runs:
+                continue
+            fitting = [m for m in slow.order if fits(slot, m)]
+            machine = min(fitting, key=lambda m: left(slot, m), default=None)
+            if machine is None:
+                machine = next((m for m in slow.order if make_way(slot, m)), None)
+            if machine is not None:
+                held[slot] = Holding(machine, *slow.job(slot), 0)
+                plan.start.append((slot, machine))
+        return plan
 
 
 def shortest_first(view: ClusterView, slots: list[int]) -> list[int]:

@@ -8,7 +8,15 @@ import pytest
 from clusters import job, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_farm import SlowEasy, SlowEdf, SlowFcfs, SlowFlexible, SlowSjf
+from slow_farm import (
+    SlowEasy,
+    SlowEdf,
+    SlowFcfs,
+    SlowFlexible,
+    SlowKept,
+    SlowPreemptiveEdf,
+    SlowSjf,
+)
 
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.job import Job, JobState
@@ -25,7 +33,17 @@ SLOW: dict[str, Any] = {
     "easy": SlowEasy,
     "easy_sjbf": lambda: SlowEasy(shortest=True),
     "flexible": SlowFlexible,
+    "flexible, kept": SlowKept,
+    "edf, preemptive": SlowPreemptiveEdf,
 }
+SETTINGS: dict[str, dict[str, Any]] = {
+    "flexible, kept": {"reservation": "kept"},
+    "edf, preemptive": {"preemptive": True},
+}
+
+
+def policy_named(name: str) -> Any:
+    return make_policy(name.partition(",")[0], SETTINGS.get(name, {}))
 
 
 class Both:
@@ -37,6 +55,7 @@ class Both:
     def plan(self, view: ClusterView, now: int) -> Plan:
         plan, other = self.policy.plan(view, now), self.other.plan(view, now)
         assert plan.start == other.start
+        assert sorted(plan.preempt) == sorted(other.preempt)
         assert sorted(plan.reserve) == sorted(other.reserve) or not view.free.any()
         return plan
 
@@ -98,7 +117,7 @@ def play_bound(cluster: SpaceSharedCluster, jobs: list[Job], machines: list[int]
 @given(farm=farms(), jobs=job_lists())
 @settings(max_examples=60, deadline=None)
 def test_plans_are_those_of_the_slow_policy(name: str, farm: Cluster, jobs: list[Job]) -> None:
-    cluster = SpaceSharedCluster(farm, Both(make_policy(name, {}), SLOW[name]()))
+    cluster = SpaceSharedCluster(farm, Both(policy_named(name), SLOW[name]()))
     play(cluster, jobs)
 
 
@@ -108,7 +127,7 @@ def test_plans_are_those_of_the_slow_policy(name: str, farm: Cluster, jobs: list
 def test_plans_with_bound_jobs_too(
     name: str, farm: Cluster, jobs: list[Job], data: st.DataObject
 ) -> None:
-    cluster = SpaceSharedCluster(farm, Both(make_policy(name, {}), SLOW[name]()))
+    cluster = SpaceSharedCluster(farm, Both(policy_named(name), SLOW[name]()))
     places = st.integers(-1, len(farm.machines) - 1)
     machines = [data.draw(places) for _ in jobs]
     for one, machine in zip(play_bound(cluster, jobs, machines), machines, strict=True):
