@@ -49,7 +49,7 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
     read = len(log)
     if workload.filter is not None:
         log = _filtered(log, workload.filter)
-    reasons = {"filtered": read - len(log)}
+    reasons = {"blank_lines": log.blank_lines, "filtered": read - len(log)}
     if workload.interarrival_factor is not None:
         try:
             log = scale_interarrival(log, workload.interarrival_factor)

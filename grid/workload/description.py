@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_WIDTH = 22
+_WIDTH = 24
 _HEADERS = ("Computer", "Installation", "Version")
 _STATUSES = {
     "-1": "unknown",
@@ -16,6 +16,7 @@ _STATUSES = {
     "4": "partial, failed",
     "5": "cancelled",
 }
+_REMARKS = ("out_of_order", "negative_requested_time")
 _DAY_S = 86_400
 
 
@@ -53,7 +54,11 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
         ", ".join(f"{count:,} {_STATUSES.get(status, status)}" for status, count in statuses),
     )
     yield "not known", _counts(said["missing"], said["jobs"]) or "nothing"
-    yield "would not run", _counts(said["left_out"], said["jobs"]) or "none"
+    left_out = {key: n for key, n in said["left_out"].items() if key not in _REMARKS}
+    remarks = {key: n for key, n in said["left_out"].items() if key in _REMARKS}
+    yield "would not run", _counts(left_out, said["jobs"]) or "none"
+    if remarks:
+        yield "would run all the same", _counts(remarks, said["jobs"])
     if said["repeated_numbers"]:
         yield "repeated numbers", f"{said['repeated_numbers']:,} jobs (no run accepts them)"
     if said["blank_lines"]:

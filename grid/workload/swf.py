@@ -172,8 +172,10 @@ def runnable_rows(
 
     A record left out is counted under the first reason that applies: `partial_execution` (a part of
     a job that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`,
-    `too_large` (more than `max_processors`). Beside them `out_of_order` counts jobs that stand
-    behind a later submission; they are sorted in, not left out. Reasons without a case are absent.
+    `too_large` (more than `max_processors`). Beside them are remarks on jobs that are not left out:
+    `out_of_order` counts those that stand behind a later submission, and are sorted in, and
+    `negative_requested_time` those whose requested time is so taken for unknown. Reasons without
+    a case are absent.
     """
     submit_us = columns[:, SwfField.SUBMIT_TIME]
     processors = processors_of(columns)
@@ -193,6 +195,8 @@ def runnable_rows(
     rows = np.flatnonzero(kept)
     late = submit_us[rows] < np.maximum.accumulate(submit_us[rows])
     skipped["out_of_order"] = int(late.sum())
+    negative = columns[rows, SwfField.REQUESTED_TIME] < UNKNOWN
+    skipped["negative_requested_time"] = int(negative.sum())
     rows = rows[np.argsort(submit_us[rows], kind="stable")]
     return rows, {reason: count for reason, count in skipped.items() if count}
 

@@ -45,7 +45,22 @@ def starts(run: Run) -> dict[int, float]:
 def test_a_log_replays_and_says_what_it_left_out(tmp_path: Path) -> None:
     run = replay(tmp_path)
     assert starts(run) == {1: 0.0, 2: 100.0, 3: 150.0}
-    assert run.manifest["jobs"]["skipped"] == {"no_run_time": 1, "too_large": 1}
+    assert run.manifest["jobs"]["skipped"] == {
+        "blank_lines": 1,
+        "no_run_time": 1,
+        "too_large": 1,
+    }
+
+
+def test_blank_lines_and_negative_requested_times_are_counted(tmp_path: Path) -> None:
+    run = replay(tmp_path)
+    log = LOG.replace("\n3 ", "\n\n \t\n3 ").replace(" 1 30 -1 0", " 1 -30 -1 0")
+    (tmp_path / "log.swf").write_text(log)
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    other = execute(scenario, "replay.yaml", in_process=True)
+    assert starts(other) == starts(run)
+    skipped = run.manifest["jobs"]["skipped"] | {"blank_lines": 3, "negative_requested_time": 1}
+    assert other.manifest["jobs"]["skipped"] == skipped
 
 
 @pytest.mark.parametrize("name", ("log.gwf", "log.gwf.gz", "log.parquet", "log.swf.gz"))
@@ -54,6 +69,7 @@ def test_every_format_gives_the_same_run(tmp_path: Path, name: str) -> None:
     write_log(read_log(tmp_path / "log.swf"), tmp_path / name)
     other = replay(tmp_path, "", f"trace={name}")
     assert other.manifest["digest"] == run.manifest["digest"]
+    del run.manifest["jobs"]["skipped"]["blank_lines"]
     assert other.manifest["jobs"] == run.manifest["jobs"]
 
 

@@ -38,7 +38,7 @@ def test_what_is_in_a_log(tmp_path: Path) -> None:
     """4 * 100 + 2 * 10.5 processor seconds of 10 * 100: 42.1 %."""
     result = trace(made(tmp_path, "made.swf", JOBS))
     assert result.exit_code == 0
-    said = {line[:22].strip(): line[22:] for line in result.output.splitlines() if line.strip()}
+    said = {line[:24].strip(): line[24:] for line in result.output.splitlines() if line.strip()}
     assert said["computer"] == "Made up"
     assert (said["jobs"], said["users"], said["blank lines"]) == ("3", "2", "1")
     assert said["offered load"] == "42.1% of 10 processors"
@@ -117,3 +117,10 @@ def test_a_file_that_is_not_there_and_endings_that_nobody_knows(tmp_path: Path) 
 def test_lines_that_end_as_on_other_systems(tmp_path: Path) -> None:
     log = made(tmp_path, "made.swf", JOBS.replace("\n", "\r\n"))
     assert trace(log).output == trace(made(tmp_path, "unix.swf", JOBS)).output
+
+
+def test_what_a_run_would_leave_out_and_what_it_would_not(tmp_path: Path) -> None:
+    lines = [SWF_LINE, SWF_LINE.replace("1 0", "2 -5", 1), SWF_LINE.replace(" 200 ", " -7 ")]
+    result = trace(made(tmp_path, "made.swf", "\n".join(lines)))
+    assert "would not run           1 negative submit time\n" in result.output
+    assert "would run all the same  1 negative requested time\n" in result.output
