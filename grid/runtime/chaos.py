@@ -18,7 +18,7 @@ from grid.scenario.schema import FaultsSection, ScenarioSection
 from grid.scenario.workload import realize
 
 SEEDS_A_TASK = 25
-LONGEST = 50
+LONGEST = 200
 """A run with faults handles at most so many times the messages of one without."""
 
 
