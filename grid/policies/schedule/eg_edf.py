@@ -54,8 +54,10 @@ def place(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> bool:
     """Put a job into the schedule; False if no machine that is up can run it.
 
     Of several gaps, the one of the highest weight; a single gap is taken; without a gap, the
-    machine of the highest weight after the job has come there by earliest deadline first. Among
-    equal weights, which the paper leaves open, the job ends earliest; then the first machine.
+    machine of the highest weight after the job has come there by earliest deadline first. The
+    paper leaves equal weights open: then the job starts earliest, as "in such situation [without
+    contention] a newly arrived job is often immediately executed on an available machine" (EG 4.1),
+    then ends earliest; then the first machine.
     """
     lengths = lengths_us(schedule, jobs, slot)
     machine, start = _best_gap(schedule, jobs, slot, lengths, now)
@@ -76,18 +78,20 @@ def _best_gap(
     """The machine and the start of the best of all machines' earliest gaps.
 
     A gap ends before its machine's last job starts, so that the makespan stays, and the weight
-    tells only whether the job is in time. So the gap where it ends first has the highest weight.
+    tells only whether the job is in time.
     """
-    processors = jobs.processors[slot]
+    processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
-    best, best_start, best_end = NOWHERE, NEVER, NEVER
+    best, best_start, best_end, best_in_time = NOWHERE, NEVER, NEVER, 0.0
     for machine in schedule.fastest:
         length_us = lengths[machine]
         if length_us == 0 or not up[machine] or running[machine] == planned[machine]:
             continue
-        if now + length_us > best_end:
-            break
+        latest_end = start_us[machine, planned[machine] - 1]
+        if best != NOWHERE:
+            # It cannot be better if it starts later, unless it alone is in time.
+            latest_end = min(latest_end, max(best_start + length_us, deadline))
         start = earliest_gap(
             edge_us[machine],
             edge_free[machine],
@@ -95,10 +99,14 @@ def _best_gap(
             processors,
             length_us,
             now,
-            min(best_end - (machine > best), start_us[machine, planned[machine] - 1]),
+            latest_end,
         )
-        if start != NEVER:
-            best, best_start, best_end = machine, start, start + length_us
+        if start == NEVER:
+            continue
+        end = start + length_us
+        in_time = 1.0 if end <= deadline else 0.0
+        if _better(in_time, start, end, machine, best_in_time, best_start, best_end, best):
+            best, best_start, best_end, best_in_time = machine, start, end, in_time
     return best, best_start
 
 
@@ -116,23 +124,24 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
     active_end_us, active_processors = schedule.active_end_us, schedule.active_processors
     origin = schedule.totals[ORIGIN_US]
     makespan_us, in_time = figures(schedule, now)
-    best, best_end, best_weight = NOWHERE, NEVER, -np.inf
+    best, best_start, best_end, best_weight = NOWHERE, NEVER, NEVER, -np.inf
     for machine in schedule.fastest:
-        if lengths[machine] == 0 or not up[machine]:
+        length_us = lengths[machine]
+        if length_us == 0 or not up[machine]:
             continue
-        end = now + lengths[machine]
-        makespan_then = max(makespan_us, end - origin)
-        gain = weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
-        if gain < best_weight or (gain == best_weight and end > best_end):
+        gain = _at_most(makespan_us, in_time, now + length_us, deadline, origin)
+        if gain < best_weight:
+            break
+        if gain == best_weight and best_start == now and now + length_us > best_end:
             break
         position = deadline_position(
             deadline_us[machine], running[machine], planned[machine], deadline
         )
         if position:
-            end = max(now, start_us[machine, position - 1]) + lengths[machine]
-            makespan_then = max(makespan_us, end - origin)
-            gain = weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
-            if gain < best_weight or (gain == best_weight and end > best_end):
+            start = max(now, start_us[machine, position - 1])
+            end = start + length_us
+            gain = _at_most(makespan_us, in_time, end, deadline, origin)
+            if _better(best_weight, best_start, best_end, best, gain, start, end, machine):
                 continue
         late, completion, end = tried(
             processors[machine],
@@ -146,20 +155,39 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
             position,
             False,
             new_processors,
-            lengths[machine],
+            length_us,
             now,
         )
         makespan_then = max(makespan_us, completion - origin)
         in_time_then = in_time - late + (end <= deadline)
         gain = weight(makespan_us, makespan_then, in_time, in_time_then)
-        if _better(gain, end, machine, best_weight, best_end, best):
-            best, best_end, best_weight = machine, end, gain
+        start = end - length_us
+        if _better(gain, start, end, machine, best_weight, best_start, best_end, best):
+            best, best_start, best_end, best_weight = machine, start, end, gain
     return best
 
 
 @njit(cache=True)
-def _better(gain: float, end: int, machine: int, gain2: float, end2: int, machine2: int) -> bool:
-    """Whether the first of two machines is better: by the weight, then the job's end."""
-    if gain != gain2:
-        return gain > gain2
-    return end < end2 or (end == end2 and machine < machine2)
+def _at_most(makespan_us: int, in_time: int, end: int, deadline: int, origin: int) -> float:
+    """The weight of a job's coming that ends at `end` or later, at most."""
+    makespan_then = max(makespan_us, end - origin)
+    return weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
+
+
+@njit(cache=True)
+def _better(
+    gain: float,
+    start: int,
+    end: int,
+    machine: int,
+    other_gain: float,
+    other_start: int,
+    other_end: int,
+    other: int,
+) -> bool:
+    """Whether the first of two places for a job is better: by the weight, then start and end."""
+    if gain != other_gain or other == NOWHERE:
+        return gain > other_gain or other == NOWHERE
+    if start != other_start:
+        return start < other_start
+    return end < other_end or (end == other_end and machine < other)

@@ -110,8 +110,8 @@ class PlainSchedule:
             machine.running = [entry for entry in machine.running if entry[0] != slot]
             machine.waiting = [other for other in machine.waiting if other != slot]
 
-    def end_of(self, slot: int, now: int) -> int:
-        return next(e for entries in self.all_timed(now) for s, _, e in entries if s == slot)
+    def times_of(self, slot: int, now: int) -> tuple[int, int]:
+        return next((b, e) for entries in self.all_timed(now) for s, b, e in entries if s == slot)
 
     def _used(self, planned: list[Planned], time: int) -> int:
         return sum(self.jobs[s].processors for s, start, end in planned if start <= time < end)
@@ -239,17 +239,17 @@ class PlainPolicy:
                 trial = schedule.copy()
                 trial.insert_in_gap(number, slot, start, now)
                 gain = weight(old, trial.figures(now), self.origin)
-                options.append((-gain, trial.end_of(slot, now), number, trial))
+                options.append((-gain, *trial.times_of(slot, now), number, trial))
         if not options:
             for number, machine in enumerate(schedule.machines):
                 if machine.up and schedule.jobs[slot].lengths[number]:
                     trial = schedule.copy()
                     trial.insert_by_deadline(number, slot)
                     gain = weight(old, trial.figures(now), self.origin)
-                    options.append((-gain, trial.end_of(slot, now), number, trial))
+                    options.append((-gain, *trial.times_of(slot, now), number, trial))
         if not options:
             return False
-        self.schedule = min(options, key=lambda option: option[:3])[3]
+        self.schedule = min(options, key=lambda option: option[:4])[4]
         return True
 
     def _search(self, now: int) -> bool:

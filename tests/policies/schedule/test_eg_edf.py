@@ -37,7 +37,7 @@ def test_section_3_2_of_several_gaps_the_one_of_the_highest_weight() -> None:
     assert weight(24, 24, 4, 5) == 0.25
 
 
-def test_section_3_2_of_gaps_of_equal_weight_the_earliest_end() -> None:
+def test_section_3_2_of_gaps_of_equal_weight_and_start_the_earliest_end() -> None:
     made = two_gaps()
     made.placed(3, "new", 1, 6, deadline=NEVER)
     assert made.drawn()["new"] == (1, 3, 9)
@@ -66,6 +66,15 @@ def test_section_3_2_idle_cpus_that_nothing_waits_for_are_no_gap() -> None:
     # Beside a it would fit from 3 on; but there is no gap, and the idle machine is faster.
     made.placed(3, "new", 1, 6, deadline=NEVER)
     assert made.drawn() == {"a": (0, 0, 60), "new": (1, 3, 9)}
+
+
+def test_section_4_1_without_contention_a_job_is_executed_at_once_on_an_available_machine() -> None:
+    made = HandMade((1, 500.0), (1, 1000.0), (1, 1000.0))
+    made.planned(1, "a", 1, 5)
+    made.planned(2, "b", 1, 200)
+    # Behind a it would be done at 11, but the slow machine is idle; neither changes the makespan.
+    made.placed(3, "new", 1, 6, deadline=50)
+    assert made.drawn()["new"] == (0, 3, 15)
 
 
 def test_section_3_2_the_first_job_goes_where_it_ends_first() -> None:
