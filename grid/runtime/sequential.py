@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from grid.kernel.process import LogicalProcess
-from grid.model.time import NEVER, to_seconds
+from grid.model.time import NEVER, Time, to_seconds
 from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
@@ -18,8 +18,13 @@ class NeverEnds(RunFailed):
     """A run was still going on after the number of events that it was granted."""
 
 
-def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NEVER) -> RunOutcome:
-    """Run `grid` until nothing is left to do. Raises NeverEnds after about `limit` events."""
+def run_sequential(
+    grid: Grid, progress: Progress | None = None, limit: int = NEVER, limit_from_us: Time = 0
+) -> RunOutcome:
+    """Run `grid` until nothing is left to do.
+
+    Raises NeverEnds after about `limit` events, not counting those before `limit_from_us`.
+    """
     started = time.perf_counter()
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
@@ -29,9 +34,11 @@ def run_sequential(grid: Grid, progress: Progress | None = None, limit: int = NE
     store = RecordStore()
     jobs = sum(grid.jobs_by_vo())
     process.start()
-    events = 0
-    while handled := process.advance(NEVER, EVENTS_AT_A_TIME):
-        events += handled
+    events, at_a_time = 0, min(EVENTS_AT_A_TIME, limit)
+    counts = limit_from_us == 0
+    while handled := process.advance(NEVER, at_a_time):
+        events += handled * counts
+        counts = process.now >= limit_from_us
         if events > limit:
             seconds = to_seconds(process.now)
             raise NeverEnds(f"goes on after {events} events, at {seconds:.3f} s of virtual time")

@@ -247,6 +247,11 @@ def test_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert next(found, None), "1,000 seeds, and nothing was broken"
 
 
+def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> None:
+    """80 times the messages of a run without faults, most of them before all is healed."""
+    assert attempt(subject("mixed"), 5582).broken == []
+
+
 def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS["ttl_not_lowered"](monkeypatch)
     path = str(SCENARIOS / "mixed.yaml")
