@@ -57,7 +57,19 @@ def capacity(study: Study) -> Finding:
         for check in ordered(study, metric, [at(policy, s) for s in reversed(SCENES)])
     ]
     checks += in_every_scene(study, metric)[:2]
-    return all_hold(checks)
+    return all_hold(checks, cluster_by_cluster(study))
+
+
+def cluster_by_cluster(study: Study) -> str:
+    """The other reading of Eq. 6, which is not judged; see `grid.results.loss`."""
+    found = []
+    for policy in POLICIES:
+        intervals = [study.interval("loss_of_capacity_in_clusters", at(policy, s)) for s in SCENES]
+        figures = ", ".join(f"{one.mean:.1f}" for one in intervals if one is not None)
+        found += [f"{policy} {figures} %"] if figures else []
+    if not found:
+        return ""
+    return f"where idle processors count for gangs of the same cluster only: {'; '.join(found)}"
 
 
 def migrations(study: Study) -> Finding:
