@@ -53,8 +53,13 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address:
         _knock(address)
-        with _at_home(address.startswith((LOOPBACK, "localhost"))):
-            ray.init(address=address, **options)
+        try:
+            with _at_home(address.startswith((LOOPBACK, "localhost"))):
+                ray.init(address=address, **options)
+        except ConnectionError:
+            what = "a Ray cluster whose token is ours (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
+            found = f"no connection to a cluster at {address}"
+            raise InputError([Mistake("--address", None, "", found, what)]) from None
     else:
         options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
         with _at_home(True):
