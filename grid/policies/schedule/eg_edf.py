@@ -22,7 +22,7 @@ from grid.policies.schedule.moves import (
     insert_in_gap,
     lengths_us,
 )
-from grid.policies.schedule.timing import earliest_gap, tried
+from grid.policies.schedule.timing import earliest_gap, start_behind, tried
 
 
 @njit(cache=True)
@@ -91,7 +91,8 @@ def _best_gap(
         latest_end = start_us[machine, planned[machine] - 1]
         if best != NOWHERE:
             # It cannot be better if it starts later, unless it alone is in time.
-            latest_end = min(latest_end, max(best_start + length_us, deadline))
+            no_worse = best_start + length_us
+            latest_end = min(latest_end, no_worse if best_in_time else max(no_worse, deadline))
         start = earliest_gap(
             edge_us[machine],
             edge_free[machine],
@@ -121,6 +122,7 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
     up, cpus, running, planned = schedule.up, schedule.cpus, schedule.running, schedule.planned
     processors, deadline_us = schedule.processors, schedule.deadline_us
     start_us, end_us = schedule.start_us, schedule.end_us
+    edge_us, edge_free, edges = schedule.edge_us, schedule.edge_free, schedule.edges
     active_end_us, active_processors = schedule.active_end_us, schedule.active_processors
     origin = schedule.totals[ORIGIN_US]
     makespan_us, in_time = figures(schedule, now)
@@ -143,21 +145,38 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
             gain = _at_most(makespan_us, in_time, end, deadline, origin)
             if _better(best_weight, best_start, best_end, best, gain, start, end, machine):
                 continue
-        late, completion, end = tried(
-            processors[machine],
-            start_us[machine],
-            end_us[machine],
-            deadline_us[machine],
-            active_end_us,
-            active_processors,
-            cpus[machine],
-            planned[machine],
-            position,
-            False,
-            new_processors,
-            length_us,
-            now,
-        )
+        if position == planned[machine]:
+            start = start_behind(
+                start_us[machine],
+                position,
+                edge_us[machine],
+                edge_free[machine],
+                edges[machine],
+                new_processors,
+                now,
+            )
+            late, end = 0, start + length_us
+            completion = end
+        else:
+            late_limit = planned[machine]
+            if best != NOWHERE:
+                late_limit = min(late_limit, 1 + int((gain - best_weight) * max(in_time, 1)))
+            late, completion, end = tried(
+                processors[machine],
+                start_us[machine],
+                end_us[machine],
+                deadline_us[machine],
+                active_end_us,
+                active_processors,
+                cpus[machine],
+                planned[machine],
+                position,
+                False,
+                new_processors,
+                length_us,
+                now,
+                late_limit,
+            )
         makespan_then = max(makespan_us, completion - origin)
         in_time_then = in_time - late + (end <= deadline)
         gain = weight(makespan_us, makespan_then, in_time, in_time_then)

@@ -153,6 +153,7 @@ def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> in
         0,
         0,
         now,
+        schedule.planned[machine],
     )
     makespan_us, in_time = figures(schedule, now)
     latest = max(completion, _latest_without(schedule, machine), now)

@@ -59,12 +59,14 @@ def tried(
     new_processors: int,
     length_us: int,
     now: int,
+    late_limit: int,
 ) -> tuple[int, int, int]:
     """What would be if a job came to `position`, or, `without`, the one there were taken out.
 
     The first four are the machine's columns of the schedule, the next two its scratch. The result
     is (by how many more the jobs behind it are late, the machine's completion, the end of the job
-    that came). Without a job that comes, `new_processors` is 0.
+    that came). Without a job that comes, `new_processors` is 0. With more than `late_limit` late
+    ones it gives up, and the completion is only a lower bound.
     """
     time = max(now, start_us[position - 1]) if position else now
     tail, free = _active(processors, end_us, active_end_us, active_processors, cpus, position, time)
@@ -94,7 +96,30 @@ def tried(
         tail += 1
         free -= wanted
         completion = max(completion, end)
+        if late > late_limit:
+            break
     return late, completion, own_end
+
+
+@njit(cache=True)
+def start_behind(
+    start_us: Ints,
+    planned: int,
+    edge_us: Ints,
+    edge_free: Ints,
+    edges: int,
+    processors: int,
+    now: int,
+) -> int:
+    """When a job would start as the last one of a machine."""
+    if planned == 0:
+        return now
+    # From the start of its last job on, ever more CPUs of a machine are idle.
+    last_start = max(now, start_us[planned - 1])
+    edge = edges - 1
+    while edge_us[edge] > last_start and edge_free[edge - 1] >= processors:
+        edge -= 1
+    return int(max(last_start, edge_us[edge]))
 
 
 @njit(cache=True)
