@@ -79,9 +79,11 @@ class FlexibleBackfilling:
         order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
         if not self._keep:
             return backfilled(view, now, order)
-        kept = view.jobs.serial[order] == self._kept_serial
-        machine = self._kept_machine if kept.any() else -1
-        order = np.concatenate((order[kept], order[~kept]))
+        machine = -1
+        place = np.flatnonzero(view.jobs.serial[order] == self._kept_serial)
+        if len(place):
+            machine, first = self._kept_machine, int(place[0])
+            order[: first + 1] = np.roll(order[: first + 1], 1)
         plan = backfilled(view, now, order, kept_machine=machine)
         self._remember_first(plan, view, order)
         return plan
@@ -89,7 +91,9 @@ class FlexibleBackfilling:
     def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
         """Keep the reservation of the job that is first in order, of those that have one."""
         machine_of = {slot: machine for slot, machine, _ in plan.reserve}
-        slot = next((slot for slot in order.tolist() if slot in machine_of), None)
+        slot = next(iter(machine_of), None)
+        if len(machine_of) > 1:
+            slot = next(slot for slot in order.tolist() if slot in machine_of)
         self._kept_serial = -1 if slot is None else int(view.jobs.serial[slot])
         self._kept_machine = -1 if slot is None else machine_of[slot]
 
