@@ -99,8 +99,10 @@ class SlowFcfs:
             if found:
                 slow.holdings.append(slow.hold(slot, found[0], now))
                 plan.start.append((slot, found[0]))
+            elif view.jobs.bound_machine[slot] < 0:
+                break
             else:
-                blocked |= {m for m in slow.order if slow.able(slot, m)}
+                blocked.add(int(view.jobs.bound_machine[slot]))
         return plan
 
     def sorted(self, view: ClusterView) -> list[int]:
@@ -202,17 +204,16 @@ class SlowFlexible(SlowEasy):
         queue = view.queue.tolist()
         minext = min(int(jobs.estimate_us[slot]) / 1e6 for slot in queue) if queue else 0.0
 
+        # In the order of operations of the compiled one: where priorities are equal but for the
+        # last bit, that bit decides.
         def priority(slot: int) -> float:
-            clock = now / 1e6
-            estimated, deadline = jobs.estimate_us[slot] / 1e6, jobs.deadline_us[slot] / 1e6
-            value = 0.01 * (clock - jobs.submit_us[slot] / 1e6)
-            nxtime = estimated * jobs.reference_mips[slot] / fastest
-            extime = clock + nxtime
-            t = deadline - 2.0 * nxtime
+            estimated = jobs.estimate_us[slot] / 1e6
+            extime = estimated * jobs.reference_mips[slot] / fastest
+            deadline = (jobs.deadline_us[slot] - now) / 1e6
+            t = deadline - 2.0 * extime
+            value = 0.01 * ((now - jobs.submit_us[slot]) / 1e6) + 0.1
             if t < extime <= deadline:
-                value += (20.0 - 0.1) / (deadline - t) * (extime - t) + 0.1
-            else:
-                value += 0.1
+                value += (20.0 - 0.1) * (extime - t) / (2.0 * extime)
             return value + 2.0 * minext / estimated
 
         return sorted(queue, key=lambda slot: -priority(slot))

@@ -24,39 +24,26 @@ from grid.policies.fitting import (
 def start_in_turn(
     order: Ints, running: Ints, free_cpus: Ints, copies_free: Ints, jobs: Jobs, machines: Machines
 ) -> tuple[Ints, Ints]:
-    """Slots to start and their machines: no job passes an earlier one that waits for a machine.
+    """Slots to start and their machines: no job passes an earlier one that has to wait.
 
-    A job that cannot start blocks every machine that it could run on. With one machine that is
-    plain FCFS; with jobs bound to machines each machine has a queue of its own.
+    But a job bound to a machine waits in that machine's queue and holds up no other: with all jobs
+    bound, each machine has a queue of its own.
     """
     free = free_now(running, free_cpus, copies_free, jobs)
     slots = np.empty(len(order), np.int64)
     targets = np.empty(len(order), np.int64)
     count = 0
-    cpus = free.cpus
-    widest = machines.cpus.max()
     for slot in order:
-        if widest == 0:
-            break
-        if jobs.processors[slot] > widest:
-            continue
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
             book(slot, chosen, jobs, free)
             slots[count], targets[count] = slot, chosen
             count += 1
-            continue
-        widest = 0
-        for machine in range(len(cpus)):
-            if cpus[machine] < 0:
-                continue
-            if machines.cpus[machine] >= jobs.processors[slot] and may_run(
-                slot, machine, jobs, machines
-            ):
-                # Less than no CPUs are free on a blocked machine, so that no job fits.
-                cpus[machine] = -1
-            else:
-                widest = max(widest, machines.cpus[machine])
+        elif jobs.bound[slot] < 0:
+            break
+        else:
+            # Less than no CPUs are free on a blocked machine, so that no job fits.
+            free.cpus[jobs.bound[slot]] = -1
     return slots[:count], targets[:count]
 
 

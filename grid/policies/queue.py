@@ -22,7 +22,7 @@ class InTurn:
     """Jobs start in turn; one that does not fit holds up all behind it.
 
     Their turn is their arrival (FCFS) or, with `shortest_first`, what their estimates leave to be
-    done (SJF). On several machines a waiting job holds up those that it could run on.
+    done (SJF). A job that is bound to a machine holds up only those behind it that want that one.
     """
 
     def __init__(self, shortest_first: bool) -> None:
