@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grid.compiled_code import keep_apart
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["load_results", "load_scenario", "run", "sweep"]
+
+keep_apart(Path(__file__).parent)
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> ScenarioSection:
