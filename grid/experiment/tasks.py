@@ -10,7 +10,7 @@ import ray
 from grid.experiment.agenda import Agenda, Kind
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
-from grid.runtime.cluster import ray_cluster
+from grid.runtime.cluster import RayDidNotStart, ray_cluster
 from grid.scenario.schema import ScenarioSection
 
 WAITING_TASKS_PER_CPU = 3
@@ -54,7 +54,7 @@ def run_all(
                         del left[step.number]
                     yield step
             return
-        except RayDied:
+        except (RayDied, RayDidNotStart):
             ray.shutdown()
     for number in left:
         yield Step(0, number, "RayDied: Ray ended again and again")

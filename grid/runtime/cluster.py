@@ -33,6 +33,10 @@ class NoRoom(RunFailed):
     """The cluster has no place for the actors of a run."""
 
 
+class RayDidNotStart(RunFailed):
+    """Ray has none of its own processes up in time, or they have died at once."""
+
+
 @contextmanager
 def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
@@ -62,8 +66,12 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
             raise InputError([Mistake("--address", None, "", found, what)]) from None
     else:
         options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
-        with _at_home(True):
-            ray.init(address="local", _node_ip_address=LOOPBACK, **options)
+        try:
+            with _at_home(True):
+                ray.init(address="local", _node_ip_address=LOOPBACK, **options)
+        except Exception as error:  # Ray raises nothing more special.
+            ray.shutdown()
+            raise RayDidNotStart(f"Ray did not start on this machine: {error}") from None
     try:
         yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:

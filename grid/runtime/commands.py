@@ -46,6 +46,7 @@ def chaos(
     """Run a scenario under many seeds, with other faults for each, and look for broken rules."""
     from grid.model.errors import InputError
     from grid.runtime.chaos import run_chaos, subject_of
+    from grid.runtime.outcome import RunFailed
     from grid.scenario.load import load_scenario
 
     settings = list(overrides or [])
@@ -66,6 +67,9 @@ def chaos(
         for mistake in error.mistakes:
             typer.echo(str(mistake), err=True)
         raise typer.Exit(WRONG_INPUT) from None
+    except RunFailed as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from None
     took = time.monotonic() - started
     _tell(failing, _replay(scenario, settings))
     if seeds == 1:
