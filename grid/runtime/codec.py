@@ -8,6 +8,7 @@ objects of this program, and of packages that are named, are ever made of what i
 from __future__ import annotations
 
 import json
+from array import array
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Collection
@@ -24,8 +25,8 @@ OWN = ("grid",)
 # Kinds.
 TUPLE, LIST, DEQUE, SET, FROZEN_SET, DICT = "tuple", "list", "deque", "set", "frozenset", "dict"
 NAMED, OBJECT, AGAIN = "named", "object", "again"
-BYTES, ARRAY, NUMBER, SLICE, ENUM, CALLED = (
-    "bytes", "array", "number", "slice", "enum", "called",
+BYTES, ARRAY, NUMBERS, NUMBER, SLICE, ENUM, CALLED = (
+    "bytes", "array", "numbers", "number", "slice", "enum", "called",
 )  # fmt: skip
 _SEQUENCES: dict[type, str] = {
     tuple: TUPLE, list: LIST, deque: DEQUE, set: SET, frozenset: FROZEN_SET,
@@ -89,6 +90,8 @@ def _leaf(value: Any, kind: type) -> list[Any] | None:
         case np.ndarray():
             data = b64encode(np.ascontiguousarray(value).tobytes()).decode()
             leaf = [ARRAY, value.dtype.str, list(value.shape), data]
+        case array():
+            leaf = [NUMBERS, value.typecode, b64encode(value.tobytes()).decode()]
         case np.generic():
             leaf = [NUMBER, value.dtype.str, value.item()]
         case bytes():
@@ -116,6 +119,7 @@ class _Decoder:
             NAMED: lambda tree: self._keep(self._called(tree[1])(*map(self.value, tree[2]))),
             LIST: lambda tree: self._sequence([], tree[1]),
             DEQUE: lambda tree: self._sequence(deque(), tree[1]),
+            NUMBERS: lambda tree: self._keep(array(tree[1], b64decode(tree[2]))),
             SET: self._set,
             DICT: self._dict,
             OBJECT: self._object,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from array import array
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ SCENARIOS = sorted((Path(__file__).parents[1] / "faults" / "scenarios").glob("*.
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**130), 2**130) | st.floats(allow_nan=False)
     | st.text() | st.binary() | st.sampled_from(JobState)
+    | st.lists(st.integers(-(2**63), 2**63 - 1)).map(lambda numbers: array("q", numbers))
 )  # fmt: skip
 KEYS = st.integers() | st.text() | st.tuples(st.text(), st.integers())
 PLAIN = st.recursive(
