@@ -61,7 +61,7 @@ class TestOnRay:
         grid = grid_of(name)
         kills = 0
         while kills < KILLS // 2:
-            pace = Pace(speedup=2, kill_rate=2)
+            pace = Pace(speedup=2, kill_rate=3)
             outcome = run_live(grid, tmp_path / "journals", pace, "vo")
             sound(outcome, grid)
             assert outcome.restarts > 0
