@@ -5,6 +5,7 @@ Heavy libraries are imported by the commands that need them, so that help and ch
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -261,6 +262,8 @@ add_trace(app)
 
 def main() -> None:
     """Entry point of the `grid` command."""
+    # Batch systems end a job by SIGTERM: it cleans up and tells, as on Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +54,10 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         os.environ.setdefault(name, value)
     # Each death of an actor is news to Ray, and printed among our results, whatever
     # `log_to_driver` says. We tell of those that matter ourselves.
-    ray._private.worker.print_to_stdstream = _print_nothing
+    ray._private.worker.print_to_stdstream = _do_nothing
+    if callable(signal.getsignal(signal.SIGTERM)):
+        # What this process does when it is told to end stays; Ray's way leaves a stack trace.
+        ray._private.utils.set_sigterm_handler = _do_nothing
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address:
         _knock(address)
@@ -85,7 +89,7 @@ def usable_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def _print_nothing(*_: Any, **__: Any) -> None:
+def _do_nothing(*_: Any, **__: Any) -> None:
     pass
 
 

@@ -35,6 +35,9 @@ HANDLED_AT_A_TIME = 50
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 8.0
 INPUTS_A_STATE = 256
+EARLY_SECONDS = 0.001
+"""An event loop wakes up to a millisecond after the time it was told. So it is told one earlier,
+and what is due within that is handled as if its time had come."""
 
 Letter = tuple[Time, str, str, Any]
 """(due, receiver, sender, what the layer against bad links made of the message)."""
@@ -177,15 +180,15 @@ class Host:
         if self._wake is not None:
             self._wake.cancel()
         if self._heap and not self.status.error:
-            delay = self._clock.seconds_until(self._heap[0][0])
-            self._wake = asyncio.get_running_loop().call_later(delay, self._work)
+            delay = self._clock.seconds_until(self._heap[0][0]) - EARLY_SECONDS
+            self._wake = asyncio.get_running_loop().call_later(max(0.0, delay), self._work)
 
     def _work(self) -> None:
         """Handle what is due; not too much at once, for others want to be heard too."""
         heap, receiver = self._heap, ""
         try:
             for _ in range(HANDLED_AT_A_TIME):
-                if not heap or heap[0][0] > self._clock.now():
+                if not heap or self._clock.seconds_until(heap[0][0]) > EARLY_SECONDS:
                     break
                 due, receiver, sender, order, packet = heappop(heap)
                 self._handle(self._residents[receiver], due, sender, order, packet)
@@ -197,7 +200,7 @@ class Host:
     def _handle(self, resident: _Resident, due: Time, sender: str, order: int, packet: Any) -> None:
         if not sender and resident.timers.get(packet) != order:
             return
-        # Clocks of nodes differ; no message is handled before it was sent, whatever they say.
+        # No message is handled before its time, whatever the clocks of nodes say.
         now = resident.now = max(self._clock.now(), due, resident.now)
         resident.context.now = now
         if not sender:

@@ -137,12 +137,12 @@ def run_live(
     Over several nodes, `folder` has to be the same on all of them. Raises LiveFailed.
     """
     started = time.perf_counter()
-    # What is there is of a run that was cut short.
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     # Compiled once and kept on disk, and not by all actors at the same time.
     warm_up(grid)
+    # What is there is of a run that was cut short.
+    shutil.rmtree(folder, ignore_errors=True)
     try:
+        folder.mkdir(parents=True)
         with ray_cluster(address), places(len(grid.vos)) as options:
             crew = _Crew(grid, folder.resolve(), pace, _hosts(grid, placement, actors), options)
             try:

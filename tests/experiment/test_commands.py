@@ -67,7 +67,10 @@ vos: [{name: a, clusters: [{processors: 2}], workload: {trace: "${trace}", enter
     assert "1 of 2 runs are in" in result.stdout
 
 
-def test_an_interrupted_sweep_ends_with_130_and_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_ends_with_130_and_goes_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     path = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 200"))
     folder = tmp_path / "out"
     process = subprocess.Popen(
@@ -78,7 +81,7 @@ def test_an_interrupted_sweep_ends_with_130_and_goes_on(tmp_path: Path) -> None:
     )
     while process.poll() is None and len(list(folder.glob("runs/*.json"))) < 3:
         time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     told = process.communicate()[1]
     assert process.returncode == 130
     assert told.splitlines()[-1].startswith("interrupted; finished runs are in")
