@@ -176,7 +176,9 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     from grid.runtime.pace import Pace
     from grid.runtime.run import Live
 
-    journals = folder.with_name(f".{folder.name}.journals")
+    # Beside the folder, which may be given as `.`.
+    place = folder.resolve()
+    journals = place.parent / f".{place.name}.journals"
     return Live(Pace(speedup, kill, time_limit), journals)
 
 

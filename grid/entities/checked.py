@@ -85,7 +85,7 @@ class Checked:
         if left:
             vo, number = left[0]
             text = f"still has {len(left)} jobs, the first is job {number} of {vo}"
-            ctx.record(Violation(ctx.name, ctx.now, text))
+            ctx.record(Violation(ctx.name, ctx.now, text, is_left_over=True))
 
     def _look(self, ctx: Context) -> None:
         checker = self._checker

@@ -103,3 +103,5 @@ class Violation(NamedTuple):
     entity: str
     time_us: Time
     rule: str
+    is_left_over: bool = False
+    """The rule is that nothing is left to do in the end."""

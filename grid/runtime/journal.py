@@ -7,11 +7,15 @@ that opened it last: to a process that was given up and still runs, `add` raises
 
 from __future__ import annotations
 
+import fcntl
+import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from grid.model.errors import InputError, Mistake
 from grid.runtime.codec import OWN, decode, encode
 
 _TABLES = """
@@ -21,6 +25,7 @@ create table if not exists record (number integer primary key, body text not nul
 insert into owner select 0 where not exists (select * from owner);
 """
 BUSY_SECONDS = 60.0
+LOCK = "lock"
 
 Entry = tuple[str, bool]
 """What was saved, as text, and whether it stands for all before it."""
@@ -78,6 +83,30 @@ class Journal:
 
     def close(self) -> None:
         self._db.close()
+
+
+@contextmanager
+def journals_in(folder: Path) -> Iterator[None]:
+    """Keep `folder` to this process, empty at first, and gone after the block.
+
+    What is there is of a run that was killed. Raises InputError where one is going on.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = folder / LOCK
+    # The lock goes with the process that holds it, however it ends.
+    with lock.open("wb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            mistake = Mistake(str(folder), None, "", "a live run that is going on", "no other one")
+            raise InputError([mistake]) from None
+        try:
+            for left_over in folder.iterdir():
+                if left_over != lock:
+                    left_over.unlink()
+            yield
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def entry_of(saved: Any, stands_for_all: bool) -> Entry:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import time
 import uuid
@@ -23,7 +22,7 @@ import ray
 from grid.results.table import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import Host, Parcel, Status, packages_of_policies
-from grid.runtime.journal import Journal
+from grid.runtime.journal import Journal, journals_in
 from grid.runtime.lateness import Lateness
 from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
 from grid.runtime.pace import Pace, late_share
@@ -133,16 +132,13 @@ def run_live(
     """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
 
     `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is how many the VOs are
-    dealt over.
-    Over several nodes, `folder` has to be the same on all of them. Raises LiveFailed.
+    dealt over. Over several nodes, `folder` has to be the same on all of them. Raises LiveFailed,
+    and InputError where another run has `folder`.
     """
     started = time.perf_counter()
-    # Compiled once and kept on disk, and not by all actors at the same time.
-    warm_up(grid)
-    # What is there is of a run that was cut short.
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.mkdir(parents=True)
+    with journals_in(folder):
+        # Compiled once and kept on disk, and not by all actors at the same time.
+        warm_up(grid)
         with ray_cluster(address), places(len(grid.vos)) as options:
             crew = _Crew(grid, folder.resolve(), pace, _hosts(grid, placement, actors), options)
             try:
@@ -152,8 +148,6 @@ def run_live(
             finally:
                 crew.dismiss()
         outcome = crew.outcome()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     outcome.run.wall_seconds = time.perf_counter() - wall
     outcome.run.start_seconds = wall - started
     return outcome

@@ -46,11 +46,15 @@ class RunOutcome:
     plan_times: list[PlanTimes] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
-    def broken_rules(self) -> list[str]:
-        """A line for each rule that an entity broke, the earliest first."""
+    def broken_rules(self, *, cut_short: bool = False) -> list[str]:
+        """A line for each rule that an entity broke, the earliest first.
+
+        In a run that was `cut_short` there may be something left to do.
+        """
         return [
-            f"{entity} at {to_seconds(time):.6f} s: {rule}"
-            for entity, time, rule in sorted(self.violations, key=lambda one: (one.time_us, one))
+            f"{one.entity} at {to_seconds(one.time_us):.6f} s: {one.rule}"
+            for one in sorted(self.violations, key=lambda one: (one.time_us, one))
+            if not (cut_short and one.is_left_over)
         ]
 
     def plan_seconds(self) -> dict[str, dict[str, float]]:

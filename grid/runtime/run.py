@@ -108,9 +108,9 @@ def execute(
     # The jobs as they were submitted take as much room as what became of them.
     del grid
     results = in_order(outcome.chunks)
-    ended = submitted - (lived.unfinished if lived is not None else 0)
-    mistakes = check(results, directory, ended)
-    mistakes += outcome.broken_rules()
+    unfinished = lived.unfinished if lived is not None else 0
+    mistakes = check(results, directory, submitted - unfinished)
+    mistakes += outcome.broken_rules(cut_short=unfinished > 0)
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
     manifest = _manifest(scenario, results, outcome, left_out)

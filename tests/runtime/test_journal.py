@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from grid.model.errors import InputError
 from grid.model.job_row import Violation
 from grid.runtime.codec import encode
-from grid.runtime.journal import Journal, Superseded, entry_of
+from grid.runtime.journal import Journal, Superseded, entry_of, journals_in
 
 
 def test_what_was_added_is_there_in_order(tmp_path: Path) -> None:
@@ -59,6 +60,19 @@ def test_who_opened_it_last_owns_it(tmp_path: Path) -> None:
     new.add([entry_of("after", False)], [])
     assert new.entries() == ["before", "after"]
     assert list(new.records()) == []
+
+
+def test_a_folder_of_journals_belongs_to_one_run(tmp_path: Path) -> None:
+    folder = tmp_path / "journals"
+    folder.mkdir()
+    (folder / "of a killed run.sqlite").touch()
+    with journals_in(folder):
+        Journal(folder / "a.sqlite").add([], ["1"])
+        with pytest.raises(InputError, match="a live run that is going on"), journals_in(folder):
+            pass
+        assert list(Journal(folder / "a.sqlite").records()) == [1]
+        assert not (folder / "of a killed run.sqlite").exists()
+    assert not folder.exists()
 
 
 WRITER = """
