@@ -89,14 +89,15 @@ class ClusterView:
 class Plan:
     """What the cluster is to do at this instant, in this order: preempt, reject, start.
 
-    `start` holds (slot, machine) pairs. `reserve` holds (slot, machine, start) of promised starts
-    and is for the record only. `wake_us` asks for a plan at that instant even if nothing happens.
+    `start` holds (slot, machine) pairs. `reserve` holds (slot, machine, start) of promised starts,
+    as a list or as an array of shape (promises, 3), and is for the record only. `wake_us` asks for
+    a plan at that instant even if nothing happens.
     """
 
     start: list[tuple[int, int]] = field(default_factory=list)
     preempt: list[int] = field(default_factory=list)
     reject: list[int] = field(default_factory=list)
-    reserve: list[tuple[int, int, Time]] = field(default_factory=list)
+    reserve: list[tuple[int, int, Time]] | Slots = field(default_factory=list)
     wake_us: Time = NEVER
 
 

@@ -54,11 +54,12 @@ def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
 
 @njit(cache=True)
 def forget(profile: AvailabilityProfile, now: int) -> None:
-    """Drop what is over."""
+    """Drop what is over; the first level of each row is that of the present then."""
     time, level, length = profile.time, profile.level, profile.length
     for row in range(len(length)):
         if length[row] > 1 and time[row, 1] <= now:
             length[row] = drop_past(time[row], level[row], length[row], now)
+        time[row, 0] = now
 
 
 @inlined

@@ -125,10 +125,11 @@ def backfilled(
         jobs_of(view),
         machines_of(view),
     )
-    plan = Plan(start=pairs(slots, targets))
-    for machine in np.flatnonzero(reserved != NEVER).tolist():
-        plan.reserve.append((int(holders[machine]), machine, int(reserved[machine])))
-    return plan
+    promised = [
+        (int(holders[machine]), machine, int(reserved[machine]))
+        for machine in np.flatnonzero(reserved != NEVER).tolist()
+    ]
+    return Plan(start=pairs(slots, targets), reserve=promised)
 
 
 def pairs(slots: Ints, targets: Ints) -> list[tuple[int, int]]:

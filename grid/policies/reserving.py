@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grid.model.time import NEVER, Time
 from grid.policies.columns import jobs_of, machines_of
 from grid.policies.interface import ClusterView, Plan
@@ -40,7 +42,7 @@ class ReservingBackfilling:
         from grid.policies.profile import all_free
         from grid.policies.reserving_kernels import keep_up, start_reserved
 
-        reserved = self._reservations(len(view.jobs.processors))
+        reserved = self._reservations(len(view.jobs.processors), len(view.free))
         if self._profile is None:
             self._profile = all_free(view.free, view.license_copies_free)
         jobs, machines = jobs_of(view), machines_of(view)
@@ -56,7 +58,7 @@ class ReservingBackfilling:
             jobs,
             machines,
         )
-        slots, targets, wake, self._profile = start_reserved(
+        slots, targets, holders, self._profile = start_reserved(
             now,
             view.queue,
             self.slowdown_limit,
@@ -66,24 +68,18 @@ class ReservingBackfilling:
             jobs,
             machines,
         )
-        starts = reserved.start[view.queue]
-        waiting = (starts > now) & (starts < NEVER)
-        holders = view.queue[waiting]
-        promised = zip(
-            holders.tolist(),
-            reserved.machine[holders].tolist(),
-            starts[waiting].tolist(),
-            strict=True,
-        )
-        return Plan(start=pairs(slots, targets), reserve=list(promised), wake_us=int(wake))
+        starts = reserved.start[holders]
+        promised = np.stack((holders, reserved.machine[holders], starts), axis=1)
+        wake = int(starts.min(initial=NEVER))
+        return Plan(start=pairs(slots, targets), reserve=promised, wake_us=wake)
 
-    def _reservations(self, slots: int) -> Reservations:
+    def _reservations(self, slots: int, machines: int) -> Reservations:
         """The reservations by slot, with room for all slots."""
         from grid.policies.reserving_kernels import Reservations, no_reservations
 
         old = self._reserved
         if old is None or len(old.start) < slots:
-            new = no_reservations(slots)
+            new = no_reservations(slots, machines)
             for column, before in zip(new, old or (), strict=False):
                 column[: len(before)] = before
             self._reserved = old = Reservations(*new)

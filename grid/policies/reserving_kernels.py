@@ -8,6 +8,12 @@ before its time.) A reservation never moves back, unless a running job outlives 
 machine goes down: then all are made anew, in order of arrival.
 
 Of several machines a job takes that on which it can start first, the fastest of equals.
+
+A job has been asked about everything that was free when it got its reservation. What has become
+free since then, where another one ended early or left its reservation, is a machine's gain; a job
+without licenses can only move into a window that shares some time with one. (Of one with licenses
+that is not so: where another reserves a copy, it may share it.) What is free now decides about the
+others: few machines are, on a farm where many wait.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from grid.policies.columns import Ints, Jobs, Machines
+from grid.policies.columns import Bools, Floats, Ints, Jobs, Machines
 from grid.policies.fitting import free_now, may_run, time_left, unbook
 from grid.policies.profile import (
     AvailabilityProfile,
@@ -27,6 +33,7 @@ from grid.policies.profile import (
     forget,
     release,
     reserve,
+    step_at,
     with_room,
 )
 
@@ -34,17 +41,29 @@ NEVER = 2**62
 
 
 class Reservations(NamedTuple):
-    """By slot: where and when, of waiting jobs (start NEVER: none yet) and of running ones."""
+    """By slot: where and when, of waiting jobs (start NEVER: none yet) and of running ones, and
+    from when on a waiting job has a right to one (`due`, -1: not worked out yet).
+
+    And by machine the time from `gain_from` until `gain_to` in which all its gains are.
+    """
 
     machine: Ints
     start: Ints
     end: Ints
+    due: Ints
+    gain_from: Ints
+    gain_to: Ints
 
 
 @njit(cache=True)
-def no_reservations(slots: int) -> Reservations:
+def no_reservations(slots: int, machines: int) -> Reservations:
     return Reservations(
-        np.full(slots, -1, np.int64), np.full(slots, NEVER, np.int64), np.zeros(slots, np.int64)
+        np.full(slots, -1, np.int64),
+        np.full(slots, NEVER, np.int64),
+        np.zeros(slots, np.int64),
+        np.full(slots, -1, np.int64),
+        np.full(machines, NEVER, np.int64),
+        np.zeros(machines, np.int64),
     )
 
 
@@ -69,14 +88,19 @@ def keep_up(
             early = True
             profile = with_room(profile, machine, licenses)
             release(profile, machine, now, reserved.end[slot], jobs.processors[slot], licenses)
-        reserved.start[slot], reserved.end[slot] = NEVER, 0
+            _gain(machine, now, reserved.end[slot], reserved)
+        reserved.start[slot], reserved.end[slot], reserved.due[slot] = NEVER, 0, -1
     forget(profile, now)
     if not _agrees(now, queue, running, free_cpus, profile, reserved, jobs):
         profile = _of_running(now, running, free_cpus, copies_free, reserved, jobs)
+        reserved.gain_from[:], reserved.gain_to[:] = NEVER, 0
         for slot in queue:
+            reserved.due[slot] = -1
             if reserved.start[slot] < NEVER:
                 reserved.start[slot] = NEVER
-                profile = reserve_earliest(now, slot, profile, reserved, jobs, machines)
+                profile = reserve_earliest(
+                    now, slot, machines.speed_order, profile, reserved, jobs, machines
+                )
     elif early:
         profile = _compress(now, queue, profile, reserved, jobs, machines)
     return profile
@@ -92,10 +116,58 @@ def _compress(
     machines: Machines,
 ) -> AvailabilityProfile:
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
+    most = _most_gained(now, profile, reserved)
+    gained = _in_order_of_speed(most > 0, machines)
+    # What is left in this pass, later ones may have now, and earlier ones in the next pass.
+    reserved.gain_from[:], reserved.gain_to[:] = NEVER, 0
+    asked = np.empty(len(most), np.int64)
     for slot in queue:
-        if now < reserved.start[slot] < NEVER:
-            profile = reserve_earliest(now, slot, profile, reserved, jobs, machines)
+        start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
+        if not now < start < NEVER:
+            continue
+        if jobs.licenses[slot] != 0:
+            profile = reserve_earliest(
+                now, slot, machines.speed_order, profile, reserved, jobs, machines
+            )
+        else:
+            count = 0
+            for other in gained:
+                asked[count] = other
+                count += most[other] >= jobs.processors[slot]
+            if count > 0:
+                profile = reserve_earliest(
+                    now, slot, asked[:count], profile, reserved, jobs, machines
+                )
+        if reserved.start[slot] < start:
+            _gain(machine, start, end, reserved)
+            most[machine] = max(most[machine], _most_free(profile, machine, start, end))
+            gained = _in_order_of_speed(most > 0, machines)
     return profile
+
+
+@njit(cache=True)
+def _most_gained(now: int, profile: AvailabilityProfile, reserved: Reservations) -> Ints:
+    """By machine: the most CPUs that are free at any time of its gains."""
+    most = np.zeros(profile.machines, np.int64)
+    for machine in range(profile.machines):
+        if reserved.gain_to[machine] > now:
+            most[machine] = _most_free(
+                profile, machine, reserved.gain_from[machine], reserved.gain_to[machine]
+            )
+    return most
+
+
+@njit(cache=True)
+def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int) -> int:
+    """The most CPUs of the machine that are free at any time from start until end."""
+    time, steps = profile.time[machine], profile.length[machine]
+    first, last = step_at(time, steps, start), step_at(time, steps, end - 1)
+    return int(profile.level[machine, first : last + 1].max())
+
+
+@njit(cache=True)
+def _in_order_of_speed(wanted: Bools, machines: Machines) -> Ints:
+    return machines.speed_order[wanted[machines.speed_order]]
 
 
 @njit(cache=True)
@@ -108,49 +180,93 @@ def start_reserved(
     reserved: Reservations,
     jobs: Jobs,
     machines: Machines,
-) -> tuple[Ints, Ints, int, AvailabilityProfile]:
-    """Slots to start and their machines; the next reserved start, or NEVER; the profile.
+) -> tuple[Ints, Ints, Ints, AvailabilityProfile]:
+    """Slots to start and their machines; the slots that have a start to come; the profile.
 
     A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
     above the limit; the others start where they delay no reservation, in order of arrival.
     """
     slots = np.empty(len(queue), np.int64)
     targets = np.empty(len(queue), np.int64)
-    count = 0
+    holders = np.empty(len(queue), np.int64)
+    count, held = 0, 0
     for slot in queue:
         if reserved.start[slot] == NEVER:
-            estimate = _shortest(slot, jobs, machines)
-            if now - submit[slot] + estimate > slowdown_limit * estimate:
-                profile = reserve_earliest(now, slot, profile, reserved, jobs, machines)
-    wake = NEVER
+            if reserved.due[slot] < 0:
+                shortest = _shortest(slot, jobs, machines)
+                reserved.due[slot] = _due(submit[slot], shortest, slowdown_limit)
+            if now >= reserved.due[slot]:
+                profile = reserve_earliest(
+                    now, slot, machines.speed_order, profile, reserved, jobs, machines
+                )
+    room = _room_now(now, profile, machines)
+    able = _in_order_of_speed(profile.level[: profile.machines, 0] > 0, machines)
     for slot in queue:
         if reserved.start[slot] == NEVER:
-            profile = _reserve(now, slot, now + 1, profile, reserved, jobs, machines)
+            needed = jobs.processors[slot]
+            work = (jobs.estimate[slot] - jobs.done[slot]) * jobs.reference_mips[slot]
+            if needed < len(room) and work <= room[needed]:
+                profile = _reserve(now, slot, now + 1, able, profile, reserved, jobs, machines)
+                if reserved.start[slot] == now:
+                    room = _room_now(now, profile, machines)
         if reserved.start[slot] <= now:
             slots[count], targets[count] = slot, reserved.machine[slot]
             count += 1
-        else:
-            wake = min(wake, reserved.start[slot])
-    return slots[:count], targets[:count], wake, profile
+        elif reserved.start[slot] < NEVER:
+            holders[held] = slot
+            held += 1
+    return slots[:count], targets[:count], holders[:held], profile
+
+
+@njit(cache=True)
+def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
+    """The first time at which (time waited + estimate) / estimate is above the limit."""
+    longest = slowdown_limit * estimate
+    if longest >= NEVER - submit:
+        return NEVER
+    return max(0, submit - estimate + int(longest) + 1)
+
+
+@njit(cache=True)
+def _room_now(now: int, profile: AvailabilityProfile, machines: Machines) -> Floats:
+    """The most work, in microseconds x MIPS, that so many CPUs of a machine can do from now on
+    before a reservation needs them. Shape: more than any machine has free CPUs."""
+    room = np.zeros(profile.level[: profile.machines, 0].max() + 1)
+    for machine in range(profile.machines):
+        time, level = profile.time[machine], profile.level[machine]
+        least, steps = level[0], profile.length[machine]
+        for step in range(1, steps + 1):
+            if least <= 0:
+                break
+            after = level[step] if step < steps else 0
+            if after < least:
+                # A microsecond more, for times are rounded.
+                until = time[step] if step < steps else NEVER
+                room[least] = max(room[least], (until - now + 1) * machines.mips[machine])
+                least = after
+    for needed in range(len(room) - 2, -1, -1):
+        room[needed] = max(room[needed], room[needed + 1])
+    return room
 
 
 @njit(cache=True)
 def reserve_earliest(
     now: int,
     slot: int,
+    asked: Ints,
     profile: AvailabilityProfile,
     reserved: Reservations,
     jobs: Jobs,
     machines: Machines,
 ) -> AvailabilityProfile:
-    """Give the job the earliest reservation there is for it, if that is earlier than its own."""
+    """Give the job the earliest reservation on those machines, if that is earlier than its own."""
     start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
     licenses = jobs.licenses[slot]
     if start == NEVER or licenses == 0:
-        return _reserve(now, slot, start, profile, reserved, jobs, machines)
+        return _reserve(now, slot, start, asked, profile, reserved, jobs, machines)
     # The copies that are reserved for it may be in its own way.
     profile = _give_up(slot, profile, reserved, jobs)
-    profile = _reserve(now, slot, start, profile, reserved, jobs, machines)
+    profile = _reserve(now, slot, start, asked, profile, reserved, jobs, machines)
     if reserved.start[slot] == NEVER:
         profile = with_room(profile, machine, licenses)
         reserve(profile, machine, start, end, jobs.processors[slot], licenses)
@@ -163,16 +279,22 @@ def _reserve(
     now: int,
     slot: int,
     before: int,
+    asked: Ints,
     profile: AvailabilityProfile,
     reserved: Reservations,
     jobs: Jobs,
     machines: Machines,
 ) -> AvailabilityProfile:
-    """Reserve the earliest start below `before`, if there is one, instead of what the job has."""
+    """Reserve the earliest start below `before`, if there is one, instead of what the job has.
+
+    Machines are asked in the order of `asked`.
+    """
     processors, licenses = jobs.processors[slot], jobs.licenses[slot]
     own = reserved.machine[slot] if reserved.start[slot] < NEVER else -1
     best, chosen, length = before, -1, 0
-    for machine in machines.speed_order:
+    for machine in asked:
+        if best == now + 1 and profile.level[machine, 0] < processors:
+            continue
         if not may_run(slot, machine, jobs, machines):
             continue
         left = time_left(slot, machine, jobs, machines)
@@ -207,6 +329,12 @@ def _give_up(
     release(profile, machine, start, end, jobs.processors[slot], licenses)
     reserved.start[slot] = NEVER
     return profile
+
+
+@njit(cache=True)
+def _gain(machine: int, start: int, end: int, reserved: Reservations) -> None:
+    reserved.gain_from[machine] = min(reserved.gain_from[machine], start)
+    reserved.gain_to[machine] = max(reserved.gain_to[machine], end)
 
 
 @njit(cache=True)
@@ -253,6 +381,7 @@ def _of_running(
     for slot in running:
         unbook(slot, jobs.machine[slot], jobs, free)
     profile = all_free(free.cpus, free.copies)
+    forget(profile, now)
     for slot in running:
         machine, licenses = jobs.machine[slot], jobs.licenses[slot]
         reserved.machine[slot], reserved.start[slot] = machine, now
