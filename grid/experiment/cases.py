@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.schema import Axis, ExperimentSection
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import InputError, Mistake, shorten
 from grid.scenario.load import load_scenario
 from grid.scenario.schema import ScenarioSection
 from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
+COLUMNS = ("seed", "scope", "metric", "value")
+"""Of the table of results, beside the axes."""
 OVERRIDE = "--set "
 """What mistakes in settings of a scenario are reported against, before the setting."""
 
@@ -68,7 +70,31 @@ def load_experiment(
         raise InputError(experiment)
     chosen = experiment.quickened() if quick else experiment
     more = dict(_setting(override) for override in overrides)
-    return chosen.model_copy(update={"set": chosen.set | more}) if more else chosen
+    chosen = chosen.model_copy(update={"set": chosen.set | more})
+    mistakes = [Mistake(source, None, *what) for what in _wrong_together(chosen)]
+    if mistakes:
+        raise InputError(mistakes)
+    return chosen
+
+
+def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, str]]:
+    """Field, found and expected of what would make tables that cannot be read, or be ignored."""
+    if "seed" in experiment.set:
+        yield "set.seed", "one seed for all runs", "them in `seeds`"
+    for name, axis in experiment.axes.items():
+        if name in COLUMNS:
+            yield (
+                f"axes.{name}",
+                "a column of every table",
+                f"another name than {', '.join(COLUMNS)}",
+            )
+        labels = []
+        for label, settings in _choices(name, axis):
+            if label in labels:
+                yield f"axes.{name}", f"{shorten(label)} again", "each value once"
+            if "seed" in settings and name != "seed":
+                yield f"axes.{name}.{label}.seed", "a seed", "them in `seeds`"
+            labels.append(label)
 
 
 def _setting(override: str) -> tuple[str, Any]:

@@ -54,13 +54,17 @@ def sweep(
     """Run a scenario under many settings and seeds; what is there already is not run again."""
     from grid.experiment.cases import load_experiment
     from grid.model.errors import InputError
+    from grid.runtime.outcome import RunFailed
 
+    folder = Path("sweeps")
     try:
         loaded = load_experiment(experiment, quick=quick, overrides=list(overrides or []))
         folder = out if out is not None else Path("sweeps") / loaded.name
         done = _sweep(loaded, experiment, folder, address, cpus, in_process)
     except InputError as error:
         _fail(error)
+    except (OSError, RunFailed) as error:
+        _give_up(folder, error)
     for failure in done.failures[:FAILURES_SHOWN]:
         typer.echo(f"failed: {failure}", err=True)
     if len(done.failures) > FAILURES_SHOWN:
@@ -134,6 +138,7 @@ def reproduce(
     from grid.experiment.reproduce import QUICK, How, tally
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.model.errors import InputError
+    from grid.runtime.outcome import RunFailed
 
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     if quick:
@@ -144,6 +149,8 @@ def reproduce(
             found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
     except InputError as error:
         _fail(error)
+    except (OSError, RunFailed) as error:
+        _give_up(folder, error)
     except KeyboardInterrupt:
         words = f"interrupted; finished runs are in {folder}, and the same command goes on"
         typer.echo(words, err=True)
@@ -167,6 +174,8 @@ def report(
         page = write_report(folder, out)
     except InputError as error:
         _fail(error)
+    except OSError as error:
+        _give_up(folder, error)
     typer.echo(f"report in {page}")
 
 
@@ -174,3 +183,12 @@ def _fail(error: InputError) -> NoReturn:
     for mistake in error.mistakes:
         typer.echo(str(mistake), err=True)
     raise typer.Exit(WRONG_INPUT)
+
+
+def _give_up(folder: Path, error: Exception) -> NoReturn:
+    """Something other than the input is in the way, such as a full disk."""
+    text = str(error)
+    if isinstance(error, OSError):
+        text = f"{error.filename or folder}: {error.strerror or error}"
+    typer.echo(text, err=True)
+    raise typer.Exit(FAILED)

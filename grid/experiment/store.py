@@ -15,6 +15,7 @@ from grid.model.errors import InputError, Mistake
 
 SWEEP_FILE = "sweep.json"
 FAILED_FILE = "failed.json"
+LOCK = ".lock"
 
 
 class Store:
@@ -34,11 +35,11 @@ class Store:
 
     def record(self, key: str) -> Record:
         """What came of the run."""
-        return read_json(self._path("runs", key))
+        return read_json(self._path("runs", key), "scenario", "metrics", "more")
 
     def clock(self, key: str) -> Record:
         """What the run cost."""
-        return read_json(self._path("clock", key))
+        return read_json(self._path("clock", key), "wall_seconds", "cpu_seconds", "plan_seconds")
 
     def _path(self, kind: str, key: str) -> Path:
         return self.folder / kind / f"{key}.json"
@@ -51,7 +52,7 @@ class Store:
             for kind in ("runs", "clock"):
                 (self.folder / kind).mkdir(parents=True, exist_ok=True)
             # The lock goes with the process that holds it, however it ends.
-            lock = (self.folder / ".lock").open("wb")
+            lock = (self.folder / LOCK).open("wb")
         except OSError as error:
             raise self._mistake(error.strerror or str(error), "a writable folder") from None
         with lock:
@@ -66,8 +67,10 @@ class Store:
     def _refuse_other_folders(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise self._mistake("a file", "a new folder, or that of a sweep")
-        is_ours = (self.folder / "runs").is_dir() or not self.folder.exists()
-        if not is_ours and any(self.folder.iterdir()):
+        names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
+        # One that was killed before it had begun has less in it.
+        is_ours = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
+        if not is_ours:
             raise self._mistake("a folder that is no sweep", "a new folder, or that of a sweep")
 
     def _mistake(self, found: str, expected: str) -> InputError:
@@ -87,13 +90,18 @@ def write_text(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def read_json(path: Path) -> Record:
-    """The content of a file of a sweep. Raises InputError where it is no such file."""
+def read_sweep(folder: Path) -> Record:
+    """What the sweep in `folder` says of itself. Raises InputError where there is none."""
+    return read_json(folder / SWEEP_FILE, "name", "axes", "seeds", "cases")
+
+
+def read_json(path: Path, *keys: str) -> Record:
+    """The content of a file of a sweep, with these keys. Raises InputError where it is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         found = (isinstance(error, OSError) and error.strerror) or f"broken JSON ({error})"
         raise InputError([Mistake(str(path), None, "", found, "a file of a sweep")]) from None
-    if not isinstance(content, dict):
-        raise InputError([Mistake(str(path), None, "", "no mapping", "a file of a sweep")])
+    if not isinstance(content, dict) or not content.keys() >= set(keys):
+        raise InputError([Mistake(str(path), None, "", "something else", "a file of a sweep")])
     return content

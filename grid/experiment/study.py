@@ -11,7 +11,7 @@ from typing import Any
 from grid.experiment.cases import Point
 from grid.experiment.record import Record
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
-from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, read_json
+from grid.experiment.store import FAILED_FILE, Store, read_json, read_sweep
 from grid.scenario.schema import ScenarioSection
 
 GRID = "grid"
@@ -145,7 +145,7 @@ def plan_seconds(clock: Record, figure: str) -> float | None:
 
 def read_study(folder: Path) -> Study:
     """The sweep in `folder`. Raises InputError where it is none."""
-    sweep = read_json(folder / SWEEP_FILE)
+    sweep = read_sweep(folder)
     store = Store(folder)
     return Study(
         sweep["name"],

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from grid.experiment.record import Record
-from grid.experiment.store import SWEEP_FILE, Store, read_json
+from grid.experiment.store import SWEEP_FILE, Store, read_json, read_sweep
 from grid.model.errors import InputError, Mistake
 
 Row = tuple[str, str, float | None]
@@ -25,7 +25,7 @@ def write_tables(store: Store) -> None:
     Each as .parquet and .csv: the axes, seed, scope, metric, value. Nothing that differs between
     two runs of the same is in `results`.
     """
-    sweep = read_json(store.folder / SWEEP_FILE)
+    sweep = read_sweep(store.folder)
     for name, rows_of in (("results", _result_rows), ("clock", _clock_rows)):
         table = _table(sweep, store, rows_of)
         _write(store.folder / f"{name}.parquet", table)
@@ -38,13 +38,12 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
     Columns: one for each axis of the sweep, `seed`, `scope` (`grid` or the name of a VO), `metric`
     and `value`, which is null for a metric that does not apply. With `clock`, what was measured on
     the real clock instead (in the scope of policies: the seconds that a plan took). Raises
-    InputError where `folder` is neither a sweep nor a run.
+    InputError where `folder` is neither a sweep nor a run. Of a sweep that goes on, or was
+    interrupted, it has the runs so far.
     """
     folder = Path(folder)
     if (folder / SWEEP_FILE).is_file():
-        return pyarrow.parquet.read_table(
-            folder / ("clock.parquet" if clock else "results.parquet")
-        )
+        return _table(read_sweep(folder), Store(folder), _clock_rows if clock else _result_rows)
     if not (folder / "manifest.json").is_file():
         expected = "the folder of a sweep or run"
         raise InputError([Mistake(str(folder), None, "", "no such thing", expected)])

@@ -26,6 +26,11 @@ WRONG = [
     ("axis: {selection: [partial]}\n", ":3: axis: found an unknown key"),
     ("axes: {no_parameter: [1]}\n", "no_parameter"),
     ("compare: ttl\n", "`compare` among the axes"),
+    ("axes: {selection: [binary, partial, binary]}\n", "axes.selection: found 'binary' again"),
+    ("axes: {protocol.ttl: {1: {protocol.ttl: 1}, 1.0: {protocol.ttl: 2}}}\n", "1.0 again"),
+    ("axes: {value: [1]}\n", "axes.value: found a column of every table"),
+    ("axes: {seed: [1]}\n", "axes.seed: found a column of every table"),
+    ("set: {seed: 3}\n", "set.seed: found one seed for all runs"),
 ]
 
 
@@ -49,6 +54,10 @@ def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[-1] == f"report: grid report {folder}"
     told = CliRunner().invoke(app, ["report", str(folder)])
     assert told.stdout.strip() == f"report in {folder / 'report.html'}"
+    (tmp_path / "pictures").write_text("in the way")
+    failed = CliRunner().invoke(app, ["report", str(folder), "--out", str(tmp_path / "x.html")])
+    assert failed.exit_code == 1
+    assert failed.stderr == f"{tmp_path / 'pictures'}: File exists\n"
 
 
 def test_a_failing_run_is_told_with_its_settings_and_seed(tmp_path: Path) -> None:

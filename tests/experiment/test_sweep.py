@@ -126,6 +126,20 @@ def test_tables_hold_what_the_runs_found(tmp_path: Path) -> None:
     assert walls.num_rows == 9 and min(walls["value"].to_pylist()) > 0
 
 
+def test_a_sweep_that_was_interrupted_has_the_results_so_far(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    whole = grid.load_results(folder)
+    for name in ("results", "clock"):
+        (folder / f"{name}.parquet").unlink()
+    lost, broken, *_ = sorted(folder.glob("runs/*.json"))
+    lost.unlink()
+    assert grid.load_results(folder).num_rows == whole.num_rows * 8 // 9
+    broken.write_text("{}")
+    with pytest.raises(InputError, match="a file of a sweep"):
+        grid.load_results(folder)
+
+
 def test_a_study_compares_by_seed(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     sweep(path, folder)
@@ -148,7 +162,13 @@ def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:
     (folder / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="no sweep"):
         sweep(path, folder)
+    # As little as one that has the files of an experiment, and maybe runs of its own.
+    with pytest.raises(InputError, match="no sweep"):
+        sweep(path, tmp_path)
     assert [file.name for file in folder.iterdir()] == ["thesis.txt"]
+    (folder / "runs").mkdir()
+    with pytest.raises(InputError, match="no sweep"):
+        sweep(path, folder)
     with pytest.raises(InputError, match="a file"):
         sweep(path, folder / "thesis.txt")
     with pytest.raises(InputError, match="no such thing"):
