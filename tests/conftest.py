@@ -1,7 +1,7 @@
 """What many tests share: one small Ray cluster for the whole session.
 
-Where two processes share the tests, all that need Ray go to one of them, and each file's others stay
-together.
+Where two processes share the tests, all that need Ray go to one of them, and the others of a file
+stay together.
 """
 
 from __future__ import annotations

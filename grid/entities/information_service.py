@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from grid.kernel.entity import Context
+from grid.kernel.entity import Context, Rows
 from grid.model.messages import JoinVo, LeaveVo, LocalStatus, QueryResources, Resources
 from grid.model.resources import (
     ASSIGNED_CPUS,
@@ -85,10 +86,21 @@ class InformationService:
             self._lay_out()
             self._laid_out = True
         rows, _ = ctx.read_board()
-        heard = rows[self._heard]
         assigned = np.full(len(self._columns), UNKNOWN)
-        numbers = heard[:, NUMBER].astype(np.int64)
-        assigned[self._base + numbers] = heard[:, ASSIGNED_CPUS]
+        fill_in(assigned, rows, self._heard, self._base)
         if self._vo in self._members:
             assigned[self._own_rows] = self._own_assigned
         return ResourceTable(self._columns, assigned)
+
+
+@njit(cache=True)
+def fill_in(
+    assigned: npt.NDArray[np.float64],
+    rows: Rows,
+    heard: npt.NDArray[np.int64],
+    base: npt.NDArray[np.int64],
+) -> None:
+    """Put the assigned CPUs of the board's rows `heard` where they belong: base + number."""
+    for i in range(len(heard)):
+        row = heard[i]
+        assigned[base[i] + np.int64(rows[row, NUMBER])] = rows[row, ASSIGNED_CPUS]

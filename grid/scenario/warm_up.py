@@ -13,10 +13,11 @@ import numpy as np
 
 from grid.cluster import make_cluster
 from grid.entities import names
+from grid.entities.information_service import fill_in
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
-from grid.model.resources import ResourceTable, resources_of
+from grid.model.resources import STATUS_COLUMNS, ResourceTable, resources_of
 from grid.model.time import SECOND_US
 from grid.policies.registry import make_policy
 from grid.scenario.build import Grid
@@ -43,7 +44,7 @@ def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
 
 
 def _select(grid: Grid) -> None:
-    """A selection among the resources of a VO."""
+    """A selection among the resources of a VO, and a table of nothing heard."""
     vo = grid.vos[0]
     resources = resources_of(vo, 0)
     table = ResourceTable(resources, np.zeros(len(resources)))
@@ -51,6 +52,8 @@ def _select(grid: Grid) -> None:
     for asked in ((), kinds_asked):
         job = Job(0, vo.name, 0, 0, 1, SECOND_US, SECOND_US, requirements=asked)
         ByUtility(vo.selection).choose(job, table, 0, own_only=False)
+    nothing = np.zeros(0, np.int64)
+    fill_in(table.assigned_cpus, np.zeros((0, STATUS_COLUMNS)), nothing, nothing)
 
 
 def _play(cluster: Cluster) -> None:

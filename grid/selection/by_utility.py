@@ -11,6 +11,8 @@ from grid.model.time import to_seconds
 from grid.selection import kernels
 from grid.selection.interface import MODES, PARTIAL, Choice
 
+ALL_ROWS = slice(None)
+
 
 class ByUtility:
     """`partial`, `binary` or `matchmaking`. Raises ValueError for another name."""
@@ -26,7 +28,7 @@ class ByUtility:
         columns = table.columns
         return Choice(
             *kernels.best_resources(
-                self._utilities(self.mode, job, columns),
+                self._utilities(self.mode, job, columns, ALL_ROWS),
                 columns.vo,
                 columns.cpus,
                 columns.widest,
@@ -40,9 +42,11 @@ class ByUtility:
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         if not job.requirements:
             return 1.0
-        return float(self._utilities(PARTIAL, job, table.columns)[row])
+        return float(self._utilities(PARTIAL, job, table.columns, slice(row, row + 1))[0])
 
-    def _utilities(self, mode: int, job: Job, columns: ResourceColumns) -> npt.NDArray[np.float64]:
+    def _utilities(
+        self, mode: int, job: Job, columns: ResourceColumns, rows: slice
+    ) -> npt.NDArray[np.float64]:
         if not job.requirements:
             return np.ones(len(columns))
         if columns is not self._columns:
@@ -58,7 +62,7 @@ class ByUtility:
             np.array([option.value for option in options], np.float64),
             np.array([option.utility for option in options], np.float64),
             to_seconds(job.estimate_us) * job.reference_mips,
-            self._attributes,
+            np.ascontiguousarray(self._attributes[:, rows]),
         )
         return result
 
