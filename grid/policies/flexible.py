@@ -76,6 +76,9 @@ class FlexibleBackfilling:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
+        # A reservation that is not kept matters only to those that could pass.
+        if not self._keep and view.jobs.processors[view.queue].min() > view.free.max():
+            return Plan()
         order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
         if not self._keep:
             return backfilled(view, now, order)
@@ -119,8 +122,8 @@ def flexible(settings: Mapping[str, Any]) -> FlexibleBackfilling:
         )
         priority = partial(eg_priority, factors=factors)
     else:
-        from grid.policies.convergent.priority import ConvergentPriority
+        from grid.policies.convergent.priority import cs2_priority, cs2007_priority
 
-        priority = ConvergentPriority(kind)
+        priority = cs2_priority if kind == "cs2" else cs2007_priority
     read.end()
     return FlexibleBackfilling(priority, keep_reservation=keep)

@@ -56,7 +56,10 @@ class Both:
         plan, other = self.policy.plan(view, now), self.other.plan(view, now)
         assert plan.start == other.start
         assert sorted(plan.preempt) == sorted(other.preempt)
-        assert sorted(plan.reserve) == sorted(other.reserve) or not view.free.any()
+        # Where no job is narrow enough to pass, nothing need be reserved.
+        none_fits = (view.jobs.processors[view.queue] > view.free.max()).all()
+        unreserved = not view.free.any() or (none_fits and plan.reserve == [])
+        assert sorted(plan.reserve) == sorted(other.reserve) or unreserved
         return plan
 
 

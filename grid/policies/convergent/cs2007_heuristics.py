@@ -52,11 +52,19 @@ def deadline(farm: Farm, weight: float, *, minimum: float, k: float, literal: bo
 
 def licenses(farm: Farm, weight: float) -> None:
     """C07 w(i): jobs that ask for much wanted licenses, critical ones above all."""
+    from grid.policies.convergent import cs2007_kernels
+
+    cs2007_kernels.add_to_rows(farm.priority, license_shares(farm, weight))
+
+
+def license_shares(farm: Farm, weight: float) -> Floats:
+    """What `licenses` adds to each job, which is measured by the one that asks for most."""
     pressure = license_pressure(farm)
     factor = np.where(pressure > 1.0, float(len(pressure)), 1.0)
     from grid.policies.convergent import cs2007_kernels
 
-    cs2007_kernels.licenses(farm.priority, farm.licenses, pressure * factor, weight)
+    shares: Floats = cs2007_kernels.license_shares(farm.licenses, pressure * factor, weight)
+    return shares
 
 
 def input_transfer(farm: Farm, weight: float, *, bandwidths_mbps: Sequence[float]) -> None:

@@ -83,21 +83,30 @@ def input_transfer(
 
 
 @njit(cache=True)
-def licenses(priority: Floats, asked: Ints, worth: Floats, weight: float) -> None:
-    """C07 w(i) and its heuristics; `asked` is a mask for each job, `worth` what a license adds."""
-    jobs, machines = priority.shape
-    w = np.zeros(jobs)
-    for row in range(jobs):
+def license_shares(asked: Ints, worth: Floats, weight: float) -> Floats:
+    """C07 w(i) and what its heuristics add to a job on any machine, shape (jobs,).
+
+    `asked` is a mask for each job, `worth` what a license adds.
+    """
+    w = np.zeros(len(asked))
+    for row in range(len(asked)):
         for license_ in range(len(worth)):
             if asked[row] >> license_ & 1:
                 w[row] += worth[license_]
-    highest = w.max() if jobs else 0.0
+    highest = w.max() if len(w) else 0.0
     if highest > 0.0:
-        for row in range(jobs):
-            share = weight * w[row] / highest
-            to = priority[row]
-            for m in range(machines):
-                to[m] += share
+        for row in range(len(w)):
+            w[row] = weight * w[row] / highest
+    return w
+
+
+@njit(cache=True)
+def add_to_rows(priority: Floats, shares: Floats) -> None:
+    """Add to each job, on all machines, its share."""
+    for row in range(len(priority)):
+        to = priority[row]
+        for m in range(len(to)):
+            to[m] += shares[row]
 
 
 @njit(cache=True)

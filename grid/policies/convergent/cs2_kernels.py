@@ -25,7 +25,8 @@ def deadline(
     late, counted = np.empty(machines), np.empty(machines)
     for row in range(jobs):
         slack = slack_s[row]
-        if slack == np.inf or eligible[row] == 0:
+        # One that is over is late wherever it runs, so that no machine has anything to spare.
+        if slack == np.inf or slack <= 0.0 or eligible[row] == 0:
             continue
         to, remaining = priority[row], remaining_s[row]
         for m in range(machines):

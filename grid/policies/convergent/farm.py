@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,21 @@ class Farm:
         )  # fmt: skip
 
 
+class Needs(NamedTuple):
+    """What a farm's matrices are filled from: columns of its rows, then of its machines."""
+
+    bound: Ints
+    """The only machine the job may run on; -1: any."""
+    work: Floats
+    """What is left of it on a machine that is new to it, in million instructions."""
+    remaining_s: Floats
+    """What is left of it on the machine where it runs or has run."""
+    cpus: Ints
+    usable: Ints
+    """Bit mask of the licenses that the machine can run and of which there are copies."""
+    mips: Floats
+
+
 Heuristic = Callable[[Farm, float], None]
 """Adds its share, times a weight, to `priority`. See `cs2_heuristics` for examples."""
 
@@ -103,44 +119,17 @@ class Survey:
         that a farm says of its jobs together is then still of all of them. The farm's matrices are
         overwritten by the next call.
         """
-        from grid.policies.convergent import farm_kernels as kernels
+        from grid.policies.convergent.farm_kernels import fill_matrix
 
-        jobs, machines = view.jobs, view.machines
-        slots = np.concatenate((view.running, view.queue))
-        running = len(view.running)
-        licenses = jobs.licenses[slots]
-        own = jobs.machine[slots]
-        capacity = view.free.copy()
-        in_use = kernels.licenses_in_use(
-            own[:running], jobs.processors[view.running], licenses[:running], capacity,
-            len(view.license_copies_free),
-        )  # fmt: skip
-        copies = view.license_copies_free + in_use
-        work, remaining, elapsed, age, slack, requests = kernels.describe_jobs(
-            now, slots, running, jobs.submit_us, jobs.deadline_us, jobs.estimate_us, jobs.done_us,
-            jobs.start_us, jobs.expected_end_us, jobs.reference_mips, jobs.checkpointable, own,
-            machines.mips, licenses, len(copies),
-        )  # fmt: skip
-        priority, remaining_s = self._matrices(len(slots), len(machines.cpus))
-        processors = jobs.processors[slots]
-        bound = jobs.bound_machine[slots]
-        usable = machines.licenses & _mask(copies > 0)
-        longest = kernels.longest_remaining(
-            processors, licenses, bound, work, own, remaining, machines.cpus, usable,
-            machines.mips, machines.speed_order[::-1],
-        )  # fmt: skip
-        home = jobs.user[slots] % len(machines.cpus)
-        farm = Farm(
-            slots, running, priority, remaining_s, longest, np.empty(len(slots), np.int64), own,
-            elapsed, age, slack, licenses, processors, jobs.input_mb[slots],
-            np.where(own < 0, home, own), capacity, requests, copies,
-        )  # fmt: skip
-        for rows in _parts(len(slots), len(machines.cpus)):
+        farm, needs = described(view, now)
+        jobs, machines = len(farm.slots), len(needs.mips)
+        farm.priority, farm.remaining_s = self._matrices(jobs, machines)
+        for rows in _parts(jobs, machines):
             part = farm.part(rows)
-            kernels.fill_matrix(
+            fill_matrix(
                 part.priority, part.remaining_s, part.eligible, part.processors, part.licenses,
-                bound[rows], work[rows], part.machine, remaining[rows], machines.cpus, usable,
-                machines.mips,
+                needs.bound[rows], needs.work[rows], part.machine, needs.remaining_s[rows],
+                needs.cpus, needs.usable, needs.mips,
             )  # fmt: skip
             for heuristic, weight in heuristics:
                 heuristic(part, weight)
@@ -152,6 +141,43 @@ class Survey:
             self._buffers = np.empty((2, 2 * size))
         first, second = self._buffers
         return first[:size].reshape(jobs, machines), second[:size].reshape(jobs, machines)
+
+
+def described(view: ClusterView, now: Time) -> tuple[Farm, Needs]:
+    """The farm at `now` without its matrices, and what these are filled from."""
+    from grid.policies.convergent import farm_kernels as kernels
+
+    jobs, machines = view.jobs, view.machines
+    slots = np.concatenate((view.running, view.queue))
+    running = len(view.running)
+    licenses = jobs.licenses[slots]
+    own = jobs.machine[slots]
+    capacity = view.free.copy()
+    in_use = kernels.licenses_in_use(
+        own[:running], jobs.processors[view.running], licenses[:running], capacity,
+        len(view.license_copies_free),
+    )  # fmt: skip
+    copies = view.license_copies_free + in_use
+    work, remaining, elapsed, age, slack, requests = kernels.describe_jobs(
+        now, slots, running, jobs.submit_us, jobs.deadline_us, jobs.estimate_us, jobs.done_us,
+        jobs.start_us, jobs.expected_end_us, jobs.reference_mips, jobs.checkpointable, own,
+        machines.mips, licenses, len(copies),
+    )  # fmt: skip
+    processors = jobs.processors[slots]
+    bound = jobs.bound_machine[slots]
+    usable = machines.licenses & _mask(copies > 0)
+    longest = kernels.longest_remaining(
+        processors, licenses, bound, work, own, remaining, machines.cpus, usable,
+        machines.mips, machines.speed_order[::-1],
+    )  # fmt: skip
+    home = jobs.user[slots] % len(machines.cpus)
+    none = np.empty((0, len(machines.cpus)))
+    farm = Farm(
+        slots, running, none, none, longest, np.empty(len(slots), np.int64), own,
+        elapsed, age, slack, licenses, processors, jobs.input_mb[slots],
+        np.where(own < 0, home, own), capacity, requests, copies,
+    )  # fmt: skip
+    return farm, Needs(bound, work, remaining, machines.cpus, usable, machines.mips)
 
 
 def plan_of(farm: Farm, machine_of: Ints) -> Plan:

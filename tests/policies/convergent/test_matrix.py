@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
+from grid.policies.convergent.cs2007 import BANDWIDTH_MBPS
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,
     DEADLINE_MINIMUM,
     cs2007_heuristics,
+    mean_priorities,
 )
 from grid.policies.convergent.farm import Farm, Heuristic, Survey
+from grid.policies.convergent.priority import cs2_priority, cs2007_priority
 from grid.policies.interface import ClusterView
 from tests.policies.convergent.farms import random_view
 from tests.policies.convergent.slow_matrix import SlowFarm, cs2_matrix, cs2007_matrix
@@ -49,6 +52,18 @@ def test_cs2007_matrix(seed: int, literal: bool) -> None:
     farm = farm_of(view, heuristics, CS2007_WEIGHTS)
     slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links, literal)
     np.testing.assert_allclose(farm.priority, slow, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_priorities_are_the_means_of_the_matrix(seed: int) -> None:
+    """To the last bit, whatever rows are worked out together."""
+    view = random_view(seed)
+    cs2 = farm_of(view, CS2_HEURISTICS, CS2_WEIGHTS)
+    waiting = slice(cs2.running, None)
+    assert (cs2_priority(view, view.now) == mean_priorities(cs2)[waiting]).all()
+    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, [BANDWIDTH_MBPS])
+    cs2007 = farm_of(view, heuristics, CS2007_WEIGHTS)
+    assert (cs2007_priority(view, view.now) == mean_priorities(cs2007)[waiting]).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
