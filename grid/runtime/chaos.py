@@ -16,11 +16,14 @@ from grid.scenario.build import Grid
 from grid.scenario.random_faults import random_faults
 from grid.scenario.schema import FaultsSection, ScenarioSection
 from grid.scenario.workload import realize
+from grid.scenario.wrapped import virtual_rules
 
 SEEDS_A_TASK = 25
 LONGEST = 100
 """Once faults have healed, a run handles at most so many times the messages of one without any.
-Until then nobody can say: what is lost again and again is sent again and again."""
+Until then nobody can say: what is lost again and again is sent again and again. The last message
+that was lost comes as late as the longest wait after that, and until then a scheduler may be told
+of a free machine and refused it, over and over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ def attempt(subject: Subject, seed: int) -> Trial:
     try:
         grid, faults = faults_of(subject, seed)
         limit = LONGEST * subject.messages
-        outcome = run_sequential(grid, limit=limit, limit_from_us=from_seconds(faults.heal_s))
+        healed_us = from_seconds(faults.heal_s) + virtual_rules(grid).longest_wait_us
+        outcome = run_sequential(grid, limit=limit, limit_from_us=healed_us)
         results = in_order(outcome.chunks)
         mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
         return Trial(seed, outcome.broken_rules() + mistakes)

@@ -252,6 +252,13 @@ def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> No
     assert attempt(subject("mixed"), 5582).broken == []
 
 
+def test_what_comes_of_a_message_that_is_sent_again_long_after_is_no_sign_either() -> None:
+    """The Information Service hears after seconds that a machine is taken; a look takes 5 ms."""
+    path = SCENARIOS / "two.yaml"
+    far = ["network.latency_s=2", "network.local_latency_s=0.001"]
+    assert attempt(subject_of(load_scenario(path, far), str(path)), 67).broken == []
+
+
 def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS["ttl_not_lowered"](monkeypatch)
     path = str(SCENARIOS / "mixed.yaml")
