@@ -21,6 +21,7 @@ from numba import njit
 from grid.policies.compiled import compiled, inlined
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 NEVER = 2**62
 FIRST_STEPS = 8
 
@@ -335,3 +336,31 @@ def _earliest_copy(
         user += user_end == end
         copy += copy_end == end
     return NEVER
+
+
+@njit(cache=True)
+def room_from(now: int, profile: AvailabilityProfile, mips: Floats) -> Floats:
+    """The most work, in microseconds x MIPS, that so many CPUs of a machine can do from now on
+    before a reservation needs them. Shape: more than any machine has free CPUs.
+
+    Needs that what was before `now` is forgotten.
+    """
+    most = 0
+    for machine in range(profile.machines):
+        most = max(most, profile.level[machine, 0])
+    room = np.zeros(most + 1)
+    for machine in range(profile.machines):
+        time, level = profile.time[machine], profile.level[machine]
+        least, steps = level[0], profile.length[machine]
+        for step in range(1, steps + 1):
+            if least <= 0:
+                break
+            after = level[step] if step < steps else 0
+            if after < least:
+                # A microsecond more, for times are rounded.
+                until = time[step] if step < steps else NEVER
+                room[least] = max(room[least], (until - now + 1) * mips[machine])
+                least = after
+    for needed in range(len(room) - 2, -1, -1):
+        room[needed] = max(room[needed], room[needed + 1])
+    return room

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from grid.policies.columns import Bools, Floats, Ints, Jobs, Machines
+from grid.policies.columns import Ints, Jobs, Machines
 from grid.policies.fitting import free_now, may_run, time_left, unbook
 from grid.policies.profile import (
     AvailabilityProfile,
@@ -33,6 +33,7 @@ from grid.policies.profile import (
     forget,
     release,
     reserve,
+    room_from,
     step_at,
     with_room,
 )
@@ -93,7 +94,7 @@ def keep_up(
     forget(profile, now)
     if not _agrees(now, queue, running, free_cpus, profile, reserved, jobs):
         profile = _of_running(now, running, free_cpus, copies_free, reserved, jobs)
-        reserved.gain_from[:], reserved.gain_to[:] = NEVER, 0
+        _ask_all(reserved)
         for slot in queue:
             reserved.due[slot] = -1
             if reserved.start[slot] < NEVER:
@@ -117,31 +118,29 @@ def _compress(
 ) -> AvailabilityProfile:
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
     most = _most_gained(now, profile, reserved)
-    gained = _in_order_of_speed(most > 0, machines)
+    gained = _with_any(most, machines)
     # What is left in this pass, later ones may have now, and earlier ones in the next pass.
-    reserved.gain_from[:], reserved.gain_to[:] = NEVER, 0
+    _ask_all(reserved)
     asked = np.empty(len(most), np.int64)
     for slot in queue:
         start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
         if not now < start < NEVER:
             continue
-        if jobs.licenses[slot] != 0:
-            profile = reserve_earliest(
-                now, slot, machines.speed_order, profile, reserved, jobs, machines
-            )
-        else:
-            count = 0
+        count = 0
+        if jobs.licenses[slot] == 0:
             for other in gained:
                 asked[count] = other
                 count += most[other] >= jobs.processors[slot]
-            if count > 0:
-                profile = reserve_earliest(
-                    now, slot, asked[:count], profile, reserved, jobs, machines
-                )
+        else:
+            for other in machines.speed_order:
+                asked[count] = other
+                count += 1
+        if count > 0:
+            profile = reserve_earliest(now, slot, asked[:count], profile, reserved, jobs, machines)
         if reserved.start[slot] < start:
             _gain(machine, start, end, reserved)
             most[machine] = max(most[machine], _most_free(profile, machine, start, end))
-            gained = _in_order_of_speed(most > 0, machines)
+            gained = _with_any(most, machines)
     return profile
 
 
@@ -162,12 +161,20 @@ def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int)
     """The most CPUs of the machine that are free at any time from start until end."""
     time, steps = profile.time[machine], profile.length[machine]
     first, last = step_at(time, steps, start), step_at(time, steps, end - 1)
-    return int(profile.level[machine, first : last + 1].max())
+    most = 0
+    for step in range(first, last + 1):
+        most = max(most, profile.level[machine, step])
+    return most
 
 
 @njit(cache=True)
-def _in_order_of_speed(wanted: Bools, machines: Machines) -> Ints:
-    return machines.speed_order[wanted[machines.speed_order]]
+def _with_any(cpus: Ints, machines: Machines) -> Ints:
+    """The machines with more than no CPUs, in order of speed."""
+    found, count = np.empty(len(cpus), np.int64), 0
+    for machine in machines.speed_order:
+        found[count] = machine
+        count += cpus[machine] > 0
+    return found[:count]
 
 
 @njit(cache=True)
@@ -199,8 +206,8 @@ def start_reserved(
                 profile = reserve_earliest(
                     now, slot, machines.speed_order, profile, reserved, jobs, machines
                 )
-    room = _room_now(now, profile, machines)
-    able = _in_order_of_speed(profile.level[: profile.machines, 0] > 0, machines)
+    room = room_from(now, profile, machines.mips)
+    able = _with_any(profile.level[: profile.machines, 0], machines)
     for slot in queue:
         if reserved.start[slot] == NEVER:
             needed = jobs.processors[slot]
@@ -208,7 +215,7 @@ def start_reserved(
             if needed < len(room) and work <= room[needed]:
                 profile = _reserve(now, slot, now + 1, able, profile, reserved, jobs, machines)
                 if reserved.start[slot] == now:
-                    room = _room_now(now, profile, machines)
+                    room = room_from(now, profile, machines.mips)
         if reserved.start[slot] <= now:
             slots[count], targets[count] = slot, reserved.machine[slot]
             count += 1
@@ -225,28 +232,6 @@ def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
     if longest >= NEVER - submit:
         return NEVER
     return max(0, submit - estimate + int(longest) + 1)
-
-
-@njit(cache=True)
-def _room_now(now: int, profile: AvailabilityProfile, machines: Machines) -> Floats:
-    """The most work, in microseconds x MIPS, that so many CPUs of a machine can do from now on
-    before a reservation needs them. Shape: more than any machine has free CPUs."""
-    room = np.zeros(profile.level[: profile.machines, 0].max() + 1)
-    for machine in range(profile.machines):
-        time, level = profile.time[machine], profile.level[machine]
-        least, steps = level[0], profile.length[machine]
-        for step in range(1, steps + 1):
-            if least <= 0:
-                break
-            after = level[step] if step < steps else 0
-            if after < least:
-                # A microsecond more, for times are rounded.
-                until = time[step] if step < steps else NEVER
-                room[least] = max(room[least], (until - now + 1) * machines.mips[machine])
-                least = after
-    for needed in range(len(room) - 2, -1, -1):
-        room[needed] = max(room[needed], room[needed + 1])
-    return room
 
 
 @njit(cache=True)
@@ -338,6 +323,13 @@ def _gain(machine: int, start: int, end: int, reserved: Reservations) -> None:
 
 
 @njit(cache=True)
+def _ask_all(reserved: Reservations) -> None:
+    """All are about to be asked about all gains there are."""
+    for machine in range(len(reserved.gain_to)):
+        reserved.gain_from[machine], reserved.gain_to[machine] = NEVER, 0
+
+
+@njit(cache=True)
 def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
     """How long the job takes by its estimate on the fastest machine that it may run on."""
     for machine in machines.speed_order:
@@ -360,11 +352,14 @@ def _agrees(
     for slot in running:
         if jobs.expected_end[slot] != reserved.end[slot]:
             return False
-    free = profile.level[: len(free_cpus), 0].copy()
+    held = np.zeros(len(free_cpus), np.int64)
     for slot in queue:
         if reserved.start[slot] <= now:
-            free[reserved.machine[slot]] += jobs.processors[slot]
-    return bool((free == free_cpus).all())
+            held[reserved.machine[slot]] += jobs.processors[slot]
+    for machine in range(len(free_cpus)):
+        if profile.level[machine, 0] + held[machine] != free_cpus[machine]:
+            return False
+    return True
 
 
 @njit(cache=True)

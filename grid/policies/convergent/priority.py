@@ -42,10 +42,10 @@ def cs2007_priority(view: ClusterView, now: Time) -> Floats:
 
     farm, needs = described(view, now)
     w = CS2007_WEIGHTS
-    weights = w["deadline"], w["input"], w["wait"], w["anti_aging"]
+    weights = w["deadline"], w["input"], w["wait"]
     means: Floats = cs2007_means(
-        farm.running, farm.processors, farm.licenses, farm.machine, farm.age_s, farm.slack_s,
-        farm.longest_s, license_shares(farm, w["licenses"]), farm.input_mb,
+        farm.running, farm.processors, farm.licenses, farm.machine, w["anti_aging"] * farm.age_s,
+        farm.slack_s, farm.longest_s, license_shares(farm, w["licenses"]), farm.input_mb,
         farm.input_machine, *needs, np.full(len(needs.mips), BANDWIDTH_MBPS), DEADLINE_MINIMUM,
         DEADLINE_K, weights,
     )  # fmt: skip

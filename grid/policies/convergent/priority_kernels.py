@@ -70,7 +70,7 @@ def cs2007_means(
     processors: Ints,
     licenses: Ints,
     machine: Ints,
-    age_s: Floats,
+    age_shares: Floats,
     slack_s: Floats,
     longest_s: float,
     license_shares: Floats,
@@ -85,14 +85,14 @@ def cs2007_means(
     links_mbps: Floats,
     minimum: float,
     k: float,
-    weights: tuple[float, float, float, float],
+    weights: tuple[float, float, float],
 ) -> Floats:
     """The same under those of 2007, of which overhead minimisation is for running jobs only.
 
-    `weights` are those of deadline (MAX), input, wait and anti-aging.
+    `weights` are those of deadline (MAX), input and wait.
     """
     jobs = len(work)
-    maximum, near, waits, ages = weights
+    maximum, near, waits = weights
     whole, whole_s = np.empty((ROWS, len(cpus))), np.empty((ROWS, len(cpus)))
     eligible, means = np.empty(ROWS, np.int64), np.empty(jobs - running)
     for row in range(running, jobs, ROWS):
@@ -112,6 +112,6 @@ def cs2007_means(
         )
         if longest_s > 0.0:
             cs2_kernels.wait(priority, remaining, waits, longest_s)
-        cs2007_kernels.add_to_rows(priority, ages * age_s[row:end])
+        cs2007_kernels.add_to_rows(priority, age_shares[row:end])
         means[row - running : end - running] = cs2007_kernels.mean_priorities(priority, able)
     return means
