@@ -42,6 +42,9 @@ class Run:
     manifest: dict[str, Any]
     histories: tuple[ClusterHistory, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<run of {self.scenario.name}: {len(self.results)} jobs>"
+
     def jobs(self) -> pa.Table:
         """The table of jobs with the columns of `jobs.parquet` (`grid.results.job_columns`)."""
         import pyarrow as pa

@@ -14,8 +14,9 @@ Wrong = tuple[Path, str, str]
 
 
 def fault_wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
-    """Faults of VOs and entities that the scenario does not have."""
+    """Faults of what the scenario does not have, and faults that never come."""
     named = list(_named(scenario))
+    yield from _after_healing(scenario)
     if scenario.vos is None:
         for path, name, _ in named:
             yield path, repr(name), "no VO by name where VOs come from a trace"
@@ -46,6 +47,17 @@ def _named(scenario: ScenarioSection) -> Iterator[tuple[Path, str, str]]:
         for side, vos in (("one", cut.one), ("other", cut.other)):
             for place, vo in enumerate(vos):
                 yield ("faults", "partitions", number, side, place), vo, "vo"
+
+
+def _after_healing(scenario: ScenarioSection) -> Iterator[Wrong]:
+    faults = scenario.faults
+    if faults is None:
+        return
+    for section in ("crashes", "vo_outages", "machine_outages", "partitions"):
+        for number, fault in enumerate(getattr(faults, section)):
+            if fault.at_s >= faults.heal_s:
+                path: Path = ("faults", section, number, "at_s")
+                yield path, f"{fault.at_s:g}", f"a time below heal_s, {faults.heal_s:g}"
 
 
 def _two_sides(scenario: ScenarioSection) -> Iterator[Wrong]:
