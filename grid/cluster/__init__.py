@@ -20,9 +20,13 @@ def make_cluster(
 
     One pool of processors without licenses, under a policy that the compiled loop knows, is played
     by that loop; with the same result. `clock` measures the plans where a policy makes them.
-    `outages` of its machines are disjoint for each; processors of gangs have none.
+    `outages` of its machines are disjoint for each.
     """
     if isinstance(policy, GangPolicy):
+        if outages:
+            from grid.cluster.gang_outages import FailingGangCluster
+
+            return FailingGangCluster(platform, policy, outages)
         from grid.cluster.gang import GangCluster
 
         return GangCluster(platform, policy)

@@ -157,6 +157,7 @@ class GangCluster:
 
     def send_away(self, gang: WaitingGang, now: Time) -> Job | None:
         """Take a gang out of the cluster; None if it waits no more."""
+        self._advance(now)
         gangs = self._state.gangs
         if gangs.state[gang.slot] != QUEUED or gangs.rank[gang.slot] != gang.rank:
             return None
@@ -178,17 +179,26 @@ class GangCluster:
 
     def cancel(self, reservation: int, now: Time) -> None:
         """The gang does not come: its processors are free again."""
+        self._advance(now)
         unreserve(self._state, reservation, now)
         self._free_slot(reservation, int(self._state.gangs.size[reservation]))
         self._next_us = min(self._next_us, now)
 
-    def take_in(self, job: Job, reservation: int, now: Time) -> None:
-        """The gang of a reservation is here; it starts when its tasks have been transferred."""
+    def take_in(self, job: Job, reservation: int, now: Time) -> bool:
+        """The gang of a reservation is here; it starts when its tasks have been transferred.
+
+        False, and nothing is done, where an outage has ended the reservation; it is to be cancelled
+        all the same.
+        """
+        self._advance(now)
+        if self._state.gangs.first_task[reservation] == NONE:
+            return False
         self._fill(reservation, job, NONE)
         ready_us = now + self.policy.external_overhead_us
         fill_reservation(self._state, reservation, ready_us, now)
         self._taken_in += 1
         self._next_us = min(self._next_us, ready_us)
+        return True
 
     def take_in_late(self, job: Job, now: Time) -> None:
         """A gang of another cluster is here with all its tasks, and nothing is kept for it."""
@@ -196,6 +206,7 @@ class GangCluster:
         self._taken_in += 1
 
     def _advance(self, until: Time) -> None:
+        """Play every instant before `until`; what comes at `until` must find nothing older."""
         number = self._state.number
         while self._next_us < until:
             self._next_us = int(advance(self._state, self._rules, until))
@@ -210,6 +221,7 @@ class GangCluster:
         self._history.append(self._state.lists.history[:rows].copy())
 
     def _arrive(self, job: Job, row: int, now: Time) -> None:
+        self._advance(now)
         slot = self._take_slot(job.processors)
         self._fill(slot, job, row)
         arrive(self._state, slot, now)
@@ -220,12 +232,14 @@ class GangCluster:
         gangs = self._state.gangs
         run_us = min(job.run_us, job.estimate_us) if self._kills else job.run_us
         gangs.priority[slot] = job.processors == 1 and self.policy.priority_jobs
+        gangs.checkpointable[slot] = job.checkpointable
         gangs.serial[slot] = self._serial
         gangs.rank[slot] = self.policy.rank(job.processors, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = job.processors
         gangs.run_us[slot] = run_us * job.reference_mips
         gangs.start_us[slot] = NEVER
-        gangs.overtaken[slot] = gangs.interruptions[slot] = 0
+        gangs.overtaken[slot] = gangs.interruptions[slot] = gangs.restarts[slot] = 0
+        gangs.held_us[slot] = gangs.lost_us[slot] = 0
         self._tenants[slot] = _Tenant(job, row)
         self._serial += 1
 
@@ -265,8 +279,8 @@ class GangCluster:
                 int(gangs.start_us[slot]),
                 int(gangs.end_us[slot]),
                 int(gangs.interruptions[slot]),
-                0,
-                0,
+                int(gangs.restarts[slot]),
+                int(gangs.lost_us[slot]),
                 int(gangs.held_us[slot]),
             )
             if row == NONE:

@@ -1,6 +1,7 @@
 """One instant of a cluster with a queue a processor, and the loop over its instants.
 
-In this order: tasks end; priority jobs start; gangs that have come join the shortest queues; gangs
+In this order: tasks end; machines go down and come up (see `grid.cluster.gang_outages`); priority
+jobs start; gangs that have come join the shortest queues; gangs
 whose processors are kept for them go on; the policy starts what it can; local migration tries what
 is left. External migration is up to the Local Dispatcher, between two instants.
 """
@@ -19,6 +20,7 @@ from grid.cluster.gang_moves import (
     FIRST_PRIORITY,
     FREED,
     IDLE,
+    INTERRUPTIONS,
     KEPT_GANGS,
     LAST_PRIORITY,
     MIGRATED,
@@ -104,12 +106,8 @@ def next_instant_us(state: State, rules: Rules) -> Time:
 @njit(cache=True)
 def carry_out(state: State, rules: Rules, now: Time) -> None:
     """All that happens at `now`."""
-    lists, number = state.lists, state.number
-    number[DUE_US] = NEVER
-    while next_end_us(state) <= now:
-        p = lists.end_processor[0]
-        pop_end(state)
-        end_task(state, p, now)
+    state.number[DUE_US] = NEVER
+    end_tasks(state, now)
     _sort_arrivals(state)
     _start_priority(state, rules, now)
     _assign_arrivals(state, rules)
@@ -119,6 +117,15 @@ def carry_out(state: State, rules: Rules, now: Time) -> None:
     if rules.local_migration:
         _migrate_locally(state, rules, now)
     note(state, now)
+
+
+@njit(cache=True)
+def end_tasks(state: State, now: Time) -> None:
+    """Those end whose time has come."""
+    while next_end_us(state) <= now:
+        p = state.lists.end_processor[0]
+        pop_end(state)
+        end_task(state, p, now)
 
 
 @njit(cache=True)
@@ -137,7 +144,14 @@ def _sort_arrivals(state: State) -> None:
             for step in range(waiting):
                 lists.priority[step] = lists.priority[number[FIRST_PRIORITY] + step]
             number[FIRST_PRIORITY], number[LAST_PRIORITY] = 0, waiting
-        lists.priority[number[LAST_PRIORITY]] = gang
+        last = number[LAST_PRIORITY]
+        # One that an outage stopped has come before others that wait.
+        while last > number[FIRST_PRIORITY] and (
+            gangs.serial[lists.priority[last - 1]] > gangs.serial[gang]
+        ):
+            lists.priority[last] = lists.priority[last - 1]
+            last -= 1
+        lists.priority[last] = gang
         number[LAST_PRIORITY] += 1
     number[ARRIVALS] = left
 
@@ -161,13 +175,15 @@ def _start_priority(state: State, rules: Rules, now: Time) -> None:
         _go_round(state, p)
         if processors.task[p] != NONE:
             interrupt(state, tasks.gang[processors.task[p]], now)
+            number[INTERRUPTIONS] += 1
         if processors.keeper[p] == NONE:
             take_idle(state, p)
         else:
             gangs.blocked[processors.keeper[p]] += 1
         run_task(state, new_task(state, gang, p), now)
         gangs.state[gang] = RUNNING
-        gangs.start_us[gang] = now
+        if gangs.start_us[gang] == NEVER:
+            gangs.start_us[gang] = now
         number[WAITING] -= 1
         count_waiting(state, gang, -1)
 
@@ -180,16 +196,27 @@ def _go_round(state: State, last: int) -> None:
 
 @njit(cache=True)
 def _assign_arrivals(state: State, rules: Rules) -> None:
-    """A task of each gang that has come into each of as many shortest queues."""
+    """A task of each gang that has come into each of as many shortest queues.
+
+    One with more tasks than there are processors up waits until there are.
+    """
     gangs, lists, number = state.gangs, state.lists, state.number
-    every = np.ones(len(state.processors.task), np.bool_)
+    if number[ARRIVALS] == 0:
+        return
+    up = ~state.processors.down
+    count = up.sum()
+    left = 0
     for place in range(number[ARRIVALS]):
         gang = lists.arrivals[place]
+        if gangs.size[gang] > count:
+            lists.arrivals[left] = gang
+            left += 1
+            continue
         load = queue_loads(state.processors, rules.adaptive)
-        chosen = shortest_queues(load, every, number[ROUND], gangs.size[gang])
+        chosen = shortest_queues(load, up, number[ROUND], gangs.size[gang])
         queue_gang(state, gang, chosen)
         _go_round(state, chosen[-1])
-    number[ARRIVALS] = 0
+    number[ARRIVALS] = left
 
 
 @njit(cache=True)

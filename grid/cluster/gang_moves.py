@@ -1,7 +1,7 @@
 """Queues, watches and lists of a cluster whose processors have a queue each.
 
 Compiled functions over columns; each keeps what the columns promise:
-- A processor runs at most one task. It is idle when it runs nothing and is kept for nobody.
+- A processor runs at most one task. It is idle when it is up, runs nothing and is kept for nobody.
 - `waiting` counts the tasks that wait for a processor: those in its queue, and the keeper's.
 - A queued gang watches one of its processors that is not idle. When that one becomes idle, the
   gang looks for another to watch, and if there is none, it can start. So no queue is ever searched
@@ -59,6 +59,7 @@ class Lists(NamedTuple):
     kept: Ints
     ended: Ints
     arrivals: Ints
+    """In order of arrival."""
     priority: Ints
     """Priority jobs that wait, from `FIRST_PRIORITY` on."""
     end_us: Ints

@@ -9,7 +9,6 @@ from grid.cluster.gang_moves import (
     BUSY,
     DUE_US,
     ENDED_GANGS,
-    INTERRUPTIONS,
     KEPT_GANGS,
     NOTED,
     SEARCH,
@@ -99,7 +98,6 @@ def interrupt(state: State, gang: int, now: Time) -> None:
             state.number[BUSY] -= 1
         task = tasks.sibling[task]
     gangs.interruptions[gang] += 1
-    state.number[INTERRUPTIONS] += 1
     state.number[WAITING] += gangs.unfinished[gang]
     count_waiting(state, gang, 1)
     add_kept(state, gang, now)
@@ -121,7 +119,7 @@ def end_task(state: State, p: int, now: Time) -> None:
     tasks.remaining_us[task] = 0
     gangs.unfinished[gang] -= 1
     if gangs.unfinished[gang] == 0:
-        gangs.held_us[gang] = _mean_duration_us(state, gang)
+        gangs.held_us[gang] += _mean_duration_us(state, gang)
         free_tasks(state, gang)
         gangs.state[gang] = ENDED
         gangs.end_us[gang] = now
@@ -156,13 +154,16 @@ def release(state: State, gang: int) -> None:
     processors, tasks = state.processors, state.tasks
     task = state.gangs.first_task[gang]
     while task != NONE:
-        p = tasks.processor[task]
-        processors.keeper[p] = NONE
-        processors.waiting[p] -= 1
-        if processors.task[p] == NONE:
-            make_idle(state, p)
+        if tasks.remaining_us[task] > 0:
+            p = tasks.processor[task]
+            processors.keeper[p] = NONE
+            processors.waiting[p] -= 1
+            if processors.task[p] == NONE and not processors.down[p]:
+                make_idle(state, p)
         task = tasks.sibling[task]
     free_tasks(state, gang)
+    # Priority jobs may still run on what was kept; they block nobody any more.
+    state.gangs.blocked[gang] = 0
 
 
 @njit(cache=True)

@@ -29,6 +29,7 @@ def new_state(mips: Floats) -> State:
     count = len(mips)
     processors = Processors(
         mips=mips,
+        down=np.zeros(count, np.bool_),
         task=_none(count),
         end_us=np.full(count, NEVER, np.int64),
         keeper=_none(count),
@@ -97,7 +98,7 @@ def with_room_for(state: State, tasks: int) -> State:
 
 
 def _no_gangs() -> Gangs:
-    types = {"priority": np.bool_, "run_us": np.float64}
+    types = {"priority": np.bool_, "checkpointable": np.bool_, "run_us": np.float64}
     columns: dict[str, Any] = {
         name: np.empty(0, types.get(name, np.int64)) for name in Gangs._fields
     }

@@ -46,8 +46,6 @@ def unreserve(state: State, slot: int, now: Time) -> None:
     """Nobody comes: the reserved processors are free for others."""
     release(state, slot)
     state.gangs.state[slot] = FREE
-    # Priority jobs may still run on what was reserved; they block nobody any more.
-    state.gangs.blocked[slot] = 0
     state.number[DUE_US] = min(state.number[DUE_US], now)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grid.cluster.outages import Fails
 from grid.cluster.pool import PoolCluster
 from grid.cluster.pool_state import CPUS, RUNNING
 from grid.cluster.space_shared import SpaceSharedCluster
@@ -17,8 +18,9 @@ def broken_limits(cluster: ClusterState) -> Iterator[str]:
 
     No machine has more CPUs busy than it has, no license more copies in use than there are. A gang
     runs with all of its tasks that have not ended, or with none, and no more processors are kept
-    for it than it has tasks.
+    for it than it has tasks. Nothing runs on a machine that is down.
     """
+    yield from on_machines_down(cluster)
     if isinstance(cluster, SpaceSharedCluster):
         yield from _of_machines(cluster)
     elif isinstance(cluster, PoolCluster):
@@ -28,6 +30,14 @@ def broken_limits(cluster: ClusterState) -> Iterator[str]:
             yield f"{busy} CPUs of {pool.counters[CPUS]} are busy"
     else:
         yield from _of_gangs(cluster)
+
+
+def on_machines_down(cluster: ClusterState) -> Iterator[str]:
+    """A line for each machine that runs something and is down, as its scenario has it."""
+    if isinstance(cluster, Fails):
+        down = cluster.outages.down(cluster.played_us - 1)
+        for machine in sorted(set(down).intersection(cluster.busy_machines()) if down else ()):
+            yield f"machine {machine} is down, and something runs there"
 
 
 def _of_machines(cluster: SpaceSharedCluster) -> Iterator[str]:

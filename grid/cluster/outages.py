@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.platform import Cluster, MachineOutage
 from grid.model.time import NEVER, Time
 from grid.policies.interface import Policy
+
+IntColumn = npt.NDArray[np.int64]
 
 
 class MachineChange(NamedTuple):
@@ -26,6 +31,7 @@ class Outages:
     """
 
     def __init__(self, outages: Sequence[MachineOutage]) -> None:
+        self._all = tuple(outages)
         starts = [MachineChange(one.start_us, one.machine, True) for one in outages]
         ends = [MachineChange(one.end_us, one.machine, False) for one in outages]
         self._changes = sorted(starts + ends)
@@ -41,6 +47,31 @@ class Outages:
         while self.next_us() <= now:
             self._next += 1
         return self._changes[first : self._next]
+
+    def down(self, at_us: Time) -> list[int]:
+        """The machines that are down then, whatever has been taken."""
+        return [one.machine for one in self._all if one.start_us <= at_us < one.end_us]
+
+    def levels(self, cpus: IntColumn) -> tuple[IntColumn, IntColumn]:
+        """The times of all changes, and how many CPUs are down from then on.
+
+        `cpus` are those of each machine. Shapes (changes,).
+        """
+        times = np.array([change.time for change in self._changes], np.int64)
+        steps = [cpus[machine] * (1 if down else -1) for _, machine, down in self._changes]
+        return times, np.cumsum(np.array(steps, np.int64))
+
+
+@runtime_checkable
+class Fails(Protocol):
+    """A cluster whose machines go down. Every instant before `played_us` has been played."""
+
+    outages: Outages
+    played_us: Time
+
+    def busy_machines(self) -> Sequence[int]:
+        """The machines on which something runs."""
+        ...
 
 
 class FailingCluster(SpaceSharedCluster):
@@ -59,7 +90,16 @@ class FailingCluster(SpaceSharedCluster):
         outages: Sequence[MachineOutage],
     ) -> None:
         super().__init__(platform, policy, clock)
-        self._outages = Outages(outages)
+        self.outages = Outages(outages)
+        self.played_us: Time = 0
+
+    def advance(self, until: Time) -> None:
+        super().advance(until)
+        self.played_us = max(self.played_us, until)
+
+    def busy_machines(self) -> list[int]:
+        machines: list[int] = self._slots.jobs.machine[self._running.slots].tolist()
+        return machines
 
     def next_instant(self) -> Time:
         return min(super().next_instant(), self._next_change_us())
@@ -72,10 +112,10 @@ class FailingCluster(SpaceSharedCluster):
         """NEVER where no job is here that could notice."""
         if len(self._queue) == 0 and len(self._running) == 0:
             return NEVER
-        return self._outages.next_us()
+        return self.outages.next_us()
 
     def _arrive(self, now: Time) -> None:
-        for _, machine, down in self._outages.take(now):
+        for _, machine, down in self.outages.take(now):
             if down:
                 self._break_down(machine, now)
             else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from grid.cluster.limits import broken_limits
+from grid.cluster.limits import broken_limits, on_machines_down
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, Entity, Finishing
 from grid.model.job import JobKey
@@ -280,7 +280,8 @@ class ClusterChecker(_Books):
     """A Local Dispatcher: every job that it is sent ends, once, or moves on to another cluster.
 
     A gang that moves is sent until its arrival is confirmed, always under the same number, which no
-    other dispatcher of the VO uses. `cluster` keeps to its limits whenever a job has come or gone.
+    other dispatcher of the VO uses. `cluster` keeps to its limits whenever a job has come or gone,
+    and never runs anything on a machine that is down.
     """
 
     def __init__(self, cluster: ClusterState) -> None:
@@ -309,6 +310,8 @@ class ClusterChecker(_Books):
         if self._looks:
             self._looks -= 1
             yield from broken_limits(self._cluster)
+        else:
+            yield from on_machines_down(self._cluster)
 
     def _take(self, key: JobKey, what: Any) -> Iterator[str]:
         # Now, and after the plan that is made when all messages of the instant are there.

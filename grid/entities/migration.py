@@ -9,8 +9,8 @@ until the other confirms. What holds however messages are lost, delayed or doubl
   asked to. So no gang is lost or doubled.
 - A giver has one attempt under way, and counts them. A taker keeps processors for the last attempt
   of each giver only, and no longer than `answer_within_us`. So no reservation is left behind. A
-  gang that comes when its reservation has been given up joins the queues, like any other, when its
-  tasks have been transferred.
+  gang that comes when its reservation has been given up, or was ended by an outage, joins the
+  queues, like any other, when its tasks have been transferred.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ class Taker:
         if number <= guest.taken:
             return False
         guest.taken = number
-        if number == guest.number and guest.reservation is not None:
-            self._cluster.take_in(job, guest.reservation, ctx.now)
+        kept = guest.reservation if number == guest.number else None
+        if kept is not None and self._cluster.take_in(job, kept, ctx.now):
             guest.reservation = None
             ctx.cancel_timer(_RESERVED + giver)
         else:

@@ -63,7 +63,8 @@ class Levels(NamedTuple):
 
     `busy` of its processors were in use. Where gangs run, `smallest` is the size of the smallest
     one that does not run (above the number of processors: there is none); where there are
-    licenses, `licenses` of their `copies` were held.
+    licenses, `licenses` of their `copies` were held. Where processors of gangs go down, so many are
+    `down` from each of `down_us` on, whatever has been played; shapes (changes,).
     """
 
     time_us: npt.NDArray[np.int64]
@@ -71,6 +72,8 @@ class Levels(NamedTuple):
     smallest: npt.NDArray[np.int64] | None = None
     licenses: npt.NDArray[np.int64] | None = None
     copies: int = 0
+    down_us: npt.NDArray[np.int64] | None = None
+    down: npt.NDArray[np.int64] | None = None
 
 
 class ClusterHistory(NamedTuple):

@@ -76,7 +76,7 @@ def processor_not_idle(processors: Processors, gangs: Gangs, tasks: Tasks, gang:
 
 @njit(cache=True)
 def processor_for_priority(processors: Processors, gangs: Gangs, tasks: Tasks, first: int) -> int:
-    """Where a priority job runs at once; NONE where every processor runs one already.
+    """Where a priority job runs at once; NONE where every processor that is up runs one already.
 
     Disruption only where all processors are busy (GM III): an idle one first, then one that is
     kept for a gang and runs nothing, then one whose gang is interrupted. Within each kind JSQ, and
@@ -88,6 +88,8 @@ def processor_for_priority(processors: Processors, gangs: Gangs, tasks: Tasks, f
         p = first + step
         if p >= count:
             p -= count
+        if processors.down[p]:
+            continue
         task = processors.task[p]
         if task == NONE:
             kind = 0 if processors.keeper[p] == NONE else 1

@@ -21,7 +21,7 @@ NONE = -1
 FREE = 0
 """The slot holds no gang."""
 ARRIVED = 1
-"""Not yet assigned to queues."""
+"""Not yet assigned to queues, or not again since an outage."""
 QUEUED = 2
 """Each task waits in the queue of its own processor."""
 KEPT = 3
@@ -36,6 +36,8 @@ class Processors(NamedTuple):
     """The processors of one cluster, every column of shape (processors,)."""
 
     mips: Floats
+    down: Flags
+    """It runs nothing, is kept for nobody, has no queue, and is not idle either."""
     task: Ints
     """The task that runs there; NONE."""
     end_us: Ints
@@ -50,8 +52,8 @@ class Processors(NamedTuple):
     watcher: Ints
     """The first of the gangs that look at nothing until this processor is idle; NONE."""
     idle: Ints
-    """The idle processors, that is, those that run nothing and are kept for nobody: the first
-    `number[IDLE]` places, in no particular order."""
+    """The idle processors, that is, those that are up, run nothing and are kept for nobody: the
+    first `number[IDLE]` places, in no particular order."""
     idle_place: Ints
     """Its place in `idle`; NONE."""
 
@@ -61,6 +63,7 @@ class Gangs(NamedTuple):
 
     state: Ints
     priority: Flags
+    checkpointable: Flags
     serial: Ints
     """Its order of arrival."""
     rank: Ints
@@ -70,11 +73,16 @@ class Gangs(NamedTuple):
     unfinished: Ints
     """How many of its tasks have not ended."""
     run_us: Floats
-    """How long a task takes on a processor of one MIPS, at most as long as its estimate."""
+    """How long a task takes on a processor of one MIPS, at most as long as its estimate; of a gang
+    that went on after an outage, what was left then."""
     start_us: Ints
     end_us: Ints
     held_us: Ints
-    """Of a gang that has ended: the mean time that its tasks ran."""
+    """The mean time that its tasks ran, up to the last outage that it met; when it has ended, of
+    all."""
+    lost_us: Ints
+    """The part of it whose work outages have undone."""
+    restarts: Ints
     ready_us: Ints
     """Of a kept gang: when its migration is over."""
     blocked: Ints
@@ -82,6 +90,7 @@ class Gangs(NamedTuple):
     overtaken: Ints
     """How many gangs that migrated have passed it at the head of a queue."""
     interruptions: Ints
+    """By priority jobs and by outages."""
     watches: Ints
     """The processor that it watches; NONE. A queued gang always watches one that is not idle."""
     next_watcher: Ints

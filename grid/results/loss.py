@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import ClusterHistory, Levels
+from grid.model.job_row import ClusterHistory
 from grid.model.time import NEVER
 
 IntColumn = npt.NDArray[np.int64]
@@ -25,12 +25,17 @@ def loss_of_capacity(histories: Sequence[ClusterHistory], *, apart: bool = False
     The paper's words can be read as each cluster's own delta, too, since a gang never spreads over
     clusters. With `apart` it is that: idle nodes count where a gang waits in the same cluster that
     they could run.
+
+    A node that is down does not idle, and is a node of the system all the same: the sum above is
+    over less, that below is not. Its going down is no event with which the whole time begins or
+    ends.
     """
     times = [one.levels.time_us for one in histories]
     instants = np.unique(np.concatenate(times)) if times else np.empty(0, np.int64)
     if len(instants) < 2:
         return None
-    idle = np.stack([one.processors - _busy(one.levels, instants) for one in histories])
+    instants = _with_outages(histories, instants)
+    idle = np.stack([idle_processors(one, instants) for one in histories])
     smallest = np.stack([_smallest(one, instants) for one in histories])
     if not apart:
         idle, smallest = idle.sum(axis=0), smallest.min(axis=0)
@@ -40,8 +45,33 @@ def loss_of_capacity(histories: Sequence[ClusterHistory], *, apart: bool = False
     return 100.0 * area / (processors * float(instants[-1] - instants[0]))
 
 
-def _busy(levels: Levels, instants: IntColumn) -> IntColumn:
-    return level(levels.time_us, levels.busy, instants, 0)
+def _with_outages(histories: Sequence[ClusterHistory], instants: IntColumn) -> IntColumn:
+    """The instants, and those between them at which processors go down or come up."""
+    for one in histories:
+        if one.levels.down_us is not None:
+            changes = one.levels.down_us
+            within = (changes > instants[0]) & (changes < instants[-1])
+            instants = np.union1d(instants, changes[within])
+    return instants
+
+
+def idle_processors(history: ClusterHistory, instants: IntColumn) -> IntColumn:
+    """How many are up and run nothing from each instant on."""
+    levels = history.levels
+    idle = history.processors - level(levels.time_us, levels.busy, instants, 0)
+    if levels.down_us is None or levels.down is None:
+        return idle
+    return idle - level(levels.down_us, levels.down, instants, 0)
+
+
+def lost_processors(history: ClusterHistory) -> tuple[IntColumn, IntColumn]:
+    """Times, and how many processors idle from each on while a gang waits there that they could
+    run."""
+    times = history.levels.time_us
+    if len(times):
+        times = _with_outages([history], times)
+    idle = idle_processors(history, times)
+    return times, np.where(_smallest(history, times) <= idle, idle, 0)
 
 
 def _smallest(history: ClusterHistory, instants: IntColumn) -> IntColumn:

@@ -9,6 +9,7 @@ import numpy as np
 
 from grid.model.job_row import ClusterHistory
 from grid.model.time import SECOND_US
+from grid.results.loss import lost_processors
 from grid.results.occupancy import FloatColumn, IntColumn, ran
 from grid.results.table import Directory, JobResults
 
@@ -57,12 +58,12 @@ def series(
     busy = _means(cluster, starts, results.end_us[rows], processors, edges, clusters)
     queued = _means(cluster, assigned, starts, ones, edges, clusters)
     lost, licenses = np.full(busy.shape, np.nan), np.full(busy.shape, np.nan)
-    for number, processors_there, levels in histories if bins else ():
+    for history in histories if bins else ():
+        number, levels = history.cluster, history.levels
         times = levels.time_us
         busy[number] = _level_means(times, levels.busy, edges)
         if levels.smallest is not None:
-            idle = processors_there - levels.busy
-            lost[number] = _level_means(times, np.where(levels.smallest <= idle, idle, 0), edges)
+            lost[number] = _level_means(*lost_processors(history), edges)
         if levels.licenses is not None and levels.copies:
             licenses[number] = _level_means(times, levels.licenses, edges) / levels.copies
     cpus = np.array([sum(entry.cpus) for entry in directory.clusters], np.int64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grid.entities import names
-from grid.model.platform import GANG_POLICIES
 from grid.scenario.plugged import meant
 from grid.scenario.schema import ClusterSection, ScenarioSection, VoSection
 from grid.scenario.yaml_tree import Path
@@ -69,7 +68,7 @@ def _two_sides(scenario: ScenarioSection) -> Iterator[Wrong]:
 
 
 def _machine_wrongs(scenario: ScenarioSection, vos: tuple[VoSection, ...]) -> Iterator[Wrong]:
-    """Clusters that a VO does not have, machines that a cluster does not have, and gangs'."""
+    """Clusters that a VO does not have, and machines that a cluster does not have."""
     for number, outage in enumerate(scenario.faults.machine_outages if scenario.faults else ()):
         clusters = [vo.clusters for vo in vos if outage.vo in vo.names]
         if not clusters:
@@ -84,15 +83,8 @@ def _machine_wrongs(scenario: ScenarioSection, vos: tuple[VoSection, ...]) -> It
                 found,
                 meant(outage.cluster, named, f"a cluster of {outage.vo}"),
             )
-        elif _policy_name(cluster) in GANG_POLICIES:
-            expected = "a cluster whose jobs are no gangs: their processors have no outages"
-            yield (*path, "cluster"), repr(outage.cluster), expected
         elif outage.machine >= (count := _machines(cluster)):
             yield (*path, "machine"), str(outage.machine), f"a number below {count}"
-
-
-def _policy_name(cluster: ClusterSection) -> str:
-    return cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
 
 
 def _machines(cluster: ClusterSection) -> int:

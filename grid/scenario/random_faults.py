@@ -104,12 +104,10 @@ class _Draw:
     def machine_outages(
         self, vos: Sequence[VirtualOrganization]
     ) -> tuple[MachineOutageSection, ...]:
-        """Of machines, not of the processors of gangs, which have none."""
         machines = [
             (vo.name, cluster.name, machine)
             for vo in vos
             for cluster in vo.clusters
-            if not cluster.gangs
             for machine in range(len(cluster.machines))
         ]
         count = int(self._stream.integers(1, 5)) if self.happens() and machines else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grid.cluster.gang import GangCluster
 from grid.cluster.gang_moves import BUSY, DUE_US, IDLE, KEPT_GANGS, SMALLEST, WAITING, State
 from grid.model.time import NEVER
-from grid.policies.gang_view import FREE, KEPT, NONE, QUEUED, RESERVED, RUNNING
+from grid.policies.gang_view import ARRIVED, FREE, KEPT, NONE, QUEUED, RESERVED, RUNNING
 
 
 def check_cluster(cluster: GangCluster) -> None:
@@ -45,13 +45,19 @@ def _queue(state: State, p: int) -> list[int]:
     return queue
 
 
+def _unfinished(state: State, task: int) -> bool:
+    return bool(state.tasks.remaining_us[task] > 0)
+
+
 def _check_gang(state: State, gang: int) -> None:
     """A gang runs with all of its unfinished tasks, or with none; its tasks are apart."""
     gangs, tasks, processors = state.gangs, state.tasks, state.processors
     mine = _tasks(state, gang)
     where = [int(tasks.processor[task]) for task in mine]
+    down = [processors.down[tasks.processor[task]] for task in mine if _unfinished(state, task)]
+    assert not any(down), "a gang has a task on a processor that is down"
     assert len(set(where)) == len(where), "two tasks of a gang on one processor"
-    unfinished = [task for task in mine if tasks.remaining_us[task] > 0]
+    unfinished = [task for task in mine if _unfinished(state, task)]
     running = [task for task in unfinished if processors.task[tasks.processor[task]] == task]
     if gangs.state[gang] == RUNNING:
         assert running == unfinished, "a gang runs with some of its tasks only"
@@ -62,17 +68,21 @@ def _check_gang(state: State, gang: int) -> None:
         kept = [int(tasks.processor[task]) for task in unfinished]
         assert all(processors.keeper[p] == gang for p in kept)
         assert gangs.blocked[gang] == sum(processors.task[p] != NONE for p in kept)
+    planned = state.number[DUE_US] == NEVER
+    if gangs.state[gang] == ARRIVED and planned and not gangs.priority[gang]:
+        assert not mine
+        assert gangs.size[gang] > (~processors.down).sum(), "a gang could be queued"
     if gangs.state[gang] == QUEUED:
         watched = gangs.watches[gang]
         assert watched in where, "a gang watches a processor that is not its own"
-        planned = state.number[DUE_US] == NEVER
         assert not planned or processors.idle_place[watched] == NONE, "a gang can start, and waits"
 
 
 def _check_processor(state: State, p: int, queue: list[int]) -> None:
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
     keeper, task = processors.keeper[p], processors.task[p]
-    idle = keeper == NONE and task == NONE
+    idle = keeper == NONE and task == NONE and not processors.down[p]
+    assert not processors.down[p] or (keeper == NONE and task == NONE and not queue)
     assert idle == (processors.idle_place[p] != NONE)
     if idle:
         assert processors.idle[processors.idle_place[p]] == p

@@ -5,9 +5,11 @@ Every instant looks at everything: each gang, each processor, each queue as a pl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from grid.model.job import Job
+from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US
 from grid.policies.gang_policy import GangPolicy
 
@@ -21,7 +23,13 @@ class Gang:
     where: list[int] = field(default_factory=list)
     left: dict[int, int] = field(default_factory=dict)
     """Time that the unfinished task on each processor still needs."""
-    total: int = 0
+    whole: dict[int, int] = field(default_factory=dict)
+    """Time that each task takes since the gang last began from the start or a checkpoint."""
+    work: float = 0.0
+    """What a task takes on a processor of one MIPS."""
+    held: int = 0
+    lost: int = 0
+    restarts: int = 0
     running: bool = False
     kept: bool = False
     ready: int = 0
@@ -34,6 +42,8 @@ class Gang:
 @dataclass(eq=False)
 class Processor:
     mips: float
+    machine: int
+    down: bool = False
     queue: list[Gang] = field(default_factory=list)
     runs: Gang | None = None
     end: int = 0
@@ -41,7 +51,7 @@ class Processor:
 
     @property
     def idle(self) -> bool:
-        return self.runs is None and self.keeper is None
+        return self.runs is None and self.keeper is None and not self.down
 
     @property
     def waiting(self) -> int:
@@ -49,9 +59,17 @@ class Processor:
 
 
 class SlowGangs:
-    def __init__(self, mips: list[float], policy: GangPolicy) -> None:
-        self.processors = [Processor(m) for m in mips]
+    """`mips` are those of the processors of each machine."""
+
+    def __init__(
+        self,
+        mips: Sequence[Sequence[float]],
+        policy: GangPolicy,
+        outages: Sequence[MachineOutage] = (),
+    ) -> None:
+        self.processors = [Processor(m, number) for number, of in enumerate(mips) for m in of]
         self.policy = policy
+        self.outages = outages
         self.round = 0
         self.serial = 0
         self.here: list[Gang] = []
@@ -59,7 +77,7 @@ class SlowGangs:
         self.started_in: dict[int, int] = {}
         self.migrations = self.moved = self.interruptions = 0
         self.history: list[tuple[int, int, int]] = []
-        self.now = 0
+        self.now = -1
 
     def play(self, jobs: list[Job]) -> None:
         """Jobs in order of submission, until all have ended."""
@@ -70,28 +88,40 @@ class SlowGangs:
             times += [left[0].submit_us] if left else []
             if any(g.priority and not g.running for g in self.here):
                 times += [(self.now // SECOND_US + 1) * SECOND_US]
+            times += [t for t in self.changes() if t > self.now and self.here]
             now = min(times)
             arrived = [job for job in left if job.submit_us == now]
             left = left[len(arrived) :]
             self.instant(now, arrived)
 
+    def changes(self) -> list[int]:
+        return [time for one in self.outages for time in (one.start_us, one.end_us)]
+
     def instant(self, now: int, arrived: list[Job]) -> None:  # noqa: PLR0912
-        self.now = now
         for p in range(len(self.processors)):
             processor = self.processors[p]
             if processor.runs and processor.end == now:
                 self.end_task(p, now)
-        new = [self.gang(job) for job in arrived]
-        self.here += new
+        for processor in self.processors:
+            processor.down = any(
+                one.machine == processor.machine and one.start_us <= now < one.end_us
+                for one in self.outages
+            )
+        for gang in self.here:
+            if any(self.processors[p].down for p in gang.left):
+                self.displace(gang, now)
+        # Nobody notices that a machine was down between two instants.
+        self.here += [self.gang(job) for job in arrived]
         for gang in [g for g in self.here if g.priority and not g.running]:
             self.run_priority(gang, now)
-        for gang in new:
-            if not gang.priority:
+        up = [p for p, processor in enumerate(self.processors) if not processor.down]
+        for gang in [g for g in self.here if not g.where]:
+            if not gang.priority and gang.job.processors <= len(up):
                 load = [
                     p.waiting + (self.policy.adaptive and p.runs is not None)
                     for p in self.processors
                 ]
-                gang.where = self.join(range(len(self.processors)), load, gang.job.processors)
+                gang.where = self.join(up, load, gang.job.processors)
                 for p in gang.where:
                     self.place(gang, p)
                     self.processors[p].queue.append(gang)
@@ -105,6 +135,7 @@ class SlowGangs:
         if self.policy.local_migration:
             while self.migrate(now):
                 pass
+        self.now = now
         busy = sum(p.runs is not None for p in self.processors)
         waiting = [g.job.processors for g in self.here if not g.running]
         row = (now, busy, min(waiting, default=len(self.processors) + 1))
@@ -115,17 +146,42 @@ class SlowGangs:
         serial = self.serial
         self.serial += 1
         priority = job.processors == 1 and self.policy.priority_jobs
-        return Gang(job, serial, self.policy.rank(job.processors, serial), priority)
+        rank = self.policy.rank(job.processors, serial)
+        return Gang(job, serial, rank, priority, work=job.run_us * job.reference_mips)
 
     def queued(self) -> list[Gang]:
-        return [g for g in self.here if not (g.running or g.kept or g.priority)]
+        return [g for g in self.here if g.where and not (g.running or g.kept or g.priority)]
+
+    def displace(self, gang: Gang, now: int) -> None:
+        for p, processor in enumerate(self.processors):
+            if processor.runs is gang:
+                gang.left[p] = processor.end - now
+                processor.runs = None
+            if processor.keeper is gang:
+                processor.keeper = None
+            processor.queue = [g for g in processor.queue if g is not gang]
+        if gang.running:
+            gang.interruptions += 1
+        if gang.whole:
+            done = sum(time - gang.left.get(p, 0) for p, time in gang.whole.items())
+            kept = 0
+            if gang.job.checkpointable:
+                left = max(time * self.processors[p].mips for p, time in gang.left.items())
+                gang.work = min(gang.work, left)
+                for p, time in gang.whole.items():
+                    kept += time - max(1, round(gang.work / self.processors[p].mips))
+            else:
+                gang.restarts += 1
+            gang.held += done // gang.job.processors
+            gang.lost += (done - kept) // gang.job.processors
+        gang.where, gang.left, gang.whole = [], {}, {}
+        gang.running = gang.kept = False
 
     def blocked(self, gang: Gang) -> bool:
         return any(self.processors[p].runs is not None for p in gang.where if p in gang.left)
 
     def place(self, gang: Gang, p: int) -> None:
-        us = gang.job.run_us * gang.job.reference_mips / self.processors[p].mips
-        gang.left[p] = max(1, round(us))
+        gang.left[p] = max(1, round(gang.work / self.processors[p].mips))
 
     def join(self, eligible, load: list[int], wanted: int) -> list[int]:  # type: ignore[no-untyped-def]
         n = len(self.processors)
@@ -138,7 +194,7 @@ class SlowGangs:
     def run(self, gang: Gang, now: int) -> None:
         if gang.start < 0:
             gang.start = now
-            gang.total = sum(gang.left.values())
+        gang.whole = gang.whole or dict(gang.left)
         for p, time in gang.left.items():
             processor = self.processors[p]
             processor.queue = [g for g in processor.queue if g is not gang]
@@ -154,6 +210,8 @@ class SlowGangs:
         n = len(self.processors)
         places = []
         for p, processor in enumerate(self.processors):
+            if processor.down:
+                continue
             if processor.runs is None:
                 kind = 0 if processor.keeper is None else 1
             elif processor.runs.priority:
@@ -170,7 +228,8 @@ class SlowGangs:
         if kind == 2:
             self.interrupt(processor.runs, now)
         self.place(gang, p)
-        gang.where, gang.start, gang.total, gang.running = [p], now, gang.left[p], True
+        gang.where, gang.whole, gang.running = [p], dict(gang.left), True
+        gang.start = now if gang.start < 0 else gang.start
         processor.runs, processor.end = gang, now + gang.left[p]
 
     def interrupt(self, gang: Gang | None, now: int) -> None:
@@ -190,6 +249,7 @@ class SlowGangs:
         del gang.left[p]
         if not gang.left:
             gang.end = now
+            gang.held += sum(gang.whole.values()) // gang.job.processors
             self.here = [g for g in self.here if g is not gang]
             self.ended.append(gang)
 

@@ -57,7 +57,7 @@ def play(cluster: GangCluster, jobs: list[Job], *, checked: bool = True) -> dict
 
 
 def slowly(mips: list[float], policy: GangPolicy, jobs: list[Job]) -> SlowGangs:
-    slow = SlowGangs(mips, policy)
+    slow = SlowGangs([[speed] for speed in mips], policy)
     slow.play(sorted(jobs, key=lambda job: job.submit_us))
     return slow
 
@@ -96,8 +96,7 @@ def compare(seed: int) -> None:
     cluster = cluster_of(mips, policy)
     fates, slow = play(cluster, jobs), slowly(mips, policy, jobs)
     expected = {
-        one.job.number: (one.start, one.end, one.interruptions, one.total // one.job.processors)
-        for one in slow.ended
+        one.job.number: (one.start, one.end, one.interruptions, one.held) for one in slow.ended
     }
     assert fates == expected
     assert sorted(fates) == [job.number for job in jobs]

@@ -10,7 +10,7 @@ from grid.cluster import make_cluster
 from grid.cluster.gang import GangCluster
 from grid.cluster.limits import broken_limits
 from grid.cluster.space_shared import SpaceSharedCluster
-from grid.model.platform import Cluster, License, Machine
+from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
 from grid.policies.registry import make_policy
 
@@ -86,6 +86,23 @@ def test_a_reservation_that_is_too_large() -> None:
     cluster._state.processors.keeper[2:] = -1
     (line,) = broken_limits(cluster)
     assert line == "2 processors are kept for a gang of 1 tasks"
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "afcfs"])
+def test_a_machine_that_runs_something_while_it_is_down(policy: str) -> None:
+    outages = [MachineOutage(0, 2 * S, 4 * S), MachineOutage(1, 3 * S, 5 * S)]
+    machines = (Machine("a", 1), Machine("b", 2))
+    platform = Cluster("cluster", machines, policy)
+    cluster = make_cluster(platform, make_policy(policy, {}), None, outages)
+    for number in (0, 1):
+        cluster.submit(job(number, 0, 1, 9 * S, 9 * S), -1, 0)
+    cluster.advance(2 * S)
+    assert list(broken_limits(cluster)) == []
+    # It is as if the second outage had been from 1 s on.
+    vars(cluster)["outages"]._all = (MachineOutage(1, S, 5 * S),)
+    assert list(broken_limits(cluster)) == ["machine 1 is down, and something runs there"]
+    cluster.advance(5 * S + 1)
+    assert list(broken_limits(cluster)) == []
 
 
 @pytest.mark.parametrize("tasks", [1, 4])

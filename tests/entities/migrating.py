@@ -10,7 +10,9 @@ from typing import Any
 
 from gang_checks import check_cluster, reservations
 
+from grid.cluster import make_cluster
 from grid.cluster.gang import GangCluster
+from grid.cluster.limits import broken_limits
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.migration import Migration, Peer
 from grid.kernel.entity import Context
@@ -29,7 +31,7 @@ from grid.model.migration_messages import (
     MigrationRefused,
     MoveGang,
 )
-from grid.model.platform import Cluster, Machine
+from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs
 
@@ -137,6 +139,7 @@ class Vo:
     reserved: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """When each reservation was first seen, by taker, giver and number."""
     mortal: bool = False
+    down: dict[str, Sequence[MachineOutage]] = field(default_factory=dict)
 
     def entity(self, name: str) -> Any:
         """The Resource Manager, or the dispatcher of that name."""
@@ -144,7 +147,10 @@ class Vo:
             return Manager(self.hearing.told)
         size, number = self.sizes[name], list(self.sizes).index(name)
         machines = tuple(Machine(f"m{p}", 1, self.mips[p % len(self.mips)]) for p in range(size))
-        cluster = self.clusters[name] = GangCluster(Cluster(name, machines), self.rules)
+        platform = Cluster(name, machines)
+        cluster = make_cluster(platform, self.rules, None, self.down.get(name, ()))
+        assert isinstance(cluster, GangCluster)
+        self.clusters[name] = cluster
         peers = tuple(Peer(other, self.sizes[other]) for other in self.sizes if other != name)
         migration = Migration(cluster, number, peers)
         dispatcher = LocalDispatcher(
@@ -164,6 +170,7 @@ class Vo:
 
     def check(self, cluster: GangCluster, migration: Migration, ctx: Context) -> None:
         check_cluster(cluster)
+        assert list(broken_limits(cluster)) == []
         kept = [
             (ctx.name, giver, guest.number)
             for giver, guest in migration._taker._guests.items()
@@ -183,12 +190,14 @@ def play(
     faults: Faults | Losing | None = None,
     mips: Sequence[float] = (1000.0,),
     outages: dict[str, Sequence[Outage]] | None = None,
+    down: dict[str, Sequence[MachineOutage]] | None = None,
 ) -> tuple[Hearing, dict[str, GangCluster]]:
     """Clusters of so many processors by name, until nothing is left to do.
 
-    With `outages` the entities crash, and are made such that they bear it.
+    With `outages` the entities crash, and are made such that they bear it. `down` are machines,
+    by cluster.
     """
-    vo = Vo(sizes, jobs, rules, mips, mortal=outages is not None)
+    vo = Vo(sizes, jobs, rules, mips, mortal=outages is not None, down=down or {})
     names = sorted([*sizes, MANAGER])
     # All inputs are played again after a crash; the state itself is never saved.
     again = Rules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)

@@ -14,6 +14,7 @@ from migrating import LATENCY, Losing, gang_job, play, policy
 
 from grid.kernel.faults import Faults, LinkFaults, Outage, disjoint
 from grid.model.job import Job
+from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US
 
 RULES = policy(external_migration_s=1, ask_every_s=60, answer_within_s=0.05)
@@ -157,6 +158,25 @@ def test_two_ask_each_other() -> None:
     """)
 
 
+@pytest.mark.parametrize(
+    ("down_us", "start"),
+    [
+        # Before the gang comes, and until its tasks are there: nothing is kept for it any more.
+        ((1_002_500, 1_600_000), "6.003 b: 1 ran from 2.003"),
+        # Before it comes, and for longer.
+        ((1_002_500, 3_000_000), "7 b: 1 ran from 3"),
+        # While its tasks are under way.
+        ((1_003_500, 3_000_000), "7 b: 1 ran from 3"),
+    ],
+)
+def test_a_machine_of_a_reservation_goes_down(down_us: tuple[int, int], start: str) -> None:
+    hearing, clusters = play(SIZES, {"a": BUSY}, RULES, down={"b": [MachineOutage(1, *down_us)]})
+    assert "1.003 a -> b: (2) here is 1" in hearing.lines
+    assert start in hearing.lines
+    assert clusters["b"].figures()["migrations_external"] == 1
+    assert not reservations(clusters["b"])
+
+
 Streams = dict[str, list[Job]]
 
 
@@ -192,6 +212,15 @@ def random_link(chance: random.Random) -> LinkFaults:
     )
 
 
+def random_outages(chance: random.Random, machines: int) -> list[MachineOutage]:
+    down = []
+    for machine in range(machines):
+        starts = [int(chance.uniform(0, 8 * SECOND_US)) for _ in range(chance.randint(0, 2))]
+        for one in disjoint([Outage(at, at + 10 ** chance.randint(0, 6)) for at in starts]):
+            down.append(MachineOutage(machine, one.start_us, one.end_us))
+    return down
+
+
 def survive(seed: int, *, crashes: bool) -> int:
     """A random VO under random faults: every job ends once. How many gangs moved."""
     chance = random.Random(seed)
@@ -202,9 +231,9 @@ def survive(seed: int, *, crashes: bool) -> int:
         instants = [int(chance.uniform(0, 8 * SECOND_US)) for _ in range(chance.randint(1, 8))]
         down = [Outage(at, at + int(chance.uniform(1, SECOND_US))) for at in instants]
         outages = {name: disjoint(down[place :: len(sizes)]) for place, name in enumerate(sizes)}
-    hearing, clusters = play(
-        sizes, jobs, random_rules(chance), faults, (1000.0, 750.0, 1500.0), outages
-    )
+    rules, mips = random_rules(chance), (1000.0, 750.0, 1500.0)
+    machines = {name: random_outages(chance, size) for name, size in sizes.items()}
+    hearing, clusters = play(sizes, jobs, rules, faults, mips, outages, machines)
     everyone = Counter(job.key for stream in jobs.values() for job in stream)
     assert (hearing.told if crashes else hearing.ended) == everyone
     assert not any(reservations(cluster) for cluster in clusters.values())
@@ -213,5 +242,5 @@ def survive(seed: int, *, crashes: bool) -> int:
 
 @pytest.mark.parametrize("crashes", [False, True])
 def test_no_gang_is_lost_or_doubled_and_no_reservation_is_left(crashes: bool) -> None:
-    """Messages are lost, delayed and doubled; with crashes, dispatchers die half-way, too."""
+    """Messages are lost, delayed and doubled, machines go down; dispatchers die half-way, too."""
     assert sum(survive(seed, crashes=crashes) for seed in range(40)) > 40

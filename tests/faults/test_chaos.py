@@ -12,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
+from grid.cluster.gang import GangCluster
+from grid.cluster.gang_outages import FailingGangCluster
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
@@ -230,6 +232,14 @@ def gang_taken_back_when_no_confirmation_comes(
         return
     self._cluster.submit(self._job, -1, ctx.now)
     self._end(ctx)
+
+
+@replaced(FailingGangCluster, "_advance")
+def gangs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> None:
+    del right
+    self.outages.take(until - 1)
+    GangCluster._advance(self, until)
+    self.played_us = max(self.played_us, until)
 
 
 @pytest.mark.parametrize("name", BUGS)

@@ -85,6 +85,43 @@ def test_faults_fall_alike_on_any_number_of_actors() -> None:
     assert not outcome.violations
 
 
+DOWN: dict[str, Any] = {
+    **{"heal_s": 40.0, "random_crashes": {"every_s": 20.0, "for_s": 2.0}},
+    "between_vos": {"lost": 0.2},
+    "machine_outages": [
+        {"vo": "gangs", "cluster": "one", "machine": 3, "at_s": 3.0, "for_s": 20.0},
+        {"vo": "gangs", "cluster": "one", "machine": 0, "at_s": 7.0, "for_s": 1.0},
+        {"vo": "gangs", "cluster": "two", "machine": 0, "at_s": 2.5, "for_s": 9.0},
+        {"vo": "gangs", "cluster": "three", "machine": 0, "at_s": 11.0, "for_s": 2.0},
+    ],
+}
+"""In a grid of clusters of gangs."""
+
+
+def small_gangs(faults: dict[str, Any] | None) -> Grid:
+    path = Path(__file__).parent / "scenarios" / "gang.yaml"
+    section = None if faults is None else FaultsSection.model_validate(faults)
+    scenario = load_scenario(path).model_copy(update={"faults": section})
+    return realize(scenario, str(path))[0]
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_machines_of_gangs_go_down_alike_where_each_cluster_is_an_actor() -> None:
+    from grid.runtime.windowed import run_windowed
+
+    grid = small_gangs(DOWN)
+    expected = run_sequential(grid)
+    results = in_order(expected.chunks)
+    assert check(results, grid.directory, sum(grid.jobs_by_vo())) == []
+    assert expected.broken_rules() == []
+    assert results.restarts.sum() > 0
+    outcome = run_windowed(small_gangs(DOWN), "cluster")
+    assert outcome.actors > 3
+    assert result(outcome) == digest(results)
+    assert not outcome.violations
+
+
 WRONG = {
     "crashes: [{entity: north/schedule, at_s: 1, for_s: 1}]": "such as north/scheduler",
     "crashes: [{entity: north/dispatcher, at_s: 1, for_s: 1}]": "expected an entity",

@@ -1,0 +1,241 @@
+"""Machines of gang clusters that go down: by hand, and the compiled cluster against a slow one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+from gang_checks import check_cluster, reservations
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_gangs import SlowGangs
+from test_gangs import CLOCKS, gang, random_jobs, random_policy
+
+from grid.cluster.gang_outages import FailingGangCluster
+from grid.cluster.limits import broken_limits
+from grid.kernel.faults import Outage, disjoint
+from grid.model.job import Job
+from grid.model.job_row import ClusterHistory
+from grid.model.platform import Cluster, Machine, MachineOutage
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.gang_policy import GangPolicy, afcfs
+from grid.results.loss import loss_of_capacity, lost_processors
+from grid.runtime.codec import decode, encode
+
+S = SECOND_US
+Fate = tuple[int, int, int, int, int, int]
+"""(start, end, preemptions, restarts, lost, held)."""
+
+
+def cluster_of(
+    machines: list[tuple[int, float]], policy: GangPolicy, outages: list[MachineOutage]
+) -> FailingGangCluster:
+    """Machines of so many processors and MIPS each."""
+    made = tuple(Machine(f"m{n}", cpus, mips) for n, (cpus, mips) in enumerate(machines))
+    return FailingGangCluster(Cluster("c", made), policy, outages)
+
+
+def play(
+    cluster: FailingGangCluster, jobs: list[Job], journal: int = 0
+) -> tuple[dict[int, Fate], FailingGangCluster]:
+    """How jobs ended, and the cluster then. Everything is looked at, at every instant.
+
+    At the instant of number `journal` the cluster is written as text, and goes on as it is read.
+    """
+    left = sorted(jobs, key=lambda job: job.submit_us)
+    fates: dict[int, Fate] = {}
+    while (now := min(cluster.next_instant(), left[0].submit_us if left else NEVER)) < NEVER:
+        journal -= 1
+        if journal == 0:
+            cluster = decode(encode(cluster))
+        while left and left[0].submit_us == now:
+            cluster.submit(left.pop(0), -1, now)
+        cluster.advance(now + 1)
+        check_cluster(cluster)
+        assert list(broken_limits(cluster)) == []
+        for key, _, _, start, end, *how in cluster.take_ended():
+            assert key[1] not in fates, "a job ends twice"
+            fates[key[1]] = (start, end, *how)
+    return fates, cluster
+
+
+def fates_s(cluster: FailingGangCluster, jobs: list[Job]) -> dict[int, tuple[float, ...]]:
+    """Start and end in seconds, preemptions and restarts, lost and held time in seconds."""
+    return {
+        number: (start / S, end / S, stops, restarts, lost / S, held / S)
+        for number, (start, end, stops, restarts, lost, held) in play(cluster, jobs)[0].items()
+    }
+
+
+def singles(count: int, *outages: tuple[int, float, float], **rules: object) -> FailingGangCluster:
+    """One processor a machine, `outages` as (machine, from, until) in seconds."""
+    down = [MachineOutage(m, round(start * S), round(end * S)) for m, start, end in outages]
+    return cluster_of([(1, 1000.0)] * count, afcfs(rules), down)
+
+
+def test_a_gang_that_runs_begins_anew_on_processors_that_are_up() -> None:
+    """The other task stops, too."""
+    cluster = singles(3, (0, 4, 100))
+    assert fates_s(cluster, [gang(0, 2, 10.0)]) == {0: (0, 14, 1, 1, 4, 14)}
+    assert cluster.figures()["interruptions"] == 0
+
+
+def test_a_gang_that_is_wider_than_what_is_up_waits_and_others_pass_it() -> None:
+    jobs = [gang(0, 2, 10.0), gang(1, 3, 5.0, 5.0), gang(2, 2, 3.0, 6.0)]
+    fates = fates_s(singles(3, (0, 4, 20)), jobs)
+    # The second could have all three only at 20 s.
+    assert fates == {0: (0, 14, 1, 1, 4, 14), 1: (20, 25, 0, 0, 0, 5), 2: (14, 17, 0, 0, 0, 3)}
+
+
+def test_gangs_join_queues_again_in_order_of_arrival() -> None:
+    """All is down from 4 s to 10 s; one that comes meanwhile is behind those that were there."""
+    jobs = [gang(0, 2, 6.0), gang(1, 2, 1.0, 1.0), gang(2, 2, 1.0, 5.0)]
+    down = [MachineOutage(0, 4 * S, 10 * S)]
+    fates = fates_s(cluster_of([(2, 1000.0)], afcfs({}), down), jobs)
+    assert {number: fate[:2] for number, fate in fates.items()} == {
+        0: (0, 16),
+        1: (16, 17),
+        2: (17, 18),
+    }
+
+
+def test_the_queue_of_a_processor_that_goes_down_is_given_to_others() -> None:
+    """The gang waits for processors 2 and 0; with 0 down, it is behind the job that ran there."""
+    jobs = [gang(0, 1, 10.0), gang(1, 1, 5.0), gang(2, 2, 4.0, 2.0)]
+    rules = {"priority_jobs": False}
+    assert fates_s(singles(3, **rules), jobs)[2][:2] == (10, 14)
+    fates = fates_s(singles(3, (0, 3, 100), **rules), jobs)
+    assert fates == {0: (0, 15, 1, 1, 3, 13), 1: (0, 5, 0, 0, 0, 5), 2: (15, 19, 0, 0, 0, 4)}
+
+
+def test_the_tasks_of_a_checkpointed_gang_go_on_from_where_the_slowest_was() -> None:
+    """10 s of work at 1000 MIPS; until 4 s the fast task does 8 s of it and the slow one 4 s."""
+    job = Job(0, "v", 0, 0, 2, 10 * S, 10 * S, checkpointable=True)
+    down = [MachineOutage(1, 4 * S, 50 * S)]
+    cluster = cluster_of([(1, 2000.0), (1, 1000.0), (1, 500.0)], afcfs({}), down)
+    # 6 s are left: 3 s on the first machine and 12 s on the third. 4 s of the first's 8 are lost,
+    # in 2 s, and so 1 s a task; held are (4 + 4) / 2 and (3 + 12) / 2 s.
+    assert fates_s(cluster, [job]) == {0: (0, 16, 1, 0, 1, 11.5)}
+
+
+def test_a_task_that_has_ended_needs_its_processor_no_more() -> None:
+    cluster = cluster_of([(1, 2000.0), (1, 1000.0)], afcfs({}), [MachineOutage(0, 5 * S, 9 * S)])
+    assert fates_s(cluster, [gang(0, 2, 8.0)]) == {0: (0, 8, 0, 0, 0, 6)}
+
+
+def test_a_priority_job_begins_anew_before_those_that_came_later() -> None:
+    jobs = [gang(0, 1, 6.0), gang(1, 1, 1.0, 5.0), gang(2, 1, 1.0, 9.0)]
+    fates = fates_s(singles(1, (0, 4, 8)), jobs)
+    assert {number: fate[:3] for number, fate in fates.items()} == {
+        0: (0, 14, 1),
+        1: (14, 15, 0),
+        2: (15, 16, 0),
+    }
+
+
+def test_what_is_kept_for_an_interrupted_gang_is_let_go() -> None:
+    """A priority job stops the gang at 4 s, on processor 0; at 5 s processor 1 goes down."""
+    jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0)]
+    cluster = singles(3, (1, 5, 100), (2, 0, 100))
+    fates = fates_s(cluster, jobs)
+    # Neither is up until 100 s. The priority job goes on.
+    assert fates == {0: (0, 110, 1, 1, 4, 14), 1: (4, 7, 0, 0, 0, 3)}
+    assert cluster.figures()["interruptions"] == 1
+
+
+def test_what_ends_when_its_machine_goes_down_has_ended() -> None:
+    assert fates_s(singles(2, (0, 6, 9)), [gang(0, 2, 6.0)]) == {0: (0, 6, 0, 0, 0, 6)}
+
+
+def test_a_gang_that_migrates_to_a_processor_that_goes_down_joins_queues_again() -> None:
+    """As without outage it would go from the processor of the first to that of the second."""
+    jobs = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 2, 4.0, 3.0)]
+    rules = {"migration": "local", "local_migration_s": 1, "priority_jobs": False}
+    assert fates_s(singles(3, **rules), jobs)[2][:2] == (4, 8)
+    # Kept are 1 and 2 from 3 s on; at 3.5 s one goes down, so that it waits for 0 and the other.
+    cluster = singles(3, (1, 3.5, 100), **rules)
+    fates = fates_s(cluster, jobs)
+    assert fates[2] == (10, 14, 0, 0, 0, 4)
+    assert cluster.figures()["migrations_local"] == 1
+
+
+def test_a_reservation_ends_with_an_outage() -> None:
+    cluster = singles(3, (0, 2, 5), migration="full", external_migration_s=1)
+    reservation = cluster.reserve(3)
+    assert reservation is not None
+    cluster.advance(3 * S)
+    check_cluster(cluster)
+    # Its other processors are free for others, and it can still be cancelled.
+    assert cluster.reserve(2) is not None
+    assert not cluster.take_in(gang(0, 3, 1.0), reservation, 3 * S)
+    cluster.cancel(reservation, 3 * S)
+    check_cluster(cluster)
+    assert reservations(cluster) == 1
+
+
+def test_a_gang_that_is_taken_in_after_an_outage_that_nobody_saw_is_played_no_earlier() -> None:
+    cluster = singles(2, (0, 2, 5), (1, 20, 21), migration="full", external_migration_s=1)
+    reservation = cluster.reserve(1)
+    assert reservation is not None
+    assert cluster.next_instant() == NEVER == cluster.horizon()
+    # The round begins at 0, so the reservation has gone with the first outage.
+    assert not cluster.take_in(gang(0, 2, 1.0), reservation, 10 * S)
+    cluster.cancel(reservation, 10 * S)
+    reservation = cluster.reserve(2)
+    assert reservation is not None
+    assert cluster.take_in(gang(0, 2, 1.0), reservation, 10 * S)
+    assert play(cluster, [])[0] == {0: (11 * S, 12 * S, 0, 0, 0, S)}
+    times = cluster.take_history().time_us
+    assert (np.diff(times) > 0).all()
+
+
+def test_a_processor_that_is_down_does_not_idle() -> None:
+    """Three of five run until 10 s, one is down until 6 s, and a gang waits for one of the three.
+
+    From 3 s to 6 s there is one idle processor, too few for the gang; then there are two.
+    """
+    cluster = singles(5, (4, 2, 6))
+    assert fates_s(cluster, [gang(0, 3, 10.0), gang(1, 2, 5.0, 3.0)])[1][:2] == (10, 15)
+    history = ClusterHistory(0, 5, cluster.take_history())
+    assert loss_of_capacity([history]) == 100 * (2 * 4) / (5 * 15)
+    times, lost = lost_processors(history)
+    assert dict(zip((times // S).tolist(), lost.tolist(), strict=True)) == {
+        **{0: 0, 2: 0, 3: 0},
+        **{6: 2, 10: 0, 15: 0},
+    }
+
+
+def compare(seed: int) -> None:
+    """One random stream and random outages, in the compiled cluster and in the slow one."""
+    chance = random.Random(seed)
+    machines = [[chance.choice(CLOCKS)] * chance.randint(1, 3) for _ in range(chance.randint(1, 5))]
+    count = sum(map(len, machines))
+    policy = random_policy(chance)
+    jobs = [
+        replace(job, checkpointable=chance.random() < 0.3) for job in random_jobs(chance, count)
+    ]
+    last = max(job.submit_us + 4 * job.run_us for job in jobs)
+    outages = []
+    for machine in range(len(machines)):
+        times = [sorted(chance.sample(range(last + 2), 2)) for _ in range(chance.randint(0, 4))]
+        for one in disjoint([Outage(*pair) for pair in times]):
+            outages.append(MachineOutage(machine, one.start_us, one.end_us))
+    cluster = cluster_of([(len(of), of[0]) for of in machines], policy, outages)
+    fates, cluster = play(cluster, jobs, chance.randint(0, 30))
+    slow = SlowGangs(machines, policy, outages)
+    slow.play(sorted(jobs, key=lambda job: job.submit_us))
+    assert sorted(fates) == [job.number for job in jobs]
+    assert fates == {
+        one.job.number: (one.start, one.end, one.interruptions, one.restarts, one.lost, one.held)
+        for one in slow.ended
+    }
+    levels = cluster.take_history()
+    columns = (levels.time_us, levels.busy, levels.smallest)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == slow.history
+
+
+@settings(max_examples=100)
+@given(seed=st.integers(0, 2**32))
+def test_the_compiled_cluster_and_the_slow_one_agree_at_every_instant(seed: int) -> None:
+    compare(seed)
