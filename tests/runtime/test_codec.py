@@ -107,7 +107,9 @@ def test_nothing_but_what_this_program_writes_is_read(tree: Any) -> None:
         decode(json.dumps(tree))
 
 
-@pytest.mark.parametrize("value", [lambda: 0, (x for x in ()), object()], ids=str)
+@pytest.mark.parametrize(
+    "value", [lambda: 0, (x for x in ()), object()], ids=["lambda", "generator", "object"]
+)
 def test_what_cannot_come_back_is_not_written(value: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         decode(encode([value]))

@@ -16,7 +16,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     DEADLINE_K,
     DEADLINE_MINIMUM,
 )
-from grid.policies.convergent.priority import ConvergentPriority
+from grid.policies.convergent.priority import cs2_priority, cs2007_priority
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
 from tests.policies.convergent.farms import random_view, view_of, waiting
@@ -104,9 +104,9 @@ def test_priorities_for_other_policies_are_means_of_the_matrix() -> None:
         rows = [row[row > -np.inf] for row in matrix[len(view.running) :]]
         return [float(row.mean()) if len(row) else 0.0 for row in rows]
 
-    found = ConvergentPriority("cs2")(view, view.now)
+    found = cs2_priority(view, view.now)
     assert found == pytest.approx(means(cs2_matrix(view, CS2_WEIGHTS)))
-    found = ConvergentPriority("cs2007")(view, view.now)
+    found = cs2007_priority(view, view.now)
     slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links)
     assert found == pytest.approx(means(slow))
 
