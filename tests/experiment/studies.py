@@ -52,6 +52,7 @@ def study_of(
             "name": name,
             "code": "none",
             "axes": axes,
+            "seeds": sorted({case["seed"] for case in cases}),
             "level": level,
             "compare": next(iter(axes)),
             "metrics": [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     """Of commands that find a cluster of three nodes."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     own["GRID_CLUSTER"] = str(tmp_path_factory.mktemp("cluster") / "state")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        own["GRID_CLUSTER_PORT"] = str(free.getsockname()[1])
     subprocess.run([CLUSTER, "start", "3"], env=own, check=True, capture_output=True)
     yield own
     subprocess.run([CLUSTER, "stop"], env=own, check=True)
