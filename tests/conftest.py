@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # How long an example takes says more about the machine than about the code.
-settings.register_profile("grid", deadline=None)
+settings.register_profile("grid", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("grid")
 
 

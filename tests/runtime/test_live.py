@@ -62,7 +62,7 @@ class TestOnRay:
         grid = grid_of(name)
         kills = 0
         while kills < KILLS // 2:
-            pace = Pace(speedup=2, kill_rate=3)
+            pace = Pace(speedup=2, kill_rate=2)
             outcome = run_live(grid, tmp_path / "journals", pace, "vo")
             sound(outcome, grid)
             assert outcome.restarts > 0
