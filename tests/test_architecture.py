@@ -113,3 +113,18 @@ def test_help_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "[]"
+
+
+def test_a_folder_of_tests_mirrors_a_folder_of_code() -> None:
+    tests = ROOT / "tests"
+    folders = [path.parent for path in tests.rglob("test_*.py")]
+    for folder in dict.fromkeys(folders):
+        assert (PACKAGE / folder.relative_to(tests)).is_dir(), f"{folder} tests no folder of code"
+
+
+def test_tests_import_each_other_by_one_name() -> None:
+    """What tests share is imported as `tests.FOLDER.NAME`, wherever pytest is started."""
+    known = {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    for path in (ROOT / "tests").rglob("*.py"):
+        for module in imports(path):
+            assert module.split(".")[0] not in known, f"{path} imports {module}"

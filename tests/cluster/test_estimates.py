@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from clusters import job, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
+from tests.cluster.clusters import job, play
 
 
 class Told:

@@ -6,11 +6,8 @@ import random
 from dataclasses import replace
 
 import numpy as np
-from gang_checks import check_cluster, reservations
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_gangs import SlowGangs
-from test_gangs import CLOCKS, gang, random_jobs, random_policy
 
 from grid.cluster.gang_outages import FailingGangCluster
 from grid.cluster.limits import broken_limits
@@ -22,6 +19,9 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs
 from grid.results.loss import loss_of_capacity, lost_processors
 from grid.runtime.codec import decode, encode
+from tests.cluster.gang_checks import check_cluster, reservations
+from tests.cluster.slow_gangs import SlowGangs
+from tests.cluster.test_gangs import CLOCKS, gang, random_jobs, random_policy
 
 S = SECOND_US
 Fate = tuple[int, int, int, int, int, int]

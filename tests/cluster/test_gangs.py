@@ -6,17 +6,17 @@ import random
 from typing import Any
 
 import pytest
-from clusters import table
-from gang_checks import check_cluster, reservations
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_gangs import SlowGangs
 
 from grid.cluster.gang import GangCluster
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs, lgfs
+from tests.cluster.clusters import table
+from tests.cluster.gang_checks import check_cluster, reservations
+from tests.cluster.slow_gangs import SlowGangs
 
 CLOCKS = (1000.0, 750.0, 1500.0)
 """2000, 1500 and 3000 MHz of the paper."""

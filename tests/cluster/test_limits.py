@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from clusters import compiled, general, job, pool
 
 from grid.cluster import make_cluster
 from grid.cluster.gang import GangCluster
@@ -13,6 +12,7 @@ from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
 from grid.policies.registry import make_policy
+from tests.cluster.clusters import compiled, general, job, pool
 
 S = SECOND_US
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from clusters import Outcome, general, job, play, pool, table
 
 from grid.cluster import make_cluster
 from grid.cluster.state import ClusterState
@@ -14,6 +13,7 @@ from grid.model.job import Job, JobState
 from grid.model.platform import GANG_POLICIES, Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy, policy_names
+from tests.cluster.clusters import Outcome, general, job, play, pool, table
 
 S = SECOND_US
 POLICIES = [name for name in policy_names() if name not in GANG_POLICIES]

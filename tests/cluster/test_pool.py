@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from clusters import compiled, general, job, nasa, outcomes, play, pool, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_pool import SlowJob, simulate
 
 from grid.cluster import make_cluster
 from grid.cluster.pool import PoolCluster
 from grid.model.job import Job, JobState
 from grid.model.time import NEVER
 from grid.policies.registry import make_policy
+from tests.cluster.clusters import compiled, general, job, nasa, outcomes, play, pool, table
+from tests.cluster.slow_pool import SlowJob, simulate
 
 POLICIES = ("fcfs", "sjf", "edf", "easy", "easy_sjbf")
 CPUS = 8

@@ -12,7 +12,7 @@ from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
-from tests.clusters import general, play
+from tests.cluster.clusters import general, play
 
 SLOW, FAST = Machine("slow", 2, 100.0), Machine("fast", 2, 200.0)
 

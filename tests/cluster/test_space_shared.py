@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from clusters import general, job, play, pool
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
+from tests.cluster.clusters import general, job, play, pool
 
 
 class Scripted:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from gang_checks import check_cluster, reservations
-
 from grid.cluster import make_cluster
 from grid.cluster.gang import GangCluster
 from grid.cluster.limits import broken_limits
@@ -34,6 +32,7 @@ from grid.model.migration_messages import (
 from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs
+from tests.cluster.gang_checks import check_cluster, reservations
 
 LATENCY = 1000
 MANAGER = "manager"

@@ -6,7 +6,7 @@ import numpy as np
 
 from grid.model.job import JobState
 from grid.results.table import JobResults
-from tests.grids import grid_of, run
+from tests.scenario.grids import grid_of, run
 
 CLUSTERS = [
     {"name": "pool", "processors": 2, "policy": "easy", "bind": "cluster"},

@@ -15,7 +15,7 @@ from grid.model.time import NEVER
 from grid.results.checkers import check
 from grid.results.table import columns_of, in_order
 from grid.scenario.wrapped import entities_of
-from tests.grids import grid_of, vo
+from tests.scenario.grids import grid_of, vo
 
 JOBS = st.lists(
     st.fixed_dictionaries(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.grids import grid_of, transcript, vo
+from tests.scenario.grids import grid_of, transcript, vo
 
 SILENT = {
     "snapshot_period_s": None,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from grids import grid_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from grid.experiment.bound import slowdown_bound
 from grid.results.metrics import metrics
 from grid.results.table import in_order
 from grid.runtime.sequential import run_sequential
+from tests.scenario.grids import grid_of
 
 
 def farm(jobs: list[tuple[float, float, int]], machines: list[tuple[int, float]]) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small_experiments import EXPERIMENT, write
 
 from grid.experiment.cases import Case, expand, key_of, load_experiment
 from grid.model.errors import InputError
+from tests.experiment.small_experiments import EXPERIMENT, write
 
 
 def cases_of(folder: Path, text: str, *, quick: bool = False) -> list[Case]:

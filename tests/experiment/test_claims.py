@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studies import study_of
 
 from grid.experiment.claims import Check as Comparison
 from grid.experiment.claims import Claim, Studies, Verdict, all_hold, judged
@@ -22,6 +21,7 @@ from grid.experiment.reproduce import (
     wanted_claims,
 )
 from grid.model.errors import InputError
+from tests.experiment.studies import study_of
 
 
 def claim(name: str) -> Claim:

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from small_experiments import EXPERIMENT, files, write
 from typer.testing import CliRunner
 
 from grid.cli import app
 from grid.experiment.cases import load_experiment
 from grid.experiment.sweep import run_sweep
+from tests.experiment.small_experiments import EXPERIMENT, files, write
 
 GRID = Path(sys.executable).with_name("grid")
 WRONG = [

@@ -9,13 +9,13 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
-from small_experiments import EXPERIMENT, files, write
 
 import grid
 from grid.experiment.cases import load_experiment
 from grid.experiment.study import read_study
 from grid.experiment.sweep import Sweep, Tally, run_sweep
 from grid.model.errors import InputError
+from tests.experiment.small_experiments import EXPERIMENT, files, write
 
 
 def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:

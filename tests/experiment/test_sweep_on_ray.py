@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
-from small_experiments import EXPERIMENT, files, write
 
 from grid.experiment.cases import load_experiment
 from grid.experiment.sweep import run_sweep
+from tests.experiment.small_experiments import EXPERIMENT, files, write
 
 KILLS = int(os.environ.get("GRID_KILLS", "2"))
 """How often drivers and workers are killed; each kill costs a start of Ray."""

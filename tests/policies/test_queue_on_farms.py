@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from clusters import job, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_farm import (
+
+from grid.cluster.space_shared import SpaceSharedCluster
+from grid.model.job import Job, JobState
+from grid.model.platform import Cluster, License, Machine
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.registry import make_policy
+from tests.cluster.clusters import job, play
+from tests.cluster.slow_farm import (
     SlowEasy,
     SlowEdf,
     SlowFcfs,
@@ -17,13 +24,6 @@ from slow_farm import (
     SlowPreemptiveEdf,
     SlowSjf,
 )
-
-from grid.cluster.space_shared import SpaceSharedCluster
-from grid.model.job import Job, JobState
-from grid.model.platform import Cluster, License, Machine
-from grid.model.time import NEVER, SECOND_US
-from grid.policies.interface import ClusterView, Plan
-from grid.policies.registry import make_policy
 
 NAMES = ("a", "b", "c")
 SLOW: dict[str, Any] = {

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from clusters import job, nasa, outcomes, play, pool, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
 
 from grid.cluster.pool import PoolCluster
 from grid.cluster.space_shared import SpaceSharedCluster
@@ -18,6 +16,8 @@ from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.pool_policy import PoolPolicy
 from grid.policies.reserving import ReservingBackfilling
+from tests.cluster.clusters import job, nasa, outcomes, play, pool, table
+from tests.policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
 
 LIMITS = (0.0, 1.0, 2.5)
 SPEED_MIPS = 1000.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import chromium
 import pytest
 
 import grid
 from grid.experiment.reporting import write_report
+from tests.report import chromium
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
 

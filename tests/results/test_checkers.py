@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from results_tables import TWO_VOS, job, table, tables, us
 
 from grid.model.job import JobState
 from grid.results.checkers import check
 from grid.results.table import JobResults
+from tests.results.results_tables import TWO_VOS, job, table, tables, us
 
 ROWS = [
     job(1, 0, 1, 5, processors=2),

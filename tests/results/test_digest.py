@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_tables import job, table, tables
 
 from grid.model.job_row import JobRow
 from grid.results.digest import digest
 from grid.results.table import JobResults, columns_of, in_order
+from tests.results.results_tables import job, table, tables
 
 ROWS = [job(1, 0, 1, 5), job(2, 0, 2, 6, vo=1), job(3, 4, 5, 9.5)]
 

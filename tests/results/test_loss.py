@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_tables import TWO_VOS, job, table
 
 from grid.model.job_row import ClusterHistory, Levels
 from grid.results.loss import loss_of_capacity
 from grid.results.series import series
+from tests.results.results_tables import TWO_VOS, job, table
 
 
 def history(cluster: int, processors: int, *rows: tuple[int, int, int]) -> ClusterHistory:

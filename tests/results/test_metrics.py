@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from results_tables import TWO_VOS, job, table, tables
 
 from grid.model.job import JobState
 from grid.model.job_row import JobRow
@@ -16,6 +15,7 @@ from grid.model.time import NEVER
 from grid.results.manifest import job_counts
 from grid.results.metrics import metrics
 from grid.results.table import ClusterEntry, Directory, JobResults
+from tests.results.results_tables import TWO_VOS, job, table, tables
 
 FAILED, REJECTED = JobState.FAILED, JobState.REJECTED
 

@@ -15,7 +15,6 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from hypothesis import given
-from results_tables import TWO_VOS, job, table, tables
 
 from grid.model.errors import InputError
 from grid.model.job import JobState
@@ -25,6 +24,7 @@ from grid.results.cpu_assignment import assign_cpus
 from grid.results.files import check_folder, write_run
 from grid.results.metrics import metrics
 from grid.results.table import ClusterEntry, Directory, JobResults
+from tests.results.results_tables import TWO_VOS, job, table, tables
 
 BATSIM_COLUMNS = [
     *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources"),

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from results_tables import TWO_VOS, job, table, tables, us
 
 import grid
 from grid.model.job import JobState
 from grid.results.occupancy import ran
 from grid.results.series import series
 from grid.results.table import JobResults
+from tests.results.results_tables import TWO_VOS, job, table, tables, us
 
 
 def test_a_step_within_an_interval_is_weighted_by_its_time() -> None:

@@ -8,13 +8,13 @@ import subprocess
 import sys
 
 import pytest
-from results_tables import TWO_VOS, job, table
 from rich.console import Console
 
 from grid.model.job import JobState
 from grid.results.metrics import metrics
 from grid.results.summary import print_summary
 from grid.results.table import ClusterEntry, Directory
+from tests.results.results_tables import TWO_VOS, job, table
 
 
 def printed(vos: int, width: int, *, terminal: bool = False, name: str = "organization") -> str:

@@ -45,7 +45,7 @@ def grid_of(path: Path, settings: list[str]) -> Grid:
 
 
 def live(folder: Path) -> dict[str, object]:
-    grid = grid_of(REPOSITORY / "tests/faults/scenarios/partial-utility.yaml", [])
+    grid = grid_of(REPOSITORY / "tests/runtime/fault_scenarios/partial-utility.yaml", [])
     kills = KillsNode(1)
     outcome = run_live(grid, folder, Pace(speedup=2), "vo", progress=kills)
     mistakes = check(in_order(outcome.run.chunks), grid.directory, sum(grid.jobs_by_vo()))

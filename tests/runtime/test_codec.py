@@ -25,7 +25,7 @@ from grid.runtime.sequential import run_sequential
 from grid.scenario import wrapped
 from grid.scenario.load import load_scenario
 
-SCENARIOS = sorted((Path(__file__).parents[1] / "faults" / "scenarios").glob("*.yaml"))
+SCENARIOS = sorted((Path(__file__).parents[1] / "runtime" / "fault_scenarios").glob("*.yaml"))
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**130), 2**130) | st.floats(allow_nan=False)

@@ -21,7 +21,7 @@ from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
 
-SCENARIOS = Path(__file__).parents[1] / "faults" / "scenarios"
+SCENARIOS = Path(__file__).parents[1] / "runtime" / "fault_scenarios"
 KILLS = 50
 on_ray = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
 

@@ -14,7 +14,7 @@ from grid.runtime.outcome import Chunk
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Coordinator, Reply, Window
 from grid.scenario.build import Grid
-from tests.grids import grid_of, vo
+from tests.scenario.grids import grid_of, vo
 
 
 def in_windows(grid: Grid, partition: list[int]) -> tuple[list[Chunk], int]:

@@ -18,7 +18,7 @@ from grid.runtime.windowed import run_windowed
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
-from tests.grids import grid_of, vo
+from tests.scenario.grids import grid_of, vo
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]

@@ -17,7 +17,7 @@ from grid.runtime.windowed import ActorDied, run_windowed
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
-from tests.ray_processes import actor_pids
+from tests.runtime.ray_processes import actor_pids
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-from wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
 
 from grid.cli import app
+from tests.scenario.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
 
 TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 GRID = Path(sys.executable).with_name("grid")

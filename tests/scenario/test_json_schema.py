@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from wrong_scenarios import RIGHT, edited
 
 from grid.scenario.json_schema import json_schema
+from tests.scenario.wrong_scenarios import RIGHT, edited
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 VALIDATOR = Draft202012Validator(json_schema())

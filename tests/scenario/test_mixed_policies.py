@@ -14,7 +14,7 @@ from grid.runtime.sequential import run_sequential
 from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
 
-SMALL = Path(__file__).parents[1] / "faults" / "scenarios" / "policies.yaml"
+SMALL = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "policies.yaml"
 
 
 @pytest.mark.parametrize("when_busy", ["queue", "forward", "reject"])

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wrong_scenarios import RIGHT
 
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario, resolved_yaml
+from tests.scenario.wrong_scenarios import RIGHT
 
 LINES = RIGHT.splitlines()
 NASTY = st.sampled_from(

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wrong_scenarios import RIGHT, edited
 
 from grid.scenario.load import load_scenario, resolved_yaml
 from grid.scenario.schema import GeneratedMachinesSection, PolicySection, ScenarioSection
 from grid.scenario.yaml_tree import read_tree, resolve
+from tests.scenario.wrong_scenarios import RIGHT, edited
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))

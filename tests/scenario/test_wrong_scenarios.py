@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong, edited
 
 from grid.model.errors import InputError
 from grid.scenario.load import MAX_MISTAKES, load_scenario
+from tests.scenario.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong, edited
 
 KEYS = "name, seed, network, protocol, vos"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made import HandMade
 
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import empty_tabu_list
 from grid.policies.schedule.eg_edf import figures, place, weight
 from grid.policies.schedule.tabu import improve
+from tests.policies.schedule.hand_made import HandMade
 
 
 def two_gaps() -> HandMade:

@@ -6,15 +6,15 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from histories import History, crowds, failures, histories, play
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_schedule import PlainPolicy
 
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule import policy as policy_module
 from grid.policies.schedule.arrays import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Jobs, Schedule
 from grid.policies.schedule.policy import ScheduleBased
+from tests.policies.schedule.histories import History, crowds, failures, histories, play
+from tests.policies.schedule.plain_schedule import PlainPolicy
 
 
 class Both:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hand_made import HandMade
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.model.time import NEVER
 from grid.policies.schedule.moves import insert_in_gap, take_out
 from grid.policies.schedule.timing import earliest_gap
+from tests.policies.schedule.hand_made import HandMade
 
 CPUS = 4
 JOBS = st.lists(st.tuples(st.integers(1, CPUS), st.integers(1, 9)), min_size=1, max_size=12)

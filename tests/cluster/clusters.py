@@ -16,7 +16,7 @@ from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER
 from grid.policies.registry import make_policy
 
-TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 
 Outcome = tuple[int, int, int, int]
 """(machine, state, start, end)."""

@@ -99,7 +99,7 @@ DOWN: dict[str, Any] = {
 
 
 def small_gangs(faults: dict[str, Any] | None) -> Grid:
-    path = Path(__file__).parent / "scenarios" / "gang.yaml"
+    path = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "gang.yaml"
     section = None if faults is None else FaultsSection.model_validate(faults)
     scenario = load_scenario(path).model_copy(update={"faults": section})
     return realize(scenario, str(path))[0]

@@ -28,7 +28,7 @@ from grid.runtime.chaos import Subject, attempt, run_chaos, subject_of
 from grid.scenario import wrapped
 from grid.scenario.load import load_scenario
 
-SCENARIOS = Path(__file__).parent / "scenarios"
+SCENARIOS = Path(__file__).parent / "fault_scenarios"
 SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "1000"))
 """Over all scenarios, which share them alike."""
 
