@@ -20,6 +20,7 @@ from grid.cluster.gang_runs import arrive
 from grid.cluster.gang_state import new_state, with_more_slots, with_room_for
 from grid.cluster.gang_transfer import fill_reservation, reserve, unreserve, withdraw
 from grid.cluster.state import Ended, EndedColumns, TimedPlans
+from grid.model.arrays import Ints
 from grid.model.job import Job, JobState
 from grid.model.job_row import Levels
 from grid.model.job_table import JobTable, concatenate
@@ -27,7 +28,7 @@ from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 from grid.policies.gang import gang_to_send
 from grid.policies.gang_policy import GangPolicy
-from grid.policies.gang_view import FREE, NONE, QUEUED, Ints
+from grid.policies.gang_view import FREE, NONE, QUEUED
 
 
 class WaitingGang(NamedTuple):

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.policies.gang_view import NONE, QUEUED, Gangs, Ints, Processors, Tasks
+from grid.policies.gang_view import NONE, QUEUED, Gangs, Processors, Tasks
 
 # Places in `State.number`.
 IDLE = 0

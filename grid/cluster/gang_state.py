@@ -17,8 +17,9 @@ from grid.cluster.gang_moves import (
     State,
     make_idle,
 )
+from grid.model.arrays import Floats, Ints
 from grid.model.time import NEVER
-from grid.policies.gang_view import FREE, NONE, Floats, Gangs, Ints, Processors, Tasks
+from grid.policies.gang_view import FREE, NONE, Gangs, Processors, Tasks
 
 _FIRST_SLOTS = 64
 _HISTORY_ROWS = 1024

@@ -34,9 +34,9 @@ from grid.cluster.pool_state import (
     WHOLE_S,
     Arrivals,
     Ends,
-    Ints,
     Pool,
 )
+from grid.model.arrays import Ints
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.compiled import compiled, inlined

@@ -19,15 +19,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import SECOND_US
 from grid.scenario.build import Grid
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 SPEED_CLASSES = 10
 INSTANTS = 40
@@ -55,7 +52,7 @@ class _Work:
     release: Floats
     instructions: Floats
     cost: Floats
-    moves: npt.NDArray[np.bool_]
+    moves: Bools
 
 
 def slowdown_bound(grid: Grid, steps: int = STEPS) -> float | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
@@ -21,7 +21,6 @@ from grid.scenario.schema import ScenarioSection
 POINTS = 101
 
 Record = dict[str, Any]
-FloatColumn = npt.NDArray[np.float64]
 
 Work = tuple[int, ScenarioSection, str]
 """The number of a run, its scenario, and the file that mistakes are reported against."""
@@ -84,7 +83,7 @@ def clock_of(run: Run) -> Record:
     return {name: run.manifest[name] for name in ("cpu_seconds", "wall_seconds", "plan_seconds")}
 
 
-def _slowdowns(jobs: JobResults) -> tuple[npt.NDArray[np.bool_], FloatColumn]:
+def _slowdowns(jobs: JobResults) -> tuple[Bools, Floats]:
     """Which jobs have a slowdown (as in `grid.results.metrics`), and theirs."""
     run_us = jobs.held_us - jobs.lost_us
     chosen = (jobs.state == JobState.COMPLETED) & (run_us > 0)
@@ -142,21 +141,19 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
 
 
 def _level(
-    begin_us: npt.NDArray[np.int64],
-    end_us: npt.NDArray[np.int64],
-    weight: FloatColumn,
-    instants: FloatColumn,
-) -> FloatColumn:
+    begin_us: Ints,
+    end_us: Ints,
+    weight: Floats,
+    instants: Floats,
+) -> Floats:
     """Summed weights of what has begun and not ended at each instant."""
     return _reached(begin_us, weight, instants) - _reached(end_us, weight, instants)
 
 
-def _reached(
-    times: npt.NDArray[np.int64], weight: FloatColumn, instants: FloatColumn
-) -> FloatColumn:
+def _reached(times: Ints, weight: Floats, instants: Floats) -> Floats:
     order = np.argsort(times, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(weight[order])])
-    reached: FloatColumn = sums[np.searchsorted(times[order], instants, side="right")]
+    reached: Floats = sums[np.searchsorted(times[order], instants, side="right")]
     return reached
 
 

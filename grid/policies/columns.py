@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from grid.model.arrays import Bools, Floats, Ints
 from grid.policies.interface import ClusterView
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Jobs(NamedTuple):

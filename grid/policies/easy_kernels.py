@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.columns import Ints, Jobs, Machines
+from grid.policies.columns import Jobs, Machines
 from grid.policies.fitting import (
     Free,
     book,

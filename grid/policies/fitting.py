@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from grid.policies.columns import Floats, Ints, Jobs, Machines
+from grid.model.arrays import Floats, Ints
+from grid.policies.columns import Jobs, Machines
 
 
 class Free(NamedTuple):

@@ -12,15 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US, Time
-from grid.policies.columns import Ints
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfilled
 from grid.policies.settings import Settings
 
-Floats = npt.NDArray[np.float64]
 Priority = Callable[[ClusterView, Time], Floats]
 """The priority of each job of `ClusterView.queue`; the highest is first, equals by arrival."""
 

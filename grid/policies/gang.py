@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from grid.policies.gang_view import NONE, Flags, Gangs, Ints, Processors, Tasks
+from grid.model.arrays import Ints
+from grid.policies.gang_view import NONE, Flags, Gangs, Processors, Tasks
 
 
 @njit(cache=True)

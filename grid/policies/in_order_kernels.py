@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER
-from grid.policies.columns import Bools, Ints, Jobs, Machines
+from grid.policies.columns import Jobs, Machines
 from grid.policies.fitting import (
     Free,
     book,

@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import NEVER, Time
 
-Slots = npt.NDArray[np.int64]
+Slots = Ints
 """Indexes into the columns of `JobColumns`. A slot is reused after its job has ended."""
 
 
@@ -28,27 +26,27 @@ class JobColumns:
     Policies read and never write. The true run time is not here.
     """
 
-    serial: npt.NDArray[np.int64]
+    serial: Ints
     """Order of arrival at this cluster; names a job for ever, while its slot is used again."""
-    submit_us: npt.NDArray[np.int64]
-    arrival_us: npt.NDArray[np.int64]
-    processors: npt.NDArray[np.int64]
-    estimate_us: npt.NDArray[np.int64]
-    reference_mips: npt.NDArray[np.float64]
-    deadline_us: npt.NDArray[np.int64]
-    licenses: npt.NDArray[np.int64]
-    user: npt.NDArray[np.int64]
-    input_mb: npt.NDArray[np.float64]
-    checkpointable: npt.NDArray[np.bool_]
-    bound_machine: npt.NDArray[np.int64]
+    submit_us: Ints
+    arrival_us: Ints
+    processors: Ints
+    estimate_us: Ints
+    reference_mips: Floats
+    deadline_us: Ints
+    licenses: Ints
+    user: Ints
+    input_mb: Floats
+    checkpointable: Bools
+    bound_machine: Ints
     """The only machine it may run on; -1: any."""
-    machine: npt.NDArray[np.int64]
+    machine: Ints
     """Where it runs, or ran when it was preempted; -1: it never ran."""
-    start_us: npt.NDArray[np.int64]
+    start_us: Ints
     """When it was last started; NEVER before its first start."""
-    expected_end_us: npt.NDArray[np.int64]
+    expected_end_us: Ints
     """For a running job: when it ends if its estimate is right. Always after the present."""
-    done_us: npt.NDArray[np.int64]
+    done_us: Ints
     """How much of `estimate_us` is behind it and kept, as of its last start or preemption."""
 
 
@@ -56,12 +54,12 @@ class JobColumns:
 class MachineColumns:
     """The machines of one cluster, as columns of shape (machines,). They never change."""
 
-    cpus: npt.NDArray[np.int64]
-    mips: npt.NDArray[np.float64]
-    licenses: npt.NDArray[np.int64]
+    cpus: Ints
+    mips: Floats
+    licenses: Ints
     """Bit mask of the licenses whose software the machine can run."""
-    cpu_type: npt.NDArray[np.int64]
-    speed_order: npt.NDArray[np.int64]
+    cpu_type: Ints
+    speed_order: Ints
     """Machines by falling MIPS, ties by falling CPUs, then by position."""
 
 
@@ -71,7 +69,7 @@ class ClusterView:
 
     now: Time
     machines: MachineColumns
-    free: npt.NDArray[np.int64]
+    free: Ints
     """Free CPUs of each machine, shape (machines,). A machine that is down has none."""
     jobs: JobColumns
     queue: Slots
@@ -82,7 +80,7 @@ class ClusterView:
     """Jobs that came since the last plan; all of them are in `queue`."""
     ended: Slots
     """Slots whose jobs ended since the last plan; their columns are as they were then."""
-    license_copies_free: npt.NDArray[np.int64]
+    license_copies_free: Ints
 
 
 @dataclass(slots=True)

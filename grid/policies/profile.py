@@ -15,14 +15,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Floats, Ints
+from grid.model.time import NEVER
 from grid.policies.compiled import compiled, inlined
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-NEVER = 2**62
 FIRST_STEPS = 8
 
 

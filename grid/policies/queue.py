@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.policies.columns import Ints, jobs_of, machines_of
+from grid.policies.columns import jobs_of, machines_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.pool_policy import PoolPolicy
 from grid.policies.settings import Settings, no_settings

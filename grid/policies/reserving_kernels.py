@@ -23,7 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from grid.policies.columns import Ints, Jobs, Machines
+from grid.model.arrays import Ints
+from grid.model.time import NEVER
+from grid.policies.columns import Jobs, Machines
 from grid.policies.fitting import free_now, may_run, time_left, unbook
 from grid.policies.profile import (
     AvailabilityProfile,
@@ -37,8 +39,6 @@ from grid.policies.profile import (
     step_at,
     with_room,
 )
-
-NEVER = 2**62
 
 
 class Reservations(NamedTuple):

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from grid.report.run_data import FloatColumn, RunData
+from grid.model.arrays import Floats
+from grid.report.run_data import RunData
 from grid.report.style import COLOURS, Picture, drawing, picture, time_axis
 
 JOBS_DRAWN = 20_000
@@ -143,9 +144,7 @@ def _draw(axes: Axes, bars: Bars, colours: Sequence[str], edge: float) -> None:
     axes.grid(visible=False)
 
 
-def _corners(
-    begin: FloatColumn, end: FloatColumn, low: FloatColumn, high: FloatColumn
-) -> npt.NDArray[np.float64]:
+def _corners(begin: Floats, end: Floats, low: Floats, high: Floats) -> Floats:
     return np.stack(
         [
             np.column_stack([begin, low]),

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
+from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError, Mistake
-
-FloatColumn = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,23 +32,21 @@ class RunData:
         """The names of the VOs, in the scenario's order."""
         return list(self.metrics["vos"])
 
-    def column(self, name: str) -> FloatColumn:
+    def column(self, name: str) -> Floats:
         """A column of jobs as floats, nulls as NaN."""
         column = pyarrow.compute.cast(self.jobs[name], pa.float64())
-        values: FloatColumn = column.to_numpy(zero_copy_only=False)
+        values: Floats = column.to_numpy(zero_copy_only=False)
         return values
 
-    def positions(self, name: str, of: list[str]) -> npt.NDArray[np.int64]:
+    def positions(self, name: str, of: list[str]) -> Ints:
         """A column of names as positions in `of`; -1 for null."""
         values = pyarrow.compute.cast(self.jobs[name], pa.string())
         found = pyarrow.compute.index_in(values, pa.array(of, pa.string()))
-        positions: npt.NDArray[np.int64] = (
-            found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        )
+        positions: Ints = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         return positions
 
     @cached_property
-    def moved(self) -> FloatColumn:
+    def moved(self) -> Floats:
         """How many jobs of each VO (rows) ran in each (columns)."""
         owner, executed = self.positions("vo", self.vos), self.positions("executed_vo", self.vos)
         moved = np.zeros((len(self.vos), len(self.vos)))

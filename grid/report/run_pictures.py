@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
+from grid.model.arrays import Floats, Ints
 from grid.report.gantt import gantt
-from grid.report.run_data import FloatColumn, RunData
+from grid.report.run_data import RunData
 from grid.report.style import (
     COLOURS,
     DASHES,
@@ -87,7 +87,7 @@ def _course(run: RunData, column: str, label: str) -> Iterator[Picture]:
         yield picture(column.replace("_", "-"), caption, figure)
 
 
-def _thinned(time: FloatColumn, levels: FloatColumn) -> tuple[FloatColumn, FloatColumn]:
+def _thinned(time: Floats, levels: Floats) -> tuple[Floats, Floats]:
     """Means over at most STEPS intervals of alike length."""
     width = -(-len(time) // STEPS)
     starts = np.arange(0, len(time), width)
@@ -130,7 +130,7 @@ def _distributions(run: RunData) -> Iterator[Picture]:
             yield picture(f"cdf-{name}", caption, figure)
 
 
-def _spread(axes: Axes, values: FloatColumn) -> None:
+def _spread(axes: Axes, values: Floats) -> None:
     """A logarithmic scale for what spans more than one can see on a linear one."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if high > WIDE * max(low, 1.0):
@@ -138,9 +138,7 @@ def _spread(axes: Axes, values: FloatColumn) -> None:
     axes.set_xlim(low, high if high > low else low + 1.0)
 
 
-def _groups(
-    values: FloatColumn, owner: npt.NDArray[np.int64], vos: list[str]
-) -> list[tuple[str, FloatColumn]]:
+def _groups(values: Floats, owner: Ints, vos: list[str]) -> list[tuple[str, Floats]]:
     """The values of each VO that has any; of all jobs together where there are many VOs."""
     known = ~np.isnan(values)
     if not 1 < len(vos) <= LINES:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Floats
 from grid.model.job import Job
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import to_seconds
@@ -22,7 +22,7 @@ class ByUtility:
             raise ValueError(f"no selection {name!r}; there are {', '.join(MODES)}")
         self.mode = MODES[name]
         self._columns: ResourceColumns | None = None
-        self._attributes: npt.NDArray[np.float64] = np.empty((7, 0))
+        self._attributes: Floats = np.empty((7, 0))
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
         columns = table.columns
@@ -44,9 +44,7 @@ class ByUtility:
             return 1.0
         return float(self._utilities(PARTIAL, job, table.columns, slice(row, row + 1))[0])
 
-    def _utilities(
-        self, mode: int, job: Job, columns: ResourceColumns, rows: slice
-    ) -> npt.NDArray[np.float64]:
+    def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
         if not job.requirements:
             return np.ones(len(columns))
         if columns is not self._columns:
@@ -54,7 +52,7 @@ class ByUtility:
             self._attributes = attributes_of(columns)
         options = [option for requirement in job.requirements for option in requirement.options]
         counts = [len(requirement.options) for requirement in job.requirements]
-        result: npt.NDArray[np.float64] = kernels.utilities(
+        result: Floats = kernels.utilities(
             mode,
             np.array([int(requirement.kind) for requirement in job.requirements], np.int64),
             np.array([requirement.weight for requirement in job.requirements]),
@@ -67,7 +65,7 @@ class ByUtility:
         return result
 
 
-def attributes_of(columns: ResourceColumns) -> npt.NDArray[np.float64]:
+def attributes_of(columns: ResourceColumns) -> Floats:
     """What resources offer, by `RequirementKind`, shape (7, resources)."""
     return np.stack(
         [

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Floats, Ints
 from grid.selection.interface import BINARY, MATCHMAKING, PARTIAL
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @njit(cache=True)

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, License, Machine, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
@@ -152,7 +152,7 @@ def convergent_jobs(
 
 def _requirements(
     vo: VirtualOrganization, settings: ConvergentJobs, jobs: int, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     """CPUs and license mask of each job, such that some machine of the VO has and can run them."""
     processors, licenses = np.zeros((2, jobs), np.int64)
     machines = [_usable(cluster) for cluster in vo.clusters]
@@ -172,7 +172,7 @@ def _requirements(
     raise ValueError(f"no machine of {vo.name} can run jobs of {settings.processors} processors")
 
 
-def _usable(cluster: Cluster) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _usable(cluster: Cluster) -> tuple[Ints, Ints]:
     """CPUs of each machine, and the bit mask of the cluster's licenses that it can run."""
     names = [license_.name for license_ in cluster.licenses if license_.copies]
     bit = {license_.name: 1 << number for number, license_ in enumerate(cluster.licenses)}

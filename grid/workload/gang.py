@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import REFERENCE_MIPS, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
@@ -121,7 +121,7 @@ def gang_jobs(
     return tables
 
 
-def _sizes(settings: GangJobs, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _sizes(settings: GangJobs, rng: np.random.Generator) -> Ints:
     """The number of tasks of each job, in random order, as many in all as the settings say."""
     gangs = settings.jobs - settings.priority_jobs
     logs = rng.uniform(np.log(2.0), np.log(settings.largest + 1.0), gangs)

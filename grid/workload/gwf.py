@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.workload import parse
 from grid.workload.records import (
@@ -113,8 +113,8 @@ class GwfLog:
     """
 
     path: Path
-    columns: npt.NDArray[np.int64]
-    lines: npt.NDArray[np.int64]
+    columns: Ints
+    lines: Ints
     names: dict[GwfField, dict[int, str]]
     header: dict[str, str] = field(default_factory=dict)
     blank_lines: int = 0
@@ -122,7 +122,7 @@ class GwfLog:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def __getitem__(self, column: GwfField) -> npt.NDArray[np.int64]:
+    def __getitem__(self, column: GwfField) -> Ints:
         return self.columns[:, column]
 
 
@@ -155,7 +155,7 @@ def _number_names(part: Records, field: GwfField, numbers: dict[bytes, int]) -> 
     ]
 
 
-def names_of(columns: npt.NDArray[np.int64], field: GwfField, texts: list[str]) -> dict[int, str]:
+def names_of(columns: Ints, field: GwfField, texts: list[str]) -> dict[int, str]:
     """What each number of `field` stands for, where number k stands for the k-th of `texts` so far.
 
     If all of them are whole numbers, they come to stand for themselves, in `columns` too.

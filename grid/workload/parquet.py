@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
+from grid.model.arrays import Bools, Ints
 from grid.model.errors import shorten
 from grid.model.time import SECOND_US
 from grid.workload import parse
@@ -85,9 +85,7 @@ def _column_name(layout: LogFormat, field: int) -> str:
     return name.replace(" ", "_") + unit
 
 
-def _dictionary(
-    values: npt.NDArray[np.int64], unknown: npt.NDArray[np.bool_], names: dict[int, str]
-) -> pa.DictionaryArray:
+def _dictionary(values: Ints, unknown: Bools, names: dict[int, str]) -> pa.DictionaryArray:
     numbers = np.array(sorted(names), np.int64)
     codes = np.searchsorted(numbers, values).astype(np.int32)
     texts = pa.array([names[number] for number in numbers.tolist()], pa.string())
@@ -125,9 +123,7 @@ def _integers(path: Path, name: str, column: pa.ChunkedArray) -> Any:
         raise mistake(path, "a number beyond 64 bits", "less", field=name) from None
 
 
-def _check_limit(
-    path: Path, name: str, values: npt.NDArray[np.int64], layout: LogFormat, field: int
-) -> None:
+def _check_limit(path: Path, name: str, values: Ints, layout: LogFormat, field: int) -> None:
     limit = int(layout.limits[field])
     if layout.kinds[field] == parse.TIME:
         limit *= SECOND_US
@@ -137,9 +133,7 @@ def _check_limit(
         raise mistake(path, str(values[row]), f"a number below {limit}", row + 1, name)
 
 
-def _numbered(
-    path: Path, name: str, column: pa.ChunkedArray
-) -> tuple[npt.NDArray[np.int64], list[str]]:
+def _numbered(path: Path, name: str, column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     """Names as numbers from 1, in order of first appearance, and the names."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

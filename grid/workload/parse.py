@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Ints
+
 Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
 
 TIME, SIZE, WHOLE, TEXT = 0, 1, 2, 3
 """Kinds of field: seconds, kept as microseconds; a size, rounded to a whole number; a whole number

@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from grid.model.arrays import Floats
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine
@@ -141,7 +141,7 @@ def _requirements(
     ]
 
 
-def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
     """First one of the four intervals of [0, 1], then a number in it."""
     interval = rng.integers(_UTILITY_INTERVALS, size=shape)
     return np.asarray((interval + rng.random(shape)) / _UTILITY_INTERVALS)

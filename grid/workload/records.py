@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Ints
 from grid.model.errors import InputError, Mistake, shorten
 from grid.workload import parse
 from grid.workload.log_file import line_blocks
@@ -31,8 +31,8 @@ class LogFormat:
     """The fields of a format in their order, each with its kind (see `parse`) and its limit."""
 
     fields: tuple[str, ...]
-    kinds: npt.NDArray[np.int64]
-    limits: npt.NDArray[np.int64]
+    kinds: Ints
+    limits: Ints
     comment_mark: bytes
 
 
@@ -40,8 +40,8 @@ class LogFormat:
 class Records:
     """Some records of a log: values (n, fields), the lines (n,) they stand on, and their text."""
 
-    values: npt.NDArray[np.int64]
-    lines: npt.NDArray[np.int64]
+    values: Ints
+    lines: Ints
     block: bytes
     blank_lines: int
 

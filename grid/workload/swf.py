@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from grid.model.arrays import Ints
 from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable
 from grid.workload import parse
@@ -102,15 +103,15 @@ class SwfLog:
     """
 
     path: Path
-    columns: npt.NDArray[np.int64]
-    lines: npt.NDArray[np.int64]
+    columns: Ints
+    lines: Ints
     header: dict[str, str] = field(default_factory=dict)
     blank_lines: int = 0
 
     def __len__(self) -> int:
         return len(self.columns)
 
-    def __getitem__(self, column: SwfField) -> npt.NDArray[np.int64]:
+    def __getitem__(self, column: SwfField) -> Ints:
         return self.columns[:, column]
 
 
@@ -166,7 +167,7 @@ def jobs_from_swf(
 
 
 def runnable_rows(
-    columns: npt.NDArray[np.int64], max_processors: int | None = None
+    columns: Ints, max_processors: int | None = None
 ) -> tuple[npt.NDArray[np.intp], dict[str, int]]:
     """The rows of records (n, 16 or more) that can run, by submission, and a count by reason.
 
@@ -201,7 +202,7 @@ def runnable_rows(
     return rows, {reason: count for reason, count in skipped.items() if count}
 
 
-def processors_of(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def processors_of(columns: Ints) -> Ints:
     """How many processors each record (n, 16 or more) wants: those requested, else allocated."""
     requested = columns[:, SwfField.REQUESTED_PROCESSORS]
     allocated = columns[:, SwfField.ALLOCATED_PROCESSORS]

@@ -12,15 +12,14 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Ints
 from grid.model.time import SECOND_US
 from grid.workload.gwf import GWF, GwfField, GwfLog
 from grid.workload.records import TIME_LIMIT_S, UNKNOWN
 from grid.workload.swf import SWF, SwfField, SwfLog, processors_of, runnable_rows
 
 Log = TypeVar("Log", bound=SwfLog | GwfLog)
-Ints = npt.NDArray[np.int64]
 
 _COUNTED = {
     "users": SwfField.USER,

@@ -16,6 +16,7 @@ import numpy as np
 
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.kernel.entity import random_stream
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, Time
 from grid.policies.convergent.branch_and_bound import exact_knapsack
@@ -27,7 +28,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     cs2007_heuristics,
     mean_priorities,
 )
-from grid.policies.convergent.farm import Bools, Farm, Floats, Ints, Survey
+from grid.policies.convergent.farm import Farm, Survey
 from grid.policies.convergent.knapsack import Knapsack, choose_jobs, greedy_knapsack
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grid.model.time import NEVER
 from grid.policies.profile import (
-    NEVER,
     AvailabilityProfile,
     all_free,
     earliest,

@@ -10,14 +10,10 @@ them the wrong way round costs most, and is soon pruned.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.policies.convergent.knapsack import greedy_knapsack
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 SUBGRADIENT_STEPS = 300
 PRECISION = 1e-9

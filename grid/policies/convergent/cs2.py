@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.arrays import Ints
 from grid.model.time import Time, from_seconds
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
-from grid.policies.convergent.farm import Farm, Ints, Survey, plan_of
+from grid.policies.convergent.farm import Farm, Survey, plan_of
 from grid.policies.convergent.weights import weighed, weights_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings

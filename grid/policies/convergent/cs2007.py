@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
@@ -16,7 +17,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     cs2007_heuristics,
     mean_priorities,
 )
-from grid.policies.convergent.farm import Bools, Farm, Floats, Heuristic, Ints, Survey, plan_of
+from grid.policies.convergent.farm import Farm, Heuristic, Survey, plan_of
 from grid.policies.convergent.weights import weighed, weights_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings

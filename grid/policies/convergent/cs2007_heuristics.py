@@ -10,8 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from grid.model.arrays import Floats
 from grid.policies.convergent.cs2_heuristics import license_pressure, wait_minimization
-from grid.policies.convergent.farm import Farm, Floats, Heuristic
+from grid.policies.convergent.farm import Farm, Heuristic
 
 CS2007_WEIGHTS: dict[str, float] = {
     "deadline": 10.0,

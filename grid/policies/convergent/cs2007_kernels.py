@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Floats, Ints
 from grid.policies.convergent.cs2_kernels import total_of
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @njit(cache=True, error_model="numpy")

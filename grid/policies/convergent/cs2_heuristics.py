@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grid.policies.convergent.farm import Farm, Floats, Heuristic
+from grid.model.arrays import Floats
+from grid.policies.convergent.farm import Farm, Heuristic
 
 
 def deadline(farm: Farm, weight: float) -> None:

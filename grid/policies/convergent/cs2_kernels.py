@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from grid.model.arrays import Floats, Ints
 
 
 @njit(cache=True, error_model="numpy")

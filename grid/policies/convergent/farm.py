@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 PART_PAIRS = 40_000
 """Pairs of a job and a machine that heuristics are given at a time: 640 kB in two matrices."""
@@ -202,6 +198,6 @@ def _parts(jobs: int, machines: int) -> list[slice]:
     return [slice(first, min(first + rows, jobs)) for first in range(0, jobs, rows)]
 
 
-def _mask(bits: npt.NDArray[np.bool_]) -> int:
+def _mask(bits: Bools) -> int:
     """The bits as one number, the first one lowest."""
     return sum(1 << index for index, bit in enumerate(bits.tolist()) if bit)

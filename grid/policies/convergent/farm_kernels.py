@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import NEVER, SECOND_US
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @njit(cache=True)
@@ -43,7 +40,7 @@ def describe_jobs(
     start_us: Ints,
     expected_end_us: Ints,
     reference_mips: Floats,
-    checkpointable: npt.NDArray[np.bool_],
+    checkpointable: Bools,
     machine: Ints,
     mips: Floats,
     licenses: Ints,

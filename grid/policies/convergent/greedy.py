@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from grid.model.arrays import Floats, Ints
+
 Priorities = npt.NDArray[Any]
 """Shape (jobs, machines)."""
 

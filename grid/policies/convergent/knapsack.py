@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.policies.convergent.greedy import sift_down
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 Knapsack = Callable[[Floats, Ints, Ints], Bools]
 """Chooses among jobs, given the value and the license mask of each, and the copies of licenses."""

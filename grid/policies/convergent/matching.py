@@ -7,13 +7,10 @@ give the machine of each job, -1 for none.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Floats, Ints
 from grid.policies.convergent.greedy import match_greedily
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 GAIN = 1e-9
 """Relative to the largest priority: an exchange that gains less is not made."""

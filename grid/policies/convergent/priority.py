@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grid.model.arrays import Floats
 from grid.model.time import Time
 from grid.policies.convergent.cs2_heuristics import CS2_WEIGHTS, license_pressure
 from grid.policies.convergent.cs2007 import BANDWIDTH_MBPS
@@ -13,7 +14,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     DEADLINE_MINIMUM,
     license_shares,
 )
-from grid.policies.convergent.farm import Floats, described
+from grid.policies.convergent.farm import described
 from grid.policies.interface import ClusterView
 
 

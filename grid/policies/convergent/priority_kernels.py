@@ -7,14 +7,11 @@ means has no use for it. The passes are those of the heuristics, in the order of
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Floats, Ints
 from grid.policies.convergent import cs2_kernels, cs2007_kernels
 from grid.policies.convergent.farm_kernels import fill_matrix
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 ROWS = 16
 

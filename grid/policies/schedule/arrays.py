@@ -11,13 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.policies.interface import MachineColumns
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 NOWHERE = -1
 """Machine of a job that is in no machine's schedule."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import (
     JOBS,
@@ -12,7 +13,6 @@ from grid.policies.schedule.arrays import (
     MAKESPAN_US,
     NOWHERE,
     ORIGIN_US,
-    Ints,
     Jobs,
     Schedule,
 )

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.policies.schedule.arrays import (
     HOMELESS,
     JOBS,
     NOWHERE,
-    Ints,
     Jobs,
     Schedule,
     Storage,

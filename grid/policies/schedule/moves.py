@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.policies.fitting import duration
-from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Ints, Jobs, Schedule
+from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Jobs, Schedule
 from grid.policies.schedule.timing import (
     forget_past,
     retime,

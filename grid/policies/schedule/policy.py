@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.arrays import Ints
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, JobColumns, Plan
 from grid.policies.schedule.arrays import (
@@ -19,7 +20,6 @@ from grid.policies.schedule.arrays import (
     JOBS,
     NOWHERE,
     ORIGIN_US,
-    Ints,
     Jobs,
     Schedule,
     empty_storage,

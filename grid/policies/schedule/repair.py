@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.schedule.arrays import NOWHERE, Ints, Jobs, Schedule
+from grid.policies.schedule.arrays import NOWHERE, Jobs, Schedule
 from grid.policies.schedule.moves import (
     expect_end,
     first_not_due,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import (
     FIRST_ENTRY,
@@ -13,8 +14,6 @@ from grid.policies.schedule.arrays import (
     NEXT,
     NOWHERE,
     ORIGIN_US,
-    Bools,
-    Ints,
     Jobs,
     Schedule,
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from numba import njit
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.schedule.arrays import LATE, MAKESPAN_US, Ints, Schedule
+from grid.policies.schedule.arrays import LATE, MAKESPAN_US, Schedule
 
 
 @njit(cache=True)
