@@ -25,6 +25,7 @@ class PlanClock:
         started = self._clock()
         plan = policy.plan(view, now)
         seconds = self._clock() - started
+        below = below if plan.made else 0
         _, plans, total_s, longest_s = self._times.get(below, (below, 0, 0.0, 0.0))
         self._times[below] = TimedPlans(
             below, plans + 1, total_s + seconds, max(longest_s, seconds)

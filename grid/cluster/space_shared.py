@@ -92,10 +92,12 @@ class SpaceSharedCluster:
             unit = self._cpus_a_unit
             required = (self._busy + self._waiting) // unit
             active = self._busy // unit
-            self._machine_usage.change(now, active, required)
+            arrived = bool(self._arrived)
+            self._machine_usage.change(now, active, required, arrived=arrived)
             self._levels.note(now, self._busy - active * self._padding, self._licenses.held)
             if self._license_usage is not None:
-                self._license_usage.change(now, self._licenses.held, self._requested)
+                held, requested = self._licenses.held, self._requested
+                self._license_usage.change(now, held, requested, arrived=arrived)
 
     def next_instant(self) -> Time:
         self._forget_stale_ends()
@@ -125,18 +127,14 @@ class SpaceSharedCluster:
         return EndedColumns(*np.ascontiguousarray(table.T))
 
     def figures(self) -> dict[str, float]:
-        """`machine_usage` and, where there are licenses, `license_usage` (see `Usage`).
+        """`machine_usage`, the same while jobs still arrive, and both of licenses (see `Usage`).
 
         `migrations_local` counts how often a job went on, or began again, on another machine.
         """
-        figures: dict[str, float] = {
-            "migrations_local": self._moves,
-            "machine_usage.part": self._machine_usage.part_s,
-            "machine_usage.whole": self._machine_usage.whole_s,
-        }
+        figures: dict[str, float] = {"migrations_local": self._moves}
+        figures |= self._machine_usage.figures("machine_usage")
         if self._license_usage is not None:
-            figures["license_usage.part"] = self._license_usage.part_s
-            figures["license_usage.whole"] = self._license_usage.whole_s
+            figures |= self._license_usage.figures("license_usage")
         return figures
 
     def take_history(self) -> Levels:

@@ -60,7 +60,8 @@ class EndedColumns:
 class TimedPlans(NamedTuple):
     """Plans that were made while fewer than `below` jobs waited, and at least half as many.
 
-    `below` is a power of two; 1 is for plans without a waiting job. Times in seconds.
+    `below` is a power of two; 1 is for plans without a waiting job, and 0 for events at which a
+    policy made no plan (`Plan.made`). Times in seconds.
     """
 
     below: int

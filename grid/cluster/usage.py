@@ -15,6 +15,9 @@ class Usage:
 
     It is taken from one plan to the next. Time in which nothing is asked for does not count: the
     papers' formula has no value there.
+
+    `arriving_part_s` and `arriving_whole_s` are the same up to the last arrival so far: what comes
+    after it is a system that runs empty.
     """
 
     def __init__(self, available: int) -> None:
@@ -23,9 +26,14 @@ class Usage:
         self._share = -1.0
         self.part_s = 0.0
         self.whole_s = 0.0
+        self.arriving_part_s = 0.0
+        self.arriving_whole_s = 0.0
 
-    def change(self, now: Time, active: int, required: int) -> None:
-        """From `now` on so much is active and so much asked for, active ones included."""
+    def change(self, now: Time, active: int, required: int, *, arrived: bool = False) -> None:
+        """From `now` on so much is active and so much asked for, active ones included.
+
+        `arrived`: whether jobs came at `now`.
+        """
         if self._share >= 0:
             seconds = (now - self._since) / SECOND_US
             self.part_s += self._share * seconds
@@ -33,6 +41,17 @@ class Usage:
         wanted = min(self._available, required)
         self._share = active / wanted if wanted else -1.0
         self._since = now
+        if arrived:
+            self.arriving_part_s, self.arriving_whole_s = self.part_s, self.whole_s
+
+    def figures(self, name: str) -> dict[str, float]:
+        """Both means as shares (see `grid.results.figures`): `name` and `name_arriving`."""
+        return {
+            f"{name}.part": self.part_s,
+            f"{name}.whole": self.whole_s,
+            f"{name}_arriving.part": self.arriving_part_s,
+            f"{name}_arriving.whole": self.arriving_whole_s,
+        }
 
 
 class LevelNotes:

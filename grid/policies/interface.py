@@ -89,7 +89,8 @@ class Plan:
 
     `start` holds (slot, machine) pairs. `reserve` holds (slot, machine, start) of promised starts,
     as a list or as an array of shape (promises, 3), and is for the record only. `wake_us` asks for
-    a plan at that instant even if nothing happens.
+    a plan at that instant even if nothing happens. A policy that had nothing to do says so with
+    `made`: such plans are timed apart.
     """
 
     start: list[tuple[int, int]] = field(default_factory=list)
@@ -97,6 +98,7 @@ class Plan:
     reject: list[int] = field(default_factory=list)
     reserve: list[tuple[int, int, Time]] | Slots = field(default_factory=list)
     wake_us: Time = NEVER
+    made: bool = True
 
 
 class Policy(Protocol):

@@ -31,6 +31,19 @@ def test_plans_are_counted_by_the_power_of_two_above_the_queue() -> None:
     assert clock.times() == [(2, 1, 1.0, 1.0), (4, 3, 8.0, 3.0), (8, 1, 4.0, 4.0)]
 
 
+def test_events_at_which_a_policy_makes_no_plan_are_timed_apart() -> None:
+    class Rare(Slow):
+        def plan(self, view: Any, now: int) -> Plan:
+            super().plan(view, now)
+            return Plan(made=now % 10 == 0)
+
+    policy = Rare()
+    clock = PlanClock(lambda: policy.now_s)
+    for now in (0, 1, 2, 10):
+        clock.plan(policy, SimpleNamespace(queue=[0]), now)  # type: ignore[arg-type]
+    assert clock.times() == [(0, 2, 2.0, 1.0), (2, 2, 2.0, 1.0)]
+
+
 def test_without_a_clock_nothing_is_timed() -> None:
     clock = PlanClock(None)
     clock.plan(Slow(), SimpleNamespace(queue=[0]), 0)  # type: ignore[arg-type]

@@ -166,6 +166,9 @@ def test_equations_15_to_18_usage() -> None:
     assert figures["machine_usage.whole"] == 30
     assert figures["license_usage.part"] == pytest.approx(10 * 1 + 10 * 1 / 2)
     assert figures["license_usage.whole"] == 20
+    # The last job came at 10.
+    assert figures["machine_usage_arriving.part"] == figures["machine_usage_arriving.whole"] == 10
+    assert figures["license_usage_arriving.whole"] == 10
     levels = cluster.take_history()
     # At 10 the license is shared, at 20 the first two jobs have ended.
     rows = list(zip(levels.time_us.tolist(), levels.busy.tolist(), strict=True))

@@ -42,7 +42,7 @@ class Cs2:
         if len(view.queue) + len(view.running) == 0:
             return Plan()
         period = self._period_us
-        plan = Plan()
+        plan = Plan(made=False)
         if period is None or now % period == 0:
             farm = self._survey(view, now, self._heuristics)
             plan = plan_of(farm, self._match(farm, self._sorting))
