@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from grid.experiment.sweep import Sweep
     from grid.runtime.run import Run
-    from grid.scenario.schema import ScenarioSection
+    from grid.scenario.schema import Scenario
 
 __version__ = "0.1.0"
 __all__ = ["load_results", "load_scenario", "run", "sweep"]
@@ -36,7 +36,7 @@ __all__ = ["load_results", "load_scenario", "run", "sweep"]
 keep_apart(Path(__file__).parent)
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> ScenarioSection:
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in the file `path`, changed by `overrides` as `--set` gives them.
 
     Raises grid.model.errors.InputError with all that is wrong with it.
@@ -46,19 +46,17 @@ def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> ScenarioSe
     return load(path, overrides)
 
 
-def run(
-    scenario: ScenarioSection | str | Path, *, ray: bool = False, out: Path | None = None
-) -> Run:
+def run(scenario: Scenario | str | Path, *, ray: bool = False, out: Path | None = None) -> Run:
     """Run a scenario, given as such or as a file, in this process or on Ray.
 
     What comes back has the `metrics` (as in metrics.json), the `manifest` and a pyarrow table of
     `jobs()`. With `out`, the run's folder is written, too. Raises InputError.
     """
     from grid.runtime.run import execute, save
-    from grid.scenario.schema import ScenarioSection
+    from grid.scenario.schema import Scenario
 
     file = "the scenario"
-    if not isinstance(scenario, ScenarioSection):
+    if not isinstance(scenario, Scenario):
         file = str(scenario)
         scenario = load_scenario(scenario)
     finished = execute(scenario, file, in_process=not ray)

@@ -18,7 +18,7 @@ from grid.workload.commands import add_commands as add_trace
 
 if TYPE_CHECKING:
     from grid.runtime.run import Live, Run
-    from grid.scenario.schema import ScenarioSection
+    from grid.scenario.schema import Scenario
 
 app = typer.Typer(
     help="A distributed emulator of grids of virtual organizations on Ray actors.",
@@ -161,7 +161,7 @@ def schema() -> None:
     typer.echo(json.dumps(json_schema(), indent=2))
 
 
-def _load(path: Path, overrides: list[str]) -> ScenarioSection:
+def _load(path: Path, overrides: list[str]) -> Scenario:
     from grid.model.errors import InputError
     from grid.scenario.load import load_scenario
 
@@ -182,7 +182,7 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     return Live(Pace(speedup, kill, time_limit), journals)
 
 
-def _run(loaded: ScenarioSection, path: Path, folder: Path, **how: Any) -> None:
+def _run(loaded: Scenario, path: Path, folder: Path, **how: Any) -> None:
     from grid.model.errors import InputError
     from grid.results.files import check_folder
     from grid.results.summary import print_summary

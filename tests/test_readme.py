@@ -14,7 +14,7 @@ import grid
 from grid.cluster import make_cluster
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -47,7 +47,7 @@ def test_the_scenario_of_the_readme_is_a_scenario() -> None:
     (text,) = (block for block in blocks("yaml") if "two-sites" in block)
     described = yaml.safe_load(text.replace("${policy}", "easy"))
     described.pop("parameters")
-    assert len(ScenarioSection.model_validate(described).vos or ()) == 2
+    assert len(Scenario.model_validate(described).vos or ()) == 2
 
 
 def test_the_examples_in_python_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import InputError, Mistake, shorten
 from grid.scenario.load import load_scenario
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import read_tree, resolve
 
@@ -33,7 +33,7 @@ class Case:
 
     point: Point
     seed: int
-    scenario: ScenarioSection
+    scenario: Scenario
     file: str
 
     @property

@@ -16,13 +16,13 @@ from grid.results.occupancy import machine_cpus, ran
 from grid.results.series import series
 from grid.results.table import JobResults
 from grid.runtime.run import Run, RunInvalid, execute
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 
 POINTS = 101
 
 Record = dict[str, Any]
 
-Work = tuple[int, ScenarioSection, str]
+Work = tuple[int, Scenario, str]
 """The number of a run, its scenario, and the file that mistakes are reported against."""
 
 Answer = tuple[Record, Record] | str
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     is_first: bool = False
 
 
-def attempt(scenario: ScenarioSection, file: str) -> Answer:
+def attempt(scenario: Scenario, file: str) -> Answer:
     """Run `scenario` here. What goes wrong is said in a line, for the other runs go on."""
     try:
         return perform(scenario, file)
@@ -52,7 +52,7 @@ def attempt(scenario: ScenarioSection, file: str) -> Answer:
         return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def perform(scenario: ScenarioSection, file: str) -> tuple[Record, Record]:
+def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
     """Run `scenario` in this process: what came of it, and what was measured on the real clock.
 
     The first is the same in every run of the same scenario, seed and code, to the last bit.

@@ -12,7 +12,7 @@ from grid.experiment.cases import Point
 from grid.experiment.record import Record
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
 from grid.experiment.store import FAILED_FILE, Store, read_json, read_sweep
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 
 GRID = "grid"
 
@@ -70,12 +70,11 @@ class Study:
         reasons = [why for point, why in self.absent if where.items() <= point.items()]
         return reasons[0] if reasons else ""
 
-    def scenarios(self, where: Mapping[str, Any]) -> list[ScenarioSection]:
+    def scenarios(self, where: Mapping[str, Any]) -> list[Scenario]:
         """The scenarios of the runs at a point, in the order of their seeds."""
         keys = self.keys(where)
         return [
-            ScenarioSection.model_validate(self.records[keys[seed]]["scenario"])
-            for seed in sorted(keys)
+            Scenario.model_validate(self.records[keys[seed]]["scenario"]) for seed in sorted(keys)
         ]
 
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:

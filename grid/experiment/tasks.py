@@ -11,7 +11,7 @@ from grid.experiment.agenda import Agenda, Kind
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
 from grid.runtime.cluster import RayDidNotStart, ray_cluster
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 
 WAITING_TASKS_PER_CPU = 3
 """So many are handed to Ray ahead, so that no CPU waits for the driver and memory stays flat."""
@@ -24,7 +24,7 @@ def _be_ready() -> None:
     """What a worker that comes to this has imported all that runs need."""
 
 
-def _attempt_with(code: str, scenario: ScenarioSection, file: str) -> Answer:
+def _attempt_with(code: str, scenario: Scenario, file: str) -> Answer:
     if code_version() != code:
         node = ray.util.get_node_ip_address()
         return f"the node {node} has another version of the code"

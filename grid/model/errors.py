@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,16 @@ class InputError(Exception):
     def __init__(self, mistakes: list[Mistake]) -> None:
         super().__init__("\n".join(str(mistake) for mistake in mistakes))
         self.mistakes = mistakes
+
+
+def expected_name(name: str, known: Iterable[str], what: str) -> str:
+    """What is expected instead of a `name` that is unknown: `what`, and the nearest of `known`."""
+    names = list(known)
+    likely = get_close_matches(name, names, 1)
+    if likely:
+        return f"{what}, such as {likely[0]}"
+    shown = ", ".join(names[:20])
+    return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
 
 
 def shorten(found: object, limit: int = 60) -> str:

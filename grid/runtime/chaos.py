@@ -14,7 +14,7 @@ from grid.results.table import in_order
 from grid.runtime.sequential import NeverEnds, run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.random_faults import random_faults
-from grid.scenario.schema import FaultsSection, ScenarioSection
+from grid.scenario.schema import FaultsSection, Scenario
 from grid.scenario.workload import realize
 from grid.scenario.wrapped import virtual_rules
 
@@ -30,7 +30,7 @@ of a free machine and refused it, over and over."""
 class Subject:
     """A scenario without faults, and what a run of it takes."""
 
-    scenario: ScenarioSection
+    scenario: Scenario
     file: str
     lasts_s: float
     messages: int
@@ -47,7 +47,7 @@ Progress = Callable[[int, int], None]
 """Called with the number of seeds tried, and of those that broke a rule."""
 
 
-def subject_of(scenario: ScenarioSection, file: str) -> Subject:
+def subject_of(scenario: Scenario, file: str) -> Subject:
     """Run the scenario once, without faults. Raises InputError."""
     scenario = scenario.model_copy(update={"faults": None})
     grid, _ = realize(scenario, file)

@@ -18,7 +18,7 @@ from grid.results.table import Directory, JobResults, in_order
 from grid.runtime.outcome import Progress, RunFailed, RunOutcome
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class RunInvalid(RunFailed):
 class Run:
     """A finished run: its jobs, its metrics, and how it was made (see `manifest.json`)."""
 
-    scenario: ScenarioSection
+    scenario: Scenario
     results: JobResults
     directory: Directory
     metrics: Metrics
@@ -69,7 +69,7 @@ class Live:
 
 
 def execute(
-    scenario: ScenarioSection,
+    scenario: Scenario,
     file: str,
     *,
     in_process: bool,
@@ -130,7 +130,7 @@ def execute(
 
 
 def _manifest(
-    scenario: ScenarioSection, results: JobResults, outcome: RunOutcome, skipped: Counter[str]
+    scenario: Scenario, results: JobResults, outcome: RunOutcome, skipped: Counter[str]
 ) -> dict[str, Any]:
     counts = Counter(results.state.tolist())
     final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)

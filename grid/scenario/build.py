@@ -27,7 +27,7 @@ from grid.model.time import from_seconds
 from grid.policies.registry import make_policy
 from grid.results.table import ClusterEntry, Directory
 from grid.scenario.faults import machine_outages, message_faults
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 from grid.selection.by_utility import ByUtility
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Grid:
     straight into the VO's only cluster, both by position of the VO and in order of submission.
     """
 
-    scenario: ScenarioSection
+    scenario: Scenario
     vos: tuple[VirtualOrganization, ...]
     submitted: tuple[JobTable | None, ...]
     fed: tuple[JobTable | None, ...]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from grid.model.errors import shorten
+from grid.model.errors import expected_name, shorten
 from grid.model.platform import ARCHITECTURES, GANG_POLICIES, OPERATING_SYSTEMS
-from grid.scenario.fault_checks import fault_wrongs
-from grid.scenario.plugged import meant
+from grid.scenario.fault_checks import fault_problems
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
     JobSection,
     RequirementSection,
-    ScenarioSection,
+    Scenario,
     WorkloadSection,
 )
 from grid.scenario.yaml_tree import Path, dotted
@@ -25,11 +24,11 @@ MAX_CPUS = 10_000_000
 MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
 
-Wrong = tuple[Path, str, str]
+Problem = tuple[Path, str, str]
 """Where something is wrong, what was found there and what was expected."""
 
 
-def wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
+def problems(scenario: Scenario) -> Iterator[Problem]:
     """All that is wrong with a scenario that keeps to its schema."""
     too_large = list(_sizes(scenario))
     if too_large:
@@ -46,10 +45,10 @@ def wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
             yield from _estimates(cluster, ("vos", v, "clusters", c))
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
-    yield from fault_wrongs(scenario)
+    yield from fault_problems(scenario)
 
 
-def _sizes(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _sizes(scenario: Scenario) -> Iterator[Problem]:
     vos = machines = cpus = 0
     for vo in scenario.vos or ():
         count = vo.count or 1
@@ -75,7 +74,7 @@ def _machine_sizes(cluster: ClusterSection) -> Iterator[tuple[int, int]]:
             yield machine.count, machine.cpus
 
 
-def _vo_names(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _vo_names(scenario: Scenario) -> Iterator[Problem]:
     owners: dict[str, int] = {}
     for v, vo in enumerate(scenario.vos or ()):
         for name in vo.names:
@@ -89,14 +88,14 @@ def _vo_names(scenario: ScenarioSection) -> Iterator[Wrong]:
                 break
 
 
-def _twice(names: Sequence[str], path: Path, key: Path, what: str) -> Iterator[Wrong]:
+def _twice(names: Sequence[str], path: Path, key: Path, what: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index:
             yield (*path, index, *key), f"{name!r} again", f"a name of its own for each {what}"
 
 
-def _links(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _links(scenario: Scenario) -> Iterator[Problem]:
     if scenario.vos is None:
         return
     known = dict.fromkeys(name for vo in scenario.vos for name in vo.names)
@@ -106,14 +105,14 @@ def _links(scenario: ScenarioSection) -> Iterator[Wrong]:
         unknown = [end for end, name in enumerate(link.between) if name not in known]
         for end in unknown:
             name = link.between[end]
-            yield (*path, end), repr(name), meant(name, known, "the name of a VO")
+            yield (*path, end), repr(name), expected_name(name, known, "the name of a VO")
         if link.between[0] == link.between[1]:
             yield path, f"{link.between[0]!r} twice", "two VOs"
         elif pairs.setdefault(tuple(sorted(link.between)), number) != number:
             yield path, "these two VOs again", "one link between two VOs"
 
 
-def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
+def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     declared = [license.name for license in cluster.licenses]
     yield from _twice(declared, (*path, "licenses"), ("name",), "license of this cluster")
     if len(declared) > MAX_LICENSES:
@@ -123,11 +122,13 @@ def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
     for m, machine in enumerate(cluster.machines):
         for number, name in enumerate(machine.licenses):
             if name not in declared:
-                expected = meant(name, declared, f"a license from {dotted((*path, 'licenses'))}")
+                expected = expected_name(
+                    name, declared, f"a license from {dotted((*path, 'licenses'))}"
+                )
                 yield (*path, "machines", m, "licenses", number), repr(name), expected
 
 
-def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
+def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     name = cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
     given = (cluster.estimates, cluster.estimate_factor)
     if name in GANG_POLICIES and given != ("user", 1.0):
@@ -138,7 +139,7 @@ def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Wrong]:
         yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
 
 
-def _grid_workload(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _grid_workload(scenario: Scenario) -> Iterator[Problem]:
     workload = scenario.workload
     if workload is None:
         return
@@ -150,7 +151,7 @@ def _grid_workload(scenario: ScenarioSection) -> Iterator[Wrong]:
         yield ("workload", "enters"), "'cluster'", expected
 
 
-def _vo_workloads(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
     vos = scenario.vos or ()
     widest = _widest(cluster for vo in vos for cluster in vo.clusters)
     for v, vo in enumerate(vos):
@@ -180,7 +181,7 @@ def _widest(clusters: Iterable[ClusterSection]) -> int | None:
     return widest
 
 
-def _jobs(workload: WorkloadSection, widest: int | None, path: Path) -> Iterator[Wrong]:
+def _jobs(workload: WorkloadSection, widest: int | None, path: Path) -> Iterator[Problem]:
     numbers: dict[int, int] = {}
     for index, job in enumerate(workload.jobs or ()):
         number = index + 1 if job.number is None else job.number
@@ -193,7 +194,7 @@ def _jobs(workload: WorkloadSection, widest: int | None, path: Path) -> Iterator
         yield from _requirements(job, (*path, index, "requirements"))
 
 
-def _requirements(job: JobSection, path: Path) -> Iterator[Wrong]:
+def _requirements(job: JobSection, path: Path) -> Iterator[Problem]:
     for r, requirement in enumerate(job.requirements):
         for o, option in enumerate(requirement.options):
             expected = _option(requirement, option.value)

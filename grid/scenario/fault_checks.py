@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grid.entities import names
-from grid.scenario.plugged import meant
-from grid.scenario.schema import ClusterSection, ScenarioSection, VoSection
+from grid.model.errors import expected_name
+from grid.scenario.schema import ClusterSection, Scenario, VoSection
 from grid.scenario.yaml_tree import Path
 
-Wrong = tuple[Path, str, str]
+Problem = tuple[Path, str, str]
 
 
-def fault_wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
+def fault_problems(scenario: Scenario) -> Iterator[Problem]:
     """Faults of what the scenario does not have, and faults that never come."""
     named = list(_named(scenario))
     yield from _after_healing(scenario)
@@ -24,14 +24,14 @@ def fault_wrongs(scenario: ScenarioSection) -> Iterator[Wrong]:
     entities = [entity for vo in scenario.vos for entity in _entities(vo, scenario)]
     for path, name, known in named:
         if known == "entity" and name not in entities:
-            yield path, repr(name), meant(name, entities, "an entity")
+            yield path, repr(name), expected_name(name, entities, "an entity")
         elif known == "vo" and name not in vos:
-            yield path, repr(name), meant(name, vos, "the name of a VO")
+            yield path, repr(name), expected_name(name, vos, "the name of a VO")
     yield from _two_sides(scenario)
-    yield from _machine_wrongs(scenario, scenario.vos)
+    yield from _machine_problems(scenario, scenario.vos)
 
 
-def _named(scenario: ScenarioSection) -> Iterator[tuple[Path, str, str]]:
+def _named(scenario: Scenario) -> Iterator[tuple[Path, str, str]]:
     """Each name in the faults, where it stands, and of what it is the name."""
     faults = scenario.faults
     if faults is None:
@@ -48,7 +48,7 @@ def _named(scenario: ScenarioSection) -> Iterator[tuple[Path, str, str]]:
                 yield ("faults", "partitions", number, side, place), vo, "vo"
 
 
-def _after_healing(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _after_healing(scenario: Scenario) -> Iterator[Problem]:
     faults = scenario.faults
     if faults is None:
         return
@@ -59,7 +59,7 @@ def _after_healing(scenario: ScenarioSection) -> Iterator[Wrong]:
                 yield path, f"{fault.at_s:g}", f"a time below heal_s, {faults.heal_s:g}"
 
 
-def _two_sides(scenario: ScenarioSection) -> Iterator[Wrong]:
+def _two_sides(scenario: Scenario) -> Iterator[Problem]:
     for number, cut in enumerate(scenario.faults.partitions if scenario.faults else ()):
         both = [name for name in cut.other if name in cut.one]
         if both:
@@ -67,7 +67,7 @@ def _two_sides(scenario: ScenarioSection) -> Iterator[Wrong]:
             yield path, repr(both[0]), "a VO that is not in `one`"
 
 
-def _machine_wrongs(scenario: ScenarioSection, vos: tuple[VoSection, ...]) -> Iterator[Wrong]:
+def _machine_problems(scenario: Scenario, vos: tuple[VoSection, ...]) -> Iterator[Problem]:
     """Clusters that a VO does not have, and machines that a cluster does not have."""
     for number, outage in enumerate(scenario.faults.machine_outages if scenario.faults else ()):
         clusters = [vo.clusters for vo in vos if outage.vo in vo.names]
@@ -81,7 +81,7 @@ def _machine_wrongs(scenario: ScenarioSection, vos: tuple[VoSection, ...]) -> It
             yield (
                 (*path, "cluster"),
                 found,
-                meant(outage.cluster, named, f"a cluster of {outage.vo}"),
+                expected_name(outage.cluster, named, f"a cluster of {outage.vo}"),
             )
         elif outage.machine >= (count := _machines(cluster)):
             yield (*path, "machine"), str(outage.machine), f"a number below {count}"
@@ -96,7 +96,7 @@ def _machines(cluster: ClusterSection) -> int:
     return cluster.machines.count
 
 
-def _entities(vo: VoSection, scenario: ScenarioSection) -> Iterator[str]:
+def _entities(vo: VoSection, scenario: Scenario) -> Iterator[str]:
     """The entities of the VOs of one section."""
     fed = vo.workload is not None and vo.workload.enters == "cluster"
     shares = scenario.workload is not None

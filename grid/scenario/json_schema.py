@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grid.scenario.parameters import SECTION
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 
 _SCALARS = ("integer", "number", "boolean")
 _REFERENCE = {"type": "string", "pattern": r"\$\{[^{}]*\}"}
@@ -13,7 +13,7 @@ _REFERENCE = {"type": "string", "pattern": r"\$\{[^{}]*\}"}
 
 def json_schema() -> dict[str, Any]:
     """What an editor may accept: `${name}` wherever a value is expected, and `parameters`."""
-    schema: dict[str, Any] = _with_references(ScenarioSection.model_json_schema())
+    schema: dict[str, Any] = _with_references(Scenario.model_json_schema())
     # The file's own name stands in for it.
     schema["required"] = [key for key in schema.pop("required", []) if key != "name"]
     schema["properties"][SECTION] = {

@@ -11,10 +11,10 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from grid.model.errors import InputError, Mistake, shorten
-from grid.scenario.checks import wrongs
+from grid.scenario.checks import problems
 from grid.scenario.parameters import fill_in
 from grid.scenario.plugged import plugged_mistakes
-from grid.scenario.schema import ScenarioSection, Section
+from grid.scenario.schema import Scenario, Section
 from grid.scenario.validate import KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 
@@ -22,7 +22,7 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_MISTAKES = 20
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> ScenarioSection:
+def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in the file `path`, changed by `overrides` as `--set` gives them.
 
     Raises InputError with up to `MAX_MISTAKES` mistakes, in the order of their lines. Those of
@@ -44,7 +44,7 @@ def _shown(path: Path) -> str:
     return text if text.isprintable() else shorten(text)
 
 
-def _loaded(path: Path, source: str, overrides: Sequence[str]) -> ScenarioSection:
+def _loaded(path: Path, source: str, overrides: Sequence[str]) -> Scenario:
     root, mistakes = read_tree(_text(path, source), source)
     if not isinstance(root.value, dict):
         expected = f"a mapping with keys such as {', '.join(KEYS[:5])}"
@@ -53,8 +53,8 @@ def _loaded(path: Path, source: str, overrides: Sequence[str]) -> ScenarioSectio
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), source, root.line)
     mistakes += _find_traces(root, path.parent)
-    scenario = validate(root, ScenarioSection)
-    if not isinstance(scenario, ScenarioSection):
+    scenario = validate(root, Scenario)
+    if not isinstance(scenario, Scenario):
         # What could not be read or filled in is said once, not again for being no number.
         said = [mistake.field for mistake in mistakes]
         mistakes += [mistake for mistake in scenario if mistake.field not in said]
@@ -62,7 +62,7 @@ def _loaded(path: Path, source: str, overrides: Sequence[str]) -> ScenarioSectio
     if not mistakes:
         mistakes = [
             nearest(root, where).mistake(where, expected, found)
-            for where, found, expected in wrongs(scenario)
+            for where, found, expected in problems(scenario)
         ]
         mistakes += plugged_mistakes(root, scenario)
     if mistakes:
@@ -139,7 +139,7 @@ def _trace(given: Path, folder: Path) -> Path:
     return path.resolve()
 
 
-def resolved_yaml(scenario: ScenarioSection) -> str:
+def resolved_yaml(scenario: Scenario) -> str:
     """The scenario as YAML with its defaults filled in, which loads to an equal scenario.
 
     Paths of traces are absolute, so that a run's copy runs again from any folder.

@@ -23,12 +23,12 @@ from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
     PolicySection,
-    ScenarioSection,
+    Scenario,
     VosFromTraceSection,
 )
 
 
-def written_vos(scenario: ScenarioSection) -> tuple[VirtualOrganization, ...]:
+def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
     """The VOs that the scenario lists under `vos`."""
     return tuple(
         VirtualOrganization(

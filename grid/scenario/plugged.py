@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
-from grid.model.errors import Mistake
+from grid.model.errors import Mistake, expected_name
 from grid.policies.registry import make_policy, policy_names
 from grid.scenario.schema import (
     GeneratedMachinesSection,
     PolicySection,
-    ScenarioSection,
+    Scenario,
     WorkloadSection,
 )
 from grid.scenario.validate import validate
@@ -22,7 +21,7 @@ from grid.scenario.yaml_tree import Node, Path, nearest
 _SETTING = re.compile(r"(\w+): found (.*), expected (.*)", re.DOTALL)
 
 
-def plugged_mistakes(root: Node, scenario: ScenarioSection) -> list[Mistake]:
+def plugged_mistakes(root: Node, scenario: Scenario) -> list[Mistake]:
     """What is wrong with the names and settings of policies and generators in `scenario`.
 
     `root` is the tree that it was read from. A policy with settings is made for a trial, because
@@ -35,17 +34,7 @@ def plugged_mistakes(root: Node, scenario: ScenarioSection) -> list[Mistake]:
     return [*mistakes, *_generator_mistakes(root, scenario)]
 
 
-def meant(name: str, known: Iterable[str], what: str) -> str:
-    """What was likely meant by a name that is not among those `known`."""
-    names = list(known)
-    likely = get_close_matches(name, names, 1)
-    if likely:
-        return f"{what}, such as {likely[0]}"
-    shown = ", ".join(names[:20])
-    return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
-
-
-def _policies(scenario: ScenarioSection) -> Iterator[tuple[Path, PolicySection | str]]:
+def _policies(scenario: Scenario) -> Iterator[tuple[Path, PolicySection | str]]:
     for v, vo in enumerate(scenario.vos or ()):
         for c, cluster in enumerate(vo.clusters):
             yield ("vos", v, "clusters", c, "policy"), cluster.policy
@@ -59,7 +48,7 @@ def _policy_mistakes(
     name = policy if isinstance(policy, str) else policy.name
     if name not in known:
         where = path if isinstance(policy, str) else (*path, "name")
-        expected = meant(name, known, "a policy")
+        expected = expected_name(name, known, "a policy")
         return [nearest(root, where).mistake(where, expected, repr(name))]
     if isinstance(policy, str) or not policy.settings:
         return []
@@ -71,16 +60,16 @@ def _policy_mistakes(
 
 
 def _refused(root: Node, path: Path, name: str, reason: str) -> Mistake:
-    told = _SETTING.fullmatch(reason)
-    if told is None:
+    named = _SETTING.fullmatch(reason)
+    if named is None:
         expected = f"what {name} accepts ({' '.join(reason.split())})"
         return nearest(root, path).mistake(path, expected, "other settings")
-    setting, found, expected = told.groups()
+    setting, found, expected = named.groups()
     where = (*path, setting)
     return nearest(root, where).mistake(where, expected, found[:60])
 
 
-def _generator_mistakes(root: Node, scenario: ScenarioSection) -> Iterator[Mistake]:
+def _generator_mistakes(root: Node, scenario: Scenario) -> Iterator[Mistake]:
     machines: list[tuple[Path, str]] = [
         (("vos", v, "clusters", c, "machines"), cluster.machines.generator)
         for v, vo in enumerate(scenario.vos or ())
@@ -113,6 +102,6 @@ def _mistakes_of(
 ) -> list[Mistake]:
     if name not in known:
         where = (*path, "generator")
-        return [nearest(root, where).mistake(where, meant(name, known, what), repr(name))]
+        return [nearest(root, where).mistake(where, expected_name(name, known, what), repr(name))]
     settings = validate(root, known[name], (*path, "settings"))
     return settings if isinstance(settings, list) else []

@@ -348,7 +348,7 @@ class FaultsSection(Section):
     partitions: tuple[PartitionSection, ...] = ()
 
 
-class ScenarioSection(Section):
+class Scenario(Section):
     """A whole scenario, its parameters filled in."""
 
     name: Name
@@ -363,7 +363,7 @@ class ScenarioSection(Section):
     faults: FaultsSection | None = None
 
     @model_validator(mode="after")
-    def _vos_and_jobs(self) -> ScenarioSection:
+    def _vos_and_jobs(self) -> Scenario:
         if (self.vos is None) == (self.vos_from_trace is None):
             raise ValueError("exactly one of `vos` and `vos_from_trace`")
         if self.vos_from_trace is not None and (

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 
 from grid.model.errors import Mistake
 from grid.scenario.parameters import SECTION
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 from grid.scenario.yaml_tree import Node, Path, at, child, dotted, nearest
 
-KEYS = tuple(ScenarioSection.model_fields)
+KEYS = tuple(Scenario.model_fields)
 """What may stand at the top of a scenario, beside its parameters."""
 
 Error = dict[str, Any]
@@ -135,7 +135,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
             fields = [s.model_fields[step] for s in sections if step in s.model_fields]
             sections = [inner for field in fields for inner in _sections(field.annotation)]
     known = list(dict.fromkeys(key for section in sections for key in section.model_fields))
-    if len(path) == 1 and model is ScenarioSection:
+    if len(path) == 1 and model is Scenario:
         known.append(SECTION)
     likely = get_close_matches(str(path[-1]), known, 1)
     return likely[0] if likely else f"one of {', '.join(known)}"

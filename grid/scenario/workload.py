@@ -15,11 +15,11 @@ from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganiz
 from grid.model.time import NEVER, from_seconds
 from grid.scenario.build import Grid
 from grid.scenario.platform import vos_from_sites, written_vos
-from grid.scenario.schema import JobSection, RequirementSection, ScenarioSection, WorkloadSection
+from grid.scenario.schema import JobSection, RequirementSection, Scenario, WorkloadSection
 from grid.scenario.traces import Traces
 
 
-def realize(scenario: ScenarioSection, file: str) -> tuple[Grid, Counter[str]]:
+def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     """Read and generate everything that `scenario` speaks of. Raises InputError.
 
     `file` is what a mistake in the scenario is reported against. Beside the grid: the records of
@@ -83,7 +83,7 @@ def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
         raise InputError([Mistake(file, None, where, f"job number {again[0]} again", expected)])
 
 
-def _check_links(scenario: ScenarioSection, names: list[str], file: str) -> None:
+def _check_links(scenario: Scenario, names: list[str], file: str) -> None:
     """Raises InputError where a link leads to no VO. (Those of listed VOs are checked earlier.)"""
     known = dict.fromkeys(names)
     mistakes = [
@@ -133,7 +133,7 @@ def _sites(workload: WorkloadSection, file: str, traces: Traces) -> list[tuple[s
 
 
 def _shared_jobs(
-    scenario: ScenarioSection,
+    scenario: Scenario,
     vos: tuple[VirtualOrganization, ...],
     file: str,
     traces: Traces,

@@ -28,7 +28,7 @@ from grid.model.messages import (
 from grid.model.time import NEVER
 from grid.results.table import JobResults, columns_of, in_order
 from grid.scenario.build import Grid
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 from grid.scenario.wrapped import entities_of
 
@@ -36,7 +36,7 @@ from grid.scenario.wrapped import entities_of
 def grid_of(**scenario: Any) -> Grid:
     """The grid of a scenario given as it would stand in YAML."""
     scenario.setdefault("name", "test")
-    return realize(ScenarioSection.model_validate(scenario), "test.yaml")[0]
+    return realize(Scenario.model_validate(scenario), "test.yaml")[0]
 
 
 def vo(

@@ -9,7 +9,7 @@ import pytest
 
 from grid.runtime.run import execute
 from grid.scenario.load import load_scenario
-from grid.scenario.schema import ScenarioSection
+from grid.scenario.schema import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SMALL = ["jobs=60", "machines=8", "licenses=4", "interarrival=60"]
@@ -78,7 +78,7 @@ def test_under_selection_and_forwarding_beside_other_policies() -> None:
         for n in range(60)
     ]
     names = ["cs2", "cs2_cs_td", "cs_i_p", "easy"]
-    scenario = ScenarioSection.model_validate(
+    scenario = Scenario.model_validate(
         {
             "name": "mixed",
             "vos": [

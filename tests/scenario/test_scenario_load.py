@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.scenario.load import load_scenario, resolved_yaml
-from grid.scenario.schema import GeneratedMachinesSection, PolicySection, ScenarioSection
+from grid.scenario.schema import GeneratedMachinesSection, PolicySection, Scenario
 from grid.scenario.yaml_tree import read_tree, resolve
 from tests.scenario.wrong_scenarios import RIGHT, edited
 
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "scenario.yaml"
 
 
-def load(file: Path, text: str, *overrides: str) -> ScenarioSection:
+def load(file: Path, text: str, *overrides: str) -> Scenario:
     file.write_text(text)
     return load_scenario(file, overrides)
 
@@ -226,7 +226,7 @@ def test_whatever_a_scenario_holds_it_resolves_to_itself(
     seconds: float,
     checkpointable: bool,
 ) -> None:
-    scenario = ScenarioSection.model_validate(
+    scenario = Scenario.model_validate(
         {
             "name": "drawn",
             "network": {"latency_s": seconds},
@@ -247,7 +247,7 @@ def test_whatever_a_scenario_holds_it_resolves_to_itself(
     )
     again, mistakes = read_tree(resolved_yaml(scenario), "drawn.yaml")
     assert not mistakes
-    assert ScenarioSection.model_validate(again.plain()) == scenario
+    assert Scenario.model_validate(again.plain()) == scenario
 
 
 def test_generated_machines_are_told_from_written_ones(file: Path) -> None:
