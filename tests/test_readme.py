@@ -34,7 +34,10 @@ def test_the_policy_of_the_readme_plans() -> None:
     for number, processors in enumerate((1, 2, 4)):
         cluster.submit(Job(number, "v", 0, 0, processors, 1_000_000, 1_000_000), -1, 0)
     cluster.advance(10_000_000)
-    ended = {end.key[1]: (end.machine, end.start_us, end.end_us) for end in cluster.take_ended()}
+    ended = {
+        key[1]: (outcome.machine, outcome.start_us, outcome.end_us)
+        for key, outcome in cluster.take_ended()
+    }
     # Four CPUs on the slow machine, two on the fast; the single one waits for the fast to be free.
     assert ended == {
         2: (0, 0, 2_000_000),

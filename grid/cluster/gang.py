@@ -19,9 +19,9 @@ from grid.cluster.gang_moves import (
 from grid.cluster.gang_runs import arrive
 from grid.cluster.gang_state import new_state, with_more_slots, with_room_for
 from grid.cluster.gang_transfer import fill_reservation, reserve, unreserve, withdraw
-from grid.cluster.state import Ended, EndedColumns, TimedPlans
+from grid.cluster.state import Ended, EndedRows, TimedPlans
 from grid.model.arrays import Ints
-from grid.model.job import Job, JobState
+from grid.model.job import Job, JobOutcome, JobState, outcome_columns
 from grid.model.job_row import Levels
 from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import Cluster
@@ -79,7 +79,7 @@ class GangCluster:
         self._history: list[Ints] = []
         self._taken_in = 0
         self._ended: list[Ended] = []
-        self._ended_fed: list[tuple[int, ...]] = []
+        self._ended_fed: list[tuple[int, JobOutcome[int]]] = []
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
         if machine != NONE:
@@ -117,10 +117,10 @@ class GangCluster:
         ended, self._ended = self._ended, []
         return ended
 
-    def take_ended_columns(self) -> EndedColumns:
-        rows, self._ended_fed = self._ended_fed, []
-        columns = np.array(rows, np.int64).reshape(len(rows), len(EndedColumns.__slots__))
-        return EndedColumns(*np.ascontiguousarray(columns.T))
+    def take_ended_rows(self) -> EndedRows:
+        ended, self._ended_fed = self._ended_fed, []
+        rows = np.array([row for row, _ in ended], np.int64)
+        return EndedRows(rows, outcome_columns([outcome for _, outcome in ended]))
 
     def load(self) -> float:
         number = self._state.number
@@ -274,7 +274,7 @@ class GangCluster:
         for slot in slots:
             job, row = self._forget(slot)
             killed = self._kills and job.run_us > job.estimate_us
-            how = (
+            outcome = JobOutcome(
                 0,
                 int(JobState.FAILED if killed else JobState.COMPLETED),
                 int(gangs.start_us[slot]),
@@ -285,6 +285,6 @@ class GangCluster:
                 int(gangs.held_us[slot]),
             )
             if row == NONE:
-                self._ended.append(Ended(job.key, *how))
+                self._ended.append(Ended(job.key, outcome))
             else:
-                self._ended_fed.append((row, *how))
+                self._ended_fed.append((row, outcome))

@@ -29,8 +29,9 @@ from grid.cluster.pool_state import (
     Ends,
     Pool,
 )
-from grid.cluster.state import Ended, EndedColumns, TimedPlans
-from grid.model.job import Job, JobState
+from grid.cluster.state import Ended, EndedRows, TimedPlans
+from grid.model.arrays import Ints
+from grid.model.job import Job, JobOutcome, JobState, rejected
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, Time
@@ -67,7 +68,7 @@ class PoolCluster:
         self._submitted: dict[int, Job] = {}
         self._next_submitted = SUBMITTED
         self._ended: list[Ended] = []
-        self._ended_columns: list[EndedColumns] = []
+        self._ended_rows: list[Ends] = []
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
         row = self._next_submitted
@@ -169,17 +170,10 @@ class PoolCluster:
         ended, self._ended = self._ended, []
         return ended
 
-    def take_ended_columns(self) -> EndedColumns:
-        parts, self._ended_columns = self._ended_columns, []
-        names = EndedColumns.__dataclass_fields__
-        return EndedColumns(
-            **{
-                name: np.concatenate([getattr(part, name) for part in parts])
-                if parts
-                else np.empty(0, np.int64)
-                for name in names
-            }
-        )
+    def take_ended_rows(self) -> EndedRows:
+        parts, self._ended_rows = self._ended_rows, []
+        ends = Ends(*map(np.concatenate, zip(_no_ends(0), *parts, strict=True)))
+        return EndedRows(ends.row, _outcomes(ends))
 
     def figures(self) -> dict[str, float]:
         """`machine_usage` and `migrations_local` (none), as `SpaceSharedCluster` gives them."""
@@ -243,19 +237,19 @@ class PoolCluster:
             for place in np.flatnonzero(ends.row < 0).tolist():
                 key = self._submitted.pop(int(ends.row[place])).key
                 state, start, end = (int(column[place]) for column in ends[1:])
-                machine, held = (0, end - start) if state != JobState.REJECTED else (-1, 0)
-                self._ended.append(Ended(key, machine, state, start, end, 0, 0, 0, held))
+                outcome = rejected(end)
+                if state != JobState.REJECTED:
+                    outcome = JobOutcome(0, state, start, end, 0, 0, 0, end - start)
+                self._ended.append(Ended(key, outcome))
         if self._fed_rows:
-            fed = Ends(*(column[ends.row >= 0] for column in ends))
-            ran = fed.state != JobState.REJECTED
-            machines = np.where(ran, 0, -1)
-            held_us = np.where(ran, fed.end - fed.start, 0)
-            none = np.zeros(len(ran), np.int64)
-            self._ended_columns.append(
-                EndedColumns(
-                    fed.row, machines, fed.state, fed.start, fed.end, none, none, none, held_us
-                )
-            )
+            self._ended_rows.append(Ends(*(column[ends.row >= 0] for column in ends)))
+
+
+def _outcomes(ends: Ends) -> JobOutcome[Ints]:
+    ran = ends.state != JobState.REJECTED
+    machine, held_us = np.where(ran, 0, -1), np.where(ran, ends.end - ends.start, 0)
+    none = np.zeros(len(ran), np.int64)
+    return JobOutcome(machine, ends.state, ends.start, ends.end, none, none, none, held_us)
 
 
 def _empty_pool(slots: int) -> Pool:

@@ -14,9 +14,9 @@ from grid.cluster.machine_columns import machine_columns
 from grid.cluster.orders import ByExpectedEnd, Queue
 from grid.cluster.plan_clock import PlanClock
 from grid.cluster.slots import Slots
-from grid.cluster.state import Ended, EndedColumns, PlanError, TimedPlans
+from grid.cluster.state import Ended, EndedRows, PlanError, TimedPlans
 from grid.cluster.usage import LevelNotes, Usage
-from grid.model.job import Job, JobKey, JobState
+from grid.model.job import Job, JobKey, JobOutcome, JobState, outcome_columns, rejected
 from grid.model.job_row import Levels
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
@@ -72,7 +72,7 @@ class SpaceSharedCluster:
         self._arrived: list[int] = []
         self._gone: list[int] = []
         self._ended: list[Ended] = []
-        self._ended_rows: list[tuple[int, ...]] = []
+        self._ended_rows: list[tuple[int, JobOutcome[int]]] = []
         self._busy = self._waiting = self._requested = self._moves = 0
         self._machine_usage = Usage(self._cpus // self._cpus_a_unit)
         self._license_usage = Usage(sum(copies)) if copies else None
@@ -121,10 +121,10 @@ class SpaceSharedCluster:
         ended, self._ended = self._ended, []
         return ended
 
-    def take_ended_columns(self) -> EndedColumns:
-        rows, self._ended_rows = self._ended_rows, []
-        table = np.array(rows, np.int64).reshape(-1, len(EndedColumns.__dataclass_fields__))
-        return EndedColumns(*np.ascontiguousarray(table.T))
+    def take_ended_rows(self) -> EndedRows:
+        ended, self._ended_rows = self._ended_rows, []
+        rows = np.array([row for row, _ in ended], np.int64)
+        return EndedRows(rows, outcome_columns([outcome for _, outcome in ended]))
 
     def figures(self) -> dict[str, float]:
         """`machine_usage`, the same while jobs still arrive, and both of licenses (see `Usage`).
@@ -199,7 +199,7 @@ class SpaceSharedCluster:
         if self._padding:
             job = job._replace(processors=job.processors + self._padding)
         if not self._may_ever_run(job):
-            self._record(key, job.row, (-1, int(JobState.REJECTED), -1, job.arrival_us, 0, 0, 0, 0))
+            self._record(key, job.row, rejected(job.arrival_us))
             return
         slot = self._slots.take(job, key, self._serial)
         hidden = self._slots.hidden
@@ -376,7 +376,7 @@ class SpaceSharedCluster:
         self._requested -= int(jobs.licenses[slot]).bit_count()
         began = int(hidden.first_start_us[slot])
         lost = int(hidden.lost_us[slot])
-        figures = (
+        outcome = JobOutcome(
             int(jobs.machine[slot]),
             int(state),
             -1 if began == NEVER else began,
@@ -386,13 +386,13 @@ class SpaceSharedCluster:
             lost,
             int(hidden.kept_us[slot]) + lost,
         )
-        self._record(self._slots.keys[slot], int(hidden.row[slot]), figures)
+        self._record(self._slots.keys[slot], int(hidden.row[slot]), outcome)
 
-    def _record(self, key: JobKey | None, row: int, figures: tuple[int, ...]) -> None:
+    def _record(self, key: JobKey | None, row: int, outcome: JobOutcome[int]) -> None:
         if key is not None:
-            self._ended.append(Ended(key, *figures))
+            self._ended.append(Ended(key, outcome))
         else:
-            self._ended_rows.append((row, *figures))
+            self._ended_rows.append((row, outcome))
 
     def _wrong(self, what: str) -> PlanError:
         return PlanError(f"policy {type(self._policy).__name__} {what}")

@@ -7,18 +7,13 @@ the completions of the instant, then its arrivals, then one plan of the policy, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
-from grid.model.job import Job, JobKey
+from grid.model.arrays import Ints
+from grid.model.job import Job, JobKey, JobOutcome
 from grid.model.job_row import Levels
 from grid.model.job_table import JobTable
 from grid.model.time import Time
-
-IntColumn = npt.NDArray[np.int64]
 
 
 class PlanError(Exception):
@@ -26,35 +21,20 @@ class PlanError(Exception):
 
 
 class Ended(NamedTuple):
-    """How a submitted job ended here; the fields are those of `JobRow`."""
+    """How a submitted job ended here."""
 
     key: JobKey
-    machine: int
-    state: int
-    start_us: Time
-    end_us: Time
-    preemptions: int
-    restarts: int
-    lost_us: Time
-    held_us: Time
+    outcome: JobOutcome[int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EndedColumns:
+class EndedRows(NamedTuple):
     """How fed jobs ended here, every column of shape (jobs,).
 
     `row` counts the rows of all tables that were fed, from the first one's first.
     """
 
-    row: IntColumn
-    machine: IntColumn
-    state: IntColumn
-    start_us: IntColumn
-    end_us: IntColumn
-    preemptions: IntColumn
-    restarts: IntColumn
-    lost_us: IntColumn
-    held_us: IntColumn
+    row: Ints
+    outcome: JobOutcome[Ints]
 
 
 class TimedPlans(NamedTuple):
@@ -97,7 +77,7 @@ class ClusterState(Protocol):
         """The submitted jobs that ended since the last call, in order of (end, arrival)."""
         ...
 
-    def take_ended_columns(self) -> EndedColumns:
+    def take_ended_rows(self) -> EndedRows:
         """The fed jobs that ended since the last call, in order of (end, arrival)."""
         ...
 

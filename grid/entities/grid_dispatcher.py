@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grid.kernel.entity import Context
-from grid.model.job import Job, JobKey, JobState
+from grid.model.job import Job, JobKey, rejected
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
 
 
@@ -57,8 +57,7 @@ class GridDispatcher:
         job = question.job
         able = [answer for answer in question.answers if answer.runs_it]
         if not able:
-            rejected = JobEnded(job.key, 0, -1, JobState.REJECTED, -1, ctx.now, 0, 0, 0, 0)
-            ctx.send(self._resource_manager, rejected)
+            ctx.send(self._resource_manager, JobEnded(job.key, 0, rejected(ctx.now)))
             return
         least = min(answer.load for answer in able)
         equal = sorted(answer.cluster for answer in able if answer.load == least)

@@ -124,21 +124,7 @@ class LocalDispatcher:
         """Tell the Resource Manager of the jobs it sent that have ended."""
         for ended in self._cluster.take_ended():
             self._reported -= 1
-            ctx.send(
-                self._resource_manager,
-                JobEnded(
-                    ended.key,
-                    self._number,
-                    ended.machine,
-                    ended.state,
-                    ended.start_us,
-                    ended.end_us,
-                    ended.preemptions,
-                    ended.restarts,
-                    ended.lost_us,
-                    ended.held_us,
-                ),
-            )
+            ctx.send(self._resource_manager, JobEnded(ended.key, self._number, ended.outcome))
 
     def _feed(self, jobs: JobTable, now: int) -> None:
         """Hand the cluster the next rows that come due, some at a time, to keep its state small."""
@@ -152,10 +138,10 @@ class LocalDispatcher:
 
     def _record_fed(self, ctx: Context, jobs: JobTable) -> None:
         """Record the fed jobs that have ended, as columns of `JobRow`."""
-        ended = self._cluster.take_ended_columns()
-        if len(ended.row) == 0:
+        row, ended = self._cluster.take_ended_rows()
+        if len(row) == 0:
             return
-        rows = jobs.take(ended.row)
+        rows = jobs.take(row)
         ran = ended.start_us >= 0
         here = np.zeros(len(rows), np.int64)
         ctx.record(

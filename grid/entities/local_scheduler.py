@@ -177,8 +177,8 @@ class LocalScheduler:
 
     def _end(self, ctx: Context, ended: JobEnded) -> None:
         case = self._cases[ended.key]
-        if ended.start_us < 0:
-            self._fail(ctx, case, JobState(ended.state))
+        if ended.outcome.start_us < 0:
+            self._fail(ctx, case, JobState(ended.outcome.state))
             return
         del self._cases[ended.key]
         done = JobDone(ended, self._vo, case.assigned_us, case.utility, case.hops)
@@ -190,7 +190,7 @@ class LocalScheduler:
             ctx.send(self._neighbours.schedulers[case.origin], done)
 
     def _record(self, ctx: Context, job: Job, done: JobDone) -> None:
-        ended = done.ended
+        cluster, ended = done.ended.cluster, done.ended.outcome
         ctx.record(
             JobRow(
                 self._vo,
@@ -205,7 +205,7 @@ class LocalScheduler:
                 ended.start_us,
                 ended.end_us,
                 done.vo,
-                self._first_cluster[done.vo] + ended.cluster,
+                self._first_cluster[done.vo] + cluster,
                 ended.machine,
                 done.hops,
                 done.utility,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+
+from grid.model.arrays import Ints
 from grid.model.platform import REFERENCE_MIPS
 from grid.model.time import NEVER, Time
 
@@ -82,3 +87,37 @@ class Job:
     @property
     def key(self) -> JobKey:
         return (self.vo, self.number)
+
+
+Value = TypeVar("Value")
+
+
+class JobOutcome(NamedTuple, Generic[Value]):
+    """How a job ended in a cluster; or, as `JobOutcome[Ints]`, how many jobs did.
+
+    `machine` is a position in the cluster, -1 for a job that never started; `state` is a final
+    `JobState`. `start_us` is the first start, -1 if there was none, and `end_us` the last end.
+    `held_us` is how long the job held its CPUs, over all its runs (the mean over its CPUs where
+    its tasks end at different times), and `lost_us` the part of it whose work was lost to restarts
+    or which preemptions cost: without preemption, end - start and 0.
+    """
+
+    machine: Value
+    state: Value
+    start_us: Value
+    end_us: Value
+    preemptions: Value
+    restarts: Value
+    lost_us: Value
+    held_us: Value
+
+
+def rejected(now: Time) -> JobOutcome[int]:
+    """A job that cannot be run here, as was found out at `now`."""
+    return JobOutcome(-1, int(JobState.REJECTED), -1, now, 0, 0, 0, 0)
+
+
+def outcome_columns(outcomes: Sequence[JobOutcome[int]]) -> JobOutcome[Ints]:
+    """The outcomes as columns, each of shape (jobs,)."""
+    table = np.array(outcomes, np.int64).reshape(len(outcomes), len(JobOutcome._fields))
+    return JobOutcome(*np.ascontiguousarray(table.T))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job import Job, JobKey
+from grid.model.job import Job, JobKey, JobOutcome
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
 
@@ -120,22 +120,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """Local Dispatcher to Resource Manager, and from there to Local Scheduler.
-
-    `state` is a final `JobState`; `start_us` is -1 for a job that never started. The last five are
-    those of `JobRow`.
-    """
+    """Local Dispatcher to Resource Manager, and from there to Local Scheduler."""
 
     key: JobKey
     cluster: int
-    machine: int
-    state: int
-    start_us: Time
-    end_us: Time
-    preemptions: int
-    restarts: int
-    lost_us: Time
-    held_us: Time
+    outcome: JobOutcome[int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,4 +74,4 @@ def _play(cluster: Cluster) -> None:
     )
     state.advance(LONG_ENOUGH_US)
     state.take_ended()
-    state.take_ended_columns()
+    state.take_ended_rows()

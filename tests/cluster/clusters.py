@@ -69,11 +69,10 @@ def play(cluster: ClusterState, jobs: list[Job]) -> list[Outcome]:
 
 def outcomes(cluster: ClusterState, count: int) -> list[Outcome]:
     """What came of `count` fed rows, by row. All must have ended, each once."""
-    ended = cluster.take_ended_columns()
-    order = np.argsort(ended.row)
-    assert ended.row[order].tolist() == list(range(count))
-    columns = (ended.machine, ended.state, ended.start_us, ended.end_us)
-    return list(zip(*(column[order].tolist() for column in columns), strict=True))
+    rows, ended = cluster.take_ended_rows()
+    order = np.argsort(rows)
+    assert rows[order].tolist() == list(range(count))
+    return list(zip(*(column[order].tolist() for column in ended[:4]), strict=True))
 
 
 def starts(cluster: ClusterState, jobs: list[Job]) -> list[int]:

@@ -48,10 +48,10 @@ def play(cluster: GangCluster, jobs: list[Job], *, checked: bool = True) -> dict
         cluster.advance(now + 1)
         if checked:
             check_cluster(cluster)
-        for one in cluster.take_ended():
+        for key, one in cluster.take_ended():
             assert one.state == JobState.COMPLETED
-            assert one.key[1] not in fates, "a job ends twice"
-            fates[one.key[1]] = (one.start_us, one.end_us, one.preemptions, one.held_us)
+            assert key[1] not in fates, "a job ends twice"
+            fates[key[1]] = (one.start_us, one.end_us, one.preemptions, one.held_us)
     assert reservations(cluster) == 0
     return fates
 
@@ -241,8 +241,8 @@ def test_fed_jobs_are_played_like_submitted_ones() -> None:
         cluster.feed(table(jobs))
         cluster.advance(NEVER)
         check_cluster(cluster)
-        ended = cluster.take_ended_columns()
-        columns = (ended.row, ended.start_us, ended.end_us, ended.preemptions, ended.held_us)
+        rows, ended = cluster.take_ended_rows()
+        columns = (rows, ended.start_us, ended.end_us, ended.preemptions, ended.held_us)
         fed = {row: tuple(fate) for row, *fate in zip(*(c.tolist() for c in columns), strict=True)}
         assert fed == play(cluster_of(mips, policy), jobs)
 
@@ -255,7 +255,7 @@ def test_a_gang_over_its_estimate_is_killed_where_the_cluster_does_so() -> None:
         cluster.submit(job, -1, 0)
         cluster.advance(NEVER)
         (ended,) = cluster.take_ended()
-        assert (ended.state, ended.end_us) == fate
+        assert (ended.outcome.state, ended.outcome.end_us) == fate
 
 
 def test_gangs_are_bound_to_no_machine() -> None:

@@ -53,7 +53,7 @@ def test_what_is_lost_and_how_often_is_told() -> None:
     cluster = cluster_of(pool(1), [(0, 4, 10), (0, 11, 12)])
     cluster.feed(table([one(0, 0, 1, 6)]))
     cluster.advance(NEVER)
-    ended = cluster.take_ended_columns()
+    ended = cluster.take_ended_rows().outcome
     columns = (ended.end_us, ended.preemptions, ended.restarts, ended.lost_us, ended.held_us)
     assert [column.tolist() for column in columns] == [[18 * S], [2], [2], [5 * S], [11 * S]]
 
@@ -119,8 +119,8 @@ def test_under_any_policy_all_jobs_end_and_none_runs_on_a_machine_that_is_down(p
         cluster = cluster_of(farm((4, 1000.0), (3, 500.0), (3, 2000.0)), outages, policy)
         cluster.feed(table(jobs))
         cluster.advance(NEVER)
-        ended = cluster.take_ended_columns()
-        assert sorted(ended.row.tolist()) == list(range(len(jobs)))
+        rows, ended = cluster.take_ended_rows()
+        assert sorted(rows.tolist()) == list(range(len(jobs)))
         assert JobState.COMPLETED in ended.state
         for machine, start, end, stops in zip(
             ended.machine, ended.start_us, ended.end_us, ended.preemptions, strict=True

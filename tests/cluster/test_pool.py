@@ -84,10 +84,8 @@ def test_pieces_and_routes_do_not_matter(policy: str, jobs: list[Job], data: st.
             ended += cluster.take_ended()
         cluster.advance(NEVER)
         ended += cluster.take_ended()
-        assert ended == sorted(ended, key=lambda one: one.end_us)
-        by_number = {
-            one.key[1]: (one.machine, one.state, one.start_us, one.end_us) for one in ended
-        }
+        assert ended == sorted(ended, key=lambda one: one.outcome.end_us)
+        by_number = {key[1]: outcome[:4] for key, outcome in ended}
         fed_outcomes = outcomes(cluster, len(fed))
         by_number |= {one.number: outcome for one, outcome in zip(fed, fed_outcomes, strict=True)}
         assert [by_number[number] for number in range(len(jobs))] == expected
@@ -100,7 +98,7 @@ def test_fed_rows_come_before_submitted_jobs_of_their_instant(kind: type) -> Non
     cluster.feed(table([job(2, 10, 4, 5, 5), job(3, 12, 4, 5, 5)]))
     cluster.advance(NEVER)
     assert outcomes(cluster, 2) == [(0, 3, 10, 15), (0, 3, 20, 25)]
-    assert [one.start_us for one in cluster.take_ended()] == [15]
+    assert [one.outcome.start_us for one in cluster.take_ended()] == [15]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

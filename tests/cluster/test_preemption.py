@@ -53,7 +53,7 @@ def played(
     for one in jobs:
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(NEVER)
-    ended = sorted(cluster.take_ended(), key=lambda one: one.key)
+    ended = [outcome for _, outcome in sorted(cluster.take_ended())]
     assert all(one.state == JobState.COMPLETED for one in ended)
     return cluster, [
         (e.start_us, e.end_us, e.preemptions, e.restarts, e.lost_us, e.held_us) for e in ended

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.cluster.state import Ended, PlanError
-from grid.model.job import Job, JobState
+from grid.model.job import Job, JobOutcome, JobState
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
@@ -61,7 +61,7 @@ def test_preempted_job_goes_on_where_it_was() -> None:
     """100 us on the slow machine: 30 done, 20 suspended, 70 to go."""
     plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 0)]}}
     [ended] = submit_all(SpaceSharedCluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
-    assert ended == Ended(("vo", 0), 0, JobState.COMPLETED, 0, 120, 1, 0, 0, 100)
+    assert ended == Ended(("vo", 0), JobOutcome(0, JobState.COMPLETED, 0, 120, 1, 0, 0, 100))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,8 @@ def test_preempted_job_on_another_machine(
     plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 1)]}}
     cluster = SpaceSharedCluster(TWO, timed(plans))
     [ended] = submit_all(cluster, [job(0, 0, 1, 100, 100, checkpointable=checkpointable)])
-    assert ended == Ended(("vo", 0), 1, JobState.COMPLETED, 0, end, 1, restarts, lost, held)
+    outcome = JobOutcome(1, JobState.COMPLETED, 0, end, 1, restarts, lost, held)
+    assert ended == Ended(("vo", 0), outcome)
 
 
 def test_a_job_moved_within_one_plan_and_back() -> None:
@@ -86,7 +87,7 @@ def test_a_job_moved_within_one_plan_and_back() -> None:
         40: {"preempt": [0], "start": [(0, 0)]},
     }
     [ended] = submit_all(SpaceSharedCluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
-    assert ended == Ended(("vo", 0), 0, JobState.COMPLETED, 0, 140, 2, 2, 40, 140)
+    assert ended == Ended(("vo", 0), JobOutcome(0, JobState.COMPLETED, 0, 140, 2, 2, 40, 140))
 
 
 def test_what_a_policy_sees_of_a_preempted_job() -> None:
@@ -190,7 +191,7 @@ def test_jobs_that_can_run_nowhere_are_rejected_when_they_come() -> None:
     cluster = general(LICENSED, "fcfs")
     cluster.submit(job(0, 0, 1, 10, 10, licenses=1), 2, 0)
     cluster.advance(1)
-    assert [one.state for one in cluster.take_ended()] == [JobState.REJECTED]
+    assert [one.outcome.state for one in cluster.take_ended()] == [JobState.REJECTED]
 
 
 @pytest.mark.parametrize(
@@ -240,8 +241,8 @@ def test_rejected_by_the_plan() -> None:
     cluster = SpaceSharedCluster(TWO, timed(plans))
     ended = submit_all(cluster, [job(0, 0, 1, 10, 10), job(1, 0, 1, 10, 10)])
     assert ended == [
-        Ended(("vo", 0), 0, JobState.FAILED, 0, 4, 1, 0, 0, 4),
-        Ended(("vo", 1), -1, JobState.REJECTED, -1, 4, 0, 0, 0, 0),
+        Ended(("vo", 0), JobOutcome(0, JobState.FAILED, 0, 4, 1, 0, 0, 4)),
+        Ended(("vo", 1), JobOutcome(-1, JobState.REJECTED, -1, 4, 0, 0, 0, 0)),
     ]
     assert cluster.load() == 0
 

@@ -118,7 +118,7 @@ class Hearing:
         for _, message, _ in ctx.sent:
             if isinstance(message, JobEnded):
                 self.ended[message.key] += 1
-                start = message.start_us / SECOND_US
+                start = message.outcome.start_us / SECOND_US
                 self.lines.append(
                     f"{ctx.now / SECOND_US:g} {ctx.name}: {message.key[1]} ran from {start:g}"
                 )

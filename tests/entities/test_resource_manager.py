@@ -8,7 +8,7 @@ import pytest
 
 from grid.entities.resource_manager import PERIOD, ResourceManager, SnapshotRules
 from grid.kernel.entity import Context
-from grid.model.job import Job, JobState
+from grid.model.job import Job, JobOutcome, JobState
 from grid.model.messages import Assigned, AssignJob, JobEnded, LocalStatus, Refused, RunJob
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.resources import ASSIGNED_CPUS, NUMBER, resources_of
@@ -50,7 +50,8 @@ class Desk:
         return [sent for _, sent, _ in self.ctx.sent]
 
     def end(self, number: int) -> list[Any]:
-        return self.tell(JobEnded(("a", number), 0, 0, JobState.COMPLETED, 0, 10, 0, 0, 0, 10))
+        outcome = JobOutcome(0, JobState.COMPLETED, 0, 10, 0, 0, 0, 10)
+        return self.tell(JobEnded(("a", number), 0, outcome))
 
 
 def test_an_assignment_updates_the_table_and_goes_to_the_dispatcher() -> None:

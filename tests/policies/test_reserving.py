@@ -125,7 +125,7 @@ def compare(slow_jobs: list[SlowJob], machines: list[SlowMachine], copies: list[
         cluster.advance(one.submit)
         cluster.submit(made, one.bound, one.submit)
     cluster.advance(NEVER)
-    ended = {one.key[1]: one for one in cluster.take_ended()}
+    ended = {key[1]: outcome for key, outcome in cluster.take_ended()}
     assert len(ended) == len(slow_jobs)
     for number, one in enumerate(slow_jobs):
         found = ended[number]

@@ -127,7 +127,7 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
         case Placed(key, cluster):
             return f"{key[1]} went to cluster {cluster}"
         case JobEnded(key):
-            return f"{key[1]} ended, state {message.state}"
+            return f"{key[1]} ended, state {message.outcome.state}"
         case ForwardJob(job):
             return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
         case JobDone(ended):

@@ -116,8 +116,8 @@ def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
     cluster = SpaceSharedCluster(platform, watched)
     cluster.feed(jobs)
     cluster.advance(NEVER)
-    ended = cluster.take_ended_columns()
-    assert sorted(ended.row.tolist()) == list(range(len(jobs)))
+    rows, ended = cluster.take_ended_rows()
+    assert sorted(rows.tolist()) == list(range(len(jobs)))
     return watched, ended
 
 
@@ -205,7 +205,7 @@ def test_one_job_a_machine(name: str) -> None:
         cluster = SpaceSharedCluster(replace(platform, one_job_a_machine=True), watched)
         cluster.feed(jobs)
         cluster.advance(NEVER)
-        assert len(cluster.take_ended_columns().row) == len(jobs)
+        assert len(cluster.take_ended_rows().row) == len(jobs)
 
 
 def test_sorting_makes_the_same_plans() -> None:
@@ -218,7 +218,7 @@ def test_sorting_makes_the_same_plans() -> None:
                 cluster = SpaceSharedCluster(platform, policy)
                 cluster.feed(jobs)
                 cluster.advance(NEVER)
-                ends.append(cluster.take_ended_columns().end_us.tolist())
+                ends.append(cluster.take_ended_rows().outcome.end_us.tolist())
             assert ends[0] == ends[1]
 
 
@@ -228,4 +228,4 @@ def test_time_driven_variants_start_jobs_at_multiples_of_their_period() -> None:
         cluster = SpaceSharedCluster(platform, make_policy("cs2_td", {"period_s": period_s}))
         cluster.feed(jobs)
         cluster.advance(NEVER)
-        assert (cluster.take_ended_columns().start_us % round(period_s * 1e6) == 0).all()
+        assert (cluster.take_ended_rows().outcome.start_us % round(period_s * 1e6) == 0).all()

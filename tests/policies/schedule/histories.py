@@ -79,7 +79,7 @@ def play(history: History, policy: Policy, overrun: str = "kill") -> list[tuple[
     cluster.advance(NEVER)
     ended = cluster.take_ended()
     assert sorted(e.key[1] for e in ended) == [job.number for job, _ in history.jobs]
-    return sorted((e.key[1], e.machine, e.state, e.start_us, e.end_us) for e in ended)
+    return sorted((e.key[1], *e.outcome[:4]) for e in ended)
 
 
 @st.composite
