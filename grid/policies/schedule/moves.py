@@ -214,7 +214,8 @@ def start(schedule: Schedule, machine: int, position: int) -> None:
 def expect_end(schedule: Schedule, machine: int, position: int, end: int) -> None:
     """The running job at `position` is now expected to end at `end`; `retime` must follow."""
     deadline = schedule.deadline_us[machine, position]
-    schedule.totals[LATE] += (end > deadline) - (schedule.end_us[machine, position] > deadline)
+    was_late = schedule.end_us[machine, position] > deadline
+    schedule.totals[LATE] += int(end > deadline) - int(was_late)
     schedule.end_us[machine, position] = end
 
 

@@ -92,7 +92,7 @@ def tried(
             free += active_processors[head]
             head += 1
         end = time + end_us[behind] - start_us[behind]
-        late += (end > deadline_us[behind]) - (end_us[behind] > deadline_us[behind])
+        late += int(end > deadline_us[behind]) - int(end_us[behind] > deadline_us[behind])
         _hold(active_end_us, active_processors, head, tail, end, wanted)
         tail += 1
         free -= wanted
@@ -152,7 +152,7 @@ def retime(schedule: Schedule, machine: int, first: int, now: int) -> None:
             head += 1
             edges = _edge(edge_us, edge_free, edges, time, free)
         end = time + end_us[position] - start_us[position]
-        late += (end > deadline_us[position]) - (end_us[position] > deadline_us[position])
+        late += int(end > deadline_us[position]) - int(end_us[position] > deadline_us[position])
         start_us[position], end_us[position] = time, end
         _hold(active_end_us, active_processors, head, tail, end, processors[position])
         tail += 1

@@ -17,7 +17,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     mean_priorities,
 )
 from grid.policies.convergent.farm import Farm, Survey
-from tests.policies.convergent.farms import S, running, view_of, waiting
+from tests.policies.convergent.clusters import S, running, view_of, waiting
 
 MIPS = [100.0, 200.0, 50.0]
 LINKS = [100.0, 1000.0, 50.0]

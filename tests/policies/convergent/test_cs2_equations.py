@@ -13,7 +13,7 @@ import pytest
 
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
 from grid.policies.convergent.farm import Farm, Survey
-from tests.policies.convergent.farms import S, running, view_of, waiting
+from tests.policies.convergent.clusters import S, running, view_of, waiting
 
 MIPS = [100.0, 200.0, 50.0]
 

@@ -17,7 +17,7 @@ from grid.policies.convergent.cs2007_heuristics import (
 from grid.policies.convergent.farm import Farm, Heuristic, Survey
 from grid.policies.convergent.priority import cs2_priority, cs2007_priority
 from grid.policies.interface import ClusterView
-from tests.policies.convergent.farms import random_view
+from tests.policies.convergent.clusters import random_view
 from tests.policies.convergent.slow_matrix import SlowFarm, cs2_matrix, cs2007_matrix
 
 SEEDS = range(40)

@@ -11,7 +11,7 @@ import pytest
 from grid.policies.registry import make_policy, plugged_in
 from grid.runtime.host import packages_of_policies
 from grid.scenario.load import load_scenario
-from tests.policies.convergent.farms import view_of, waiting
+from tests.policies.convergent.clusters import view_of, waiting
 
 NAMES = ("cs2", "cs2_cs", "cs_i_p", "cs_ni_np")
 MODULE = """

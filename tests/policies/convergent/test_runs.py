@@ -17,22 +17,15 @@ import pytest
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.job import JobState
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, PreemptionOverheads, VirtualOrganization
+from grid.model.platform import Cluster, PreemptionOverheads
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan, Policy
 from grid.policies.registry import make_policy
-from grid.workload.convergent import (
-    ConvergentJobs,
-    ConvergentMachines,
-    convergent_jobs,
-    convergent_licenses,
-    convergent_machines,
-)
+from tests.policies.convergent.clusters import random_cluster
 
 RUNS = int(os.environ.get("GRID_RUNS", "12"))
 CS2 = ("cs2", "cs2_cs", "cs2_td", "cs2_cs_td")
 CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
-CHECKPOINTABLE = 0.3
 SETTINGS = {"cs2_td": {"period_s": 60.0}, "cs2_cs_td": {"period_s": 60.0}}
 """So that most of what a run takes is not waiting for the next ten seconds."""
 
@@ -88,27 +81,6 @@ class Watched:
             assert len(holders) <= copies
 
 
-def farm(seed: int) -> tuple[Cluster, JobTable]:
-    """Few machines, scarce licenses, jobs that come faster than they can be done."""
-    rng = np.random.default_rng(seed)
-    kind = ConvergentMachines(
-        licenses=int(rng.integers(0, 7)),
-        license_suitability=float(rng.uniform(0.6, 1)),
-        license_ratio=(0.2, 0.7),
-    )
-    machines = convergent_machines(int(rng.integers(2, 7)), kind, rng)
-    licenses = convergent_licenses(machines, kind, rng)
-    platform = Cluster("c", machines, licenses=licenses)
-    settings = ConvergentJobs(
-        jobs=int(rng.integers(5, 26)),
-        mean_interarrival_s=float(rng.uniform(1, 600)),
-        checkpointable=CHECKPOINTABLE,
-        processors=(1, max(machine.cpus for machine in machines)),
-    )
-    vo = VirtualOrganization("v", (platform,))
-    return platform, convergent_jobs(["v"], [vo], settings, rng)["v"]
-
-
 def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
     copies = [license_.copies for license_ in platform.licenses]
     policy = make_policy(name, SETTINGS.get(name, {}))
@@ -125,7 +97,7 @@ def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
 def test_limits_jobs_and_work(name: str) -> None:
     """Work done = work asked for + work lost. All jobs come in order, so row = serial."""
     for seed in range(RUNS):
-        platform, jobs = farm(seed)
+        platform, jobs = random_cluster(seed)
         watched, ended = played(name, platform, jobs)
         assert (ended.state == JobState.COMPLETED).all()
         for index, row in enumerate(ended.row.tolist()):
@@ -151,7 +123,7 @@ def test_work_where_preemption_costs_time(name: str) -> None:
     """Work done = work asked for + work lost + what suspending, resuming and moving cost."""
     costs = PreemptionOverheads(suspend_us=3_000_001, resume_us=7_000_003, move_us=20_000_007)
     for seed in range(RUNS):
-        platform, jobs = farm(seed)
+        platform, jobs = random_cluster(seed)
         jobs.checkpointable[:] = False
         watched, ended = played(name, replace(platform, overheads=costs), jobs)
         for index, row in enumerate(ended.row.tolist()):
@@ -177,7 +149,7 @@ def test_work_where_preemption_costs_time(name: str) -> None:
 @pytest.mark.parametrize("name", ["cs_i_np", "cs_ni_np"])
 def test_np_never_preempts(name: str) -> None:
     for seed in range(RUNS):
-        assert played(name, *farm(seed))[1].preemptions.sum() == 0
+        assert played(name, *random_cluster(seed))[1].preemptions.sum() == 0
 
 
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
@@ -185,7 +157,7 @@ def test_np_never_preempts(name: str) -> None:
 def test_wrong_estimates(name: str, overrun: str) -> None:
     """Jobs that end early or pass their estimates: limits hold, and every job ends once."""
     for seed in range(RUNS):
-        platform, jobs = farm(seed)
+        platform, jobs = random_cluster(seed)
         factor = np.random.default_rng(seed).uniform(0.3, 1.7, len(jobs))
         jobs.run_us = np.rint(jobs.estimate_us * factor).astype(np.int64)
         _, ended = played(name, replace(platform, overrun=overrun), jobs)
@@ -198,7 +170,7 @@ def test_wrong_estimates(name: str, overrun: str) -> None:
 def test_one_job_a_machine(name: str) -> None:
     """The same on a cluster that allows no more."""
     for seed in range(RUNS):
-        platform, jobs = farm(seed)
+        platform, jobs = random_cluster(seed)
         copies = [license_.copies for license_ in platform.licenses]
         policy = make_policy(name, SETTINGS.get(name, {}))
         watched = Watched(policy, copies, one_a_machine=True)
@@ -211,7 +183,7 @@ def test_one_job_a_machine(name: str) -> None:
 def test_sorting_makes_the_same_plans() -> None:
     for name in ("cs2", "cs2_cs"):
         for seed in range(RUNS):
-            platform, jobs = farm(seed)
+            platform, jobs = random_cluster(seed)
             ends = []
             for matching in ("selection", "sorting"):
                 policy = make_policy(name, {"matching": matching})
@@ -223,7 +195,7 @@ def test_sorting_makes_the_same_plans() -> None:
 
 
 def test_time_driven_variants_start_jobs_at_multiples_of_their_period() -> None:
-    platform, jobs = farm(3)
+    platform, jobs = random_cluster(3)
     for period_s in (10.0, 7.5):
         cluster = SpaceSharedCluster(platform, make_policy("cs2_td", {"period_s": period_s}))
         cluster.feed(jobs)

@@ -19,7 +19,7 @@ from grid.policies.convergent.cs2007_heuristics import (
 from grid.policies.convergent.priority import cs2_priority, cs2007_priority
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
-from tests.policies.convergent.farms import random_view, view_of, waiting
+from tests.policies.convergent.clusters import random_view, view_of, waiting
 from tests.policies.convergent.slow_matrix import Matrix, cs2_matrix, cs2007_matrix
 
 CS2 = ("cs2", "cs2_cs", "cs2_td", "cs2_cs_td")

@@ -1,4 +1,4 @@
-"""Views of farms for tests: written by hand, or random."""
+"""Views of clusters for tests, written by hand or random, and random clusters with their jobs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns
+from grid.workload.convergent import (
+    ConvergentJobs,
+    ConvergentMachines,
+    convergent_jobs,
+    convergent_licenses,
+    convergent_machines,
+)
 
 S = SECOND_US
 
@@ -152,3 +161,24 @@ def random_view(
 
 def _without_times(job: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in job.items() if k not in ("machine", "start_us", "expected_end_us")}
+
+
+def random_cluster(seed: int) -> tuple[Cluster, JobTable]:
+    """Few machines, scarce licenses, jobs that come faster than they can be done."""
+    rng = np.random.default_rng(seed)
+    kind = ConvergentMachines(
+        licenses=int(rng.integers(0, 7)),
+        license_suitability=float(rng.uniform(0.6, 1)),
+        license_ratio=(0.2, 0.7),
+    )
+    machines = convergent_machines(int(rng.integers(2, 7)), kind, rng)
+    licenses = convergent_licenses(machines, kind, rng)
+    platform = Cluster("c", machines, licenses=licenses)
+    settings = ConvergentJobs(
+        jobs=int(rng.integers(5, 26)),
+        mean_interarrival_s=float(rng.uniform(1, 600)),
+        checkpointable=0.3,
+        processors=(1, max(machine.cpus for machine in machines)),
+    )
+    vo = VirtualOrganization("v", (platform,))
+    return platform, convergent_jobs(["v"], [vo], settings, rng)["v"]
