@@ -14,7 +14,8 @@ PACKAGES = (
     "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
 )  # fmt: skip
 MODULES = (
-    "scenario/build.py", "scenario/platform.py", "scenario/workload.py",
+    "scenario/build.py", "scenario/faults.py", "scenario/grid_settings.py", "scenario/platform.py",
+    "scenario/workload.py", "scenario/wrapped.py",
     "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")

@@ -10,27 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from grid.model.faults import NO_LINK_FAULTS, LinkFaults, Outage
 from grid.model.time import NEVER, Time
 
 _MASK = 2**64 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class LinkFaults:
-    """Shares of messages in [0, 1), and by how much one that is delayed is late at most."""
-
-    lost: float = 0.0
-    doubled: float = 0.0
-    delayed: float = 0.0
-    delay_us: Time = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """From `start_us` until `end_us`, which is excluded."""
-
-    start_us: Time
-    end_us: Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +35,8 @@ class Faults:
     """All that goes wrong with messages; from `heal_us` on, nothing does any more."""
 
     seed: int
-    within_site: LinkFaults = LinkFaults()
-    between_sites: LinkFaults = LinkFaults()
+    within_site: LinkFaults = NO_LINK_FAULTS
+    between_sites: LinkFaults = NO_LINK_FAULTS
     partitions: tuple[Partition, ...] = ()
     heal_us: Time = NEVER
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from grid.kernel.entity import Context, Entity, Finishing
-from grid.kernel.faults import Outage
+from grid.model.faults import Outage
 
 CRASH, UP = "crash", "up"
 

@@ -13,6 +13,7 @@ from grid.results.checkers import check
 from grid.results.table import in_order
 from grid.runtime.sequential import NeverEnds, run_sequential
 from grid.scenario.build import Grid
+from grid.scenario.grid_settings import grid_faults
 from grid.scenario.random_faults import random_faults
 from grid.scenario.schema import FaultsSection, Scenario
 from grid.scenario.workload import realize
@@ -62,7 +63,7 @@ def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
     scenario = subject.scenario.model_copy(update={"seed": seed})
     grid, _ = realize(scenario, subject.file)
     faults = random_faults(seed, grid.names, grid.vos, scenario.network, subject.lasts_s)
-    return replace(grid, scenario=scenario.model_copy(update={"faults": faults})), faults
+    return replace(grid, settings=replace(grid.settings, faults=grid_faults(faults))), faults
 
 
 def attempt(subject: Subject, seed: int) -> Trial:

@@ -20,14 +20,13 @@ from grid.entities.resource_manager import ResourceManager, SnapshotRules, statu
 from grid.entities.workload_source import WorkloadSource
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
+from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import resources_of
-from grid.model.time import from_seconds
 from grid.policies.registry import make_policy
 from grid.results.table import ClusterEntry, Directory
 from grid.scenario.faults import machine_outages, message_faults
-from grid.scenario.schema import Scenario
 from grid.selection.by_utility import ByUtility
 
 if TYPE_CHECKING:
@@ -42,14 +41,14 @@ class Grid:
     straight into the VO's only cluster, both by position of the VO and in order of submission.
     """
 
-    scenario: Scenario
+    settings: GridSettings
     vos: tuple[VirtualOrganization, ...]
     submitted: tuple[JobTable | None, ...]
     fed: tuple[JobTable | None, ...]
 
     @property
     def seed(self) -> int:
-        return self.scenario.seed
+        return self.settings.seed
 
     @cached_property
     def vo_of(self) -> dict[str, int]:
@@ -89,15 +88,15 @@ class Grid:
 
     @cached_property
     def network(self) -> Network:
-        settings, faults = self.scenario.network, self.scenario.faults
+        settings, faults = self.settings.network, self.settings.faults
         position = {vo.name: index for index, vo in enumerate(self.vos)}
         return Network(
             self.names,
             self.sites,
-            from_seconds(settings.latency_s),
-            from_seconds(settings.local_latency_s),
+            settings.latency_us,
+            settings.local_latency_us,
             {
-                (position[link.between[0]], position[link.between[1]]): from_seconds(link.latency_s)
+                (position[link.between[0]], position[link.between[1]]): link.latency_us
                 for link in settings.links
             },
             settings.bandwidth_mbps,
@@ -160,7 +159,7 @@ class Grid:
         resources = resources_of(self.vos[position], position)
         nothing = np.zeros(len(resources))
         rows = status_rows(resources, nothing, nothing)
-        if self.scenario.protocol.snapshot_detail == "summary":
+        if self.settings.protocol.snapshot_detail == "summary":
             return summary_of(rows, resources)
         return rows
 
@@ -210,11 +209,11 @@ class Grid:
             yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs)
 
     def _outages(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
-        faults = self.scenario.faults
+        faults = self.settings.faults
         return () if faults is None else machine_outages(faults, vo.name, cluster.name)
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
-        protocol = self.scenario.protocol
+        protocol = self.settings.protocol
         return LocalScheduler(
             position,
             ByUtility(vo.selection),
@@ -235,11 +234,10 @@ class Grid:
     def _resource_manager(
         self, position: int, vo: VirtualOrganization, dispatchers: tuple[str, ...]
     ) -> ResourceManager:
-        protocol = self.scenario.protocol
-        period = protocol.snapshot_period_s
+        protocol = self.settings.protocol
         rules = SnapshotRules(
             protocol.snapshot_detail == "summary",
-            None if period is None else from_seconds(period),
+            protocol.snapshot_period_us,
             protocol.snapshot_load_limit,
             protocol.snapshot_jobs_limit,
         )

@@ -14,6 +14,7 @@ from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
 from grid.model.time import NEVER, from_seconds
 from grid.scenario.build import Grid
+from grid.scenario.grid_settings import grid_settings
 from grid.scenario.platform import vos_from_sites, written_vos
 from grid.scenario.schema import JobSection, RequirementSection, Scenario, WorkloadSection
 from grid.scenario.traces import Traces
@@ -25,7 +26,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     `file` is what a mistake in the scenario is reported against. Beside the grid: the records of
     traces that are not jobs of the run, by reason.
     """
-    traces = Traces()
+    settings, traces = grid_settings(scenario), Traces()
     if scenario.vos_from_trace is not None:
         assert scenario.workload is not None
         sites = _sites(scenario.workload, file, traces)
@@ -39,7 +40,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
                 [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
             ) from None
         tables: list[JobTable | None] = [jobs for _, jobs in sites]
-        return Grid(scenario, vos, tuple(tables), (None,) * len(vos)), traces.left_out
+        return Grid(settings, vos, tuple(tables), (None,) * len(vos)), traces.left_out
     vos = written_vos(scenario)
     shared = _shared_jobs(scenario, vos, file, traces)
     submitted: list[JobTable | None] = []
@@ -63,7 +64,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
                 parts.append(jobs)
         submitted.append(_in_order(parts) if parts else None)
         fed.append(direct)
-    return Grid(scenario, vos, tuple(submitted), tuple(fed)), traces.left_out
+    return Grid(settings, vos, tuple(submitted), tuple(fed)), traces.left_out
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:

@@ -21,7 +21,6 @@ from grid.kernel.entity import Entity
 from grid.kernel.mortal import Mortal
 from grid.kernel.reliable import Reliable, Rules
 from grid.model.resources import resources_of
-from grid.model.time import from_seconds
 from grid.scenario.build import Grid
 from grid.scenario.faults import entity_outages
 
@@ -36,18 +35,18 @@ in mind of every job would add up, and it takes up to a tenth of the time."""
 def entities_of(
     grid: Grid, members: Collection[str], clock: Clock | None = None
 ) -> dict[str, Entity]:
-    """The entities of those names, such as can bear the scenario's faults, if it has any.
+    """The entities of those names, such as can bear the grid's faults, if it has any.
 
     `clock` tells seconds, if plans are to be timed.
     """
-    section = grid.scenario.faults
-    if section is None:
+    faults = grid.settings.faults
+    if faults is None:
         bare = grid.bare_entities(members, clock)
         if sum(grid.jobs_by_vo()) > MOST_JOBS_CHECKED:
             return bare
         return {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
     vos = dict(zip(grid.names, (grid.vos[site].name for site in grid.sites), strict=True))
-    outages = entity_outages(section, grid.seed, vos)
+    outages = entity_outages(faults, grid.seed, vos)
     rules = virtual_rules(grid)
     return {
         name: Mortal(partial(reliable_entity, grid, name, rules, clock), outages.get(name, ()))
@@ -69,10 +68,7 @@ def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
 
 def virtual_rules(grid: Grid) -> Rules:
     """Messages are sent again when an answer should long have come, in virtual time."""
-    network = grid.scenario.network
-    latencies_s = [link.latency_s for link in network.links]
-    longest_s = max(network.latency_s, network.local_latency_s, *latencies_s)
-    wait_us = 4 * from_seconds(longest_s)
+    wait_us = 4 * grid.settings.network.longest_us
     return Rules(wait_us, 64 * wait_us, INPUTS_A_STATE)
 
 
@@ -81,7 +77,7 @@ def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:
     vo = grid.vos[position]
     match entity:
         case LocalScheduler():
-            return SchedulerChecker(vo.name, grid.scenario.protocol.ttl)
+            return SchedulerChecker(vo.name, grid.settings.protocol.ttl)
         case ResourceManager():
             return ManagerChecker(resources_of(vo, position))
         case GridDispatcher():

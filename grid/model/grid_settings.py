@@ -1,0 +1,64 @@
+"""What holds for a grid as a whole: its seed, its network, its protocol and its faults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grid.model.faults import GridFaults
+from grid.model.time import SECOND_US, Time
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The latency between two VOs, in both directions, where it differs from the default."""
+
+    between: tuple[str, str]
+    latency_us: Time
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """How long messages take between VOs (`latency_us`) and within one (`local_latency_us`).
+
+    `bandwidth_mbps` is megabits a second between VOs, for a job's input; None: no limit.
+    """
+
+    latency_us: Time = 50_000
+    local_latency_us: Time = 1_000
+    bandwidth_mbps: float | None = None
+    links: tuple[Link, ...] = ()
+
+    @property
+    def longest_us(self) -> Time:
+        """The longest latency of all."""
+        latencies = (link.latency_us for link in self.links)
+        return max(self.latency_us, self.local_latency_us, *latencies)
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolRules:
+    """How VOs inform each other and pass jobs on (PU 3.2).
+
+    - `ttl`: how many times a job may be forwarded.
+    - `when_busy`: where no suitable resource is free anywhere, `queue`, `forward` or `reject`.
+    - `snapshot_detail`: `full` (a row for each resource) or `summary` (one for a VO).
+    - A VO publishes a snapshot every `snapshot_period_us`, when its load (assigned CPUs / CPUs)
+      passes `snapshot_load_limit`, and after `snapshot_jobs_limit` jobs; None: never for that.
+    """
+
+    ttl: int = 3
+    when_busy: str = "queue"
+    snapshot_detail: str = "full"
+    snapshot_period_us: Time | None = 60 * SECOND_US
+    snapshot_load_limit: float | None = 0.9
+    snapshot_jobs_limit: int | None = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GridSettings:
+    """What a run needs to know beside VOs and jobs. All that is drawn comes from `seed`."""
+
+    seed: int = 1
+    network: NetworkSettings = NetworkSettings()
+    protocol: ProtocolRules = ProtocolRules()
+    faults: GridFaults | None = None

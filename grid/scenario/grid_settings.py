@@ -1,0 +1,87 @@
+"""From a scenario's sections in seconds to a grid's settings in microseconds."""
+
+from __future__ import annotations
+
+from grid.model.faults import (
+    EntityCrash,
+    GridFaults,
+    LinkFaults,
+    MachineFailure,
+    Outage,
+    RandomCrashes,
+    VoOutage,
+    VoPartition,
+)
+from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
+from grid.model.time import from_seconds
+from grid.scenario.schema import (
+    FaultsSection,
+    MessageFaultsSection,
+    NetworkSection,
+    ProtocolSection,
+    Scenario,
+)
+
+
+def grid_settings(scenario: Scenario) -> GridSettings:
+    """What the scenario says of the grid as a whole."""
+    faults = scenario.faults
+    return GridSettings(
+        scenario.seed,
+        _network(scenario.network),
+        _protocol(scenario.protocol),
+        None if faults is None else grid_faults(faults),
+    )
+
+
+def grid_faults(section: FaultsSection) -> GridFaults:
+    """What goes wrong, as the emulator takes it."""
+    random = section.random_crashes
+    return GridFaults(
+        from_seconds(section.heal_s),
+        section.seed,
+        _link_faults(section.between_vos),
+        _link_faults(section.within_vos),
+        tuple(EntityCrash(one.entity, _outage(one.at_s, one.for_s)) for one in section.crashes),
+        None
+        if random is None
+        else RandomCrashes(from_seconds(random.every_s), from_seconds(random.for_s)),
+        tuple(VoOutage(one.vo, _outage(one.at_s, one.for_s)) for one in section.vo_outages),
+        tuple(
+            MachineFailure(one.vo, one.cluster, one.machine, _outage(one.at_s, one.for_s))
+            for one in section.machine_outages
+        ),
+        tuple(
+            VoPartition(one.one, one.other, _outage(one.at_s, one.for_s))
+            for one in section.partitions
+        ),
+    )
+
+
+def _network(section: NetworkSection) -> NetworkSettings:
+    return NetworkSettings(
+        from_seconds(section.latency_s),
+        from_seconds(section.local_latency_s),
+        section.bandwidth_mbps,
+        tuple(Link(link.between, from_seconds(link.latency_s)) for link in section.links),
+    )
+
+
+def _protocol(section: ProtocolSection) -> ProtocolRules:
+    period_s = section.snapshot_period_s
+    return ProtocolRules(
+        section.ttl,
+        section.when_busy,
+        section.snapshot_detail,
+        None if period_s is None else from_seconds(period_s),
+        section.snapshot_load_limit,
+        section.snapshot_jobs_limit,
+    )
+
+
+def _link_faults(section: MessageFaultsSection) -> LinkFaults:
+    return LinkFaults(section.lost, section.doubled, section.delayed, from_seconds(section.delay_s))
+
+
+def _outage(at_s: float, for_s: float) -> Outage:
+    return Outage(from_seconds(at_s), from_seconds(at_s) + from_seconds(for_s))
