@@ -87,8 +87,18 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
     overrides: Overrides = None,
     out: Annotated[
-        Path | None, typer.Option(help="The run's folder; default: runs/NAME.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The run's folder; default: runs/NAME, of a live run runs/NAME-live.",
+            show_default=False,
+        ),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Replace the run in the folder, even one of another scenario or kind."
+        ),
+    ] = False,
 ) -> None:
     """Run a scenario, print its result table and leave a run folder behind."""
     if placement not in (None, "vo", "cluster", "entity") and not (
@@ -109,11 +119,12 @@ def run(
     if seed is not None:
         settings.append(f"seed={seed}")
     loaded = _load(scenario, settings)
-    folder = out if out is not None else Path("runs") / loaded.name
+    folder = out if out is not None else Path("runs") / (loaded.name + "-live" * live)
     _run(
         loaded,
         scenario,
         folder,
+        force,
         live=_live(folder, speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None,
         in_process=in_process,
         placement=placement,
@@ -182,16 +193,17 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     return Live(Pace(speedup, kill, time_limit), journals)
 
 
-def _run(loaded: Scenario, path: Path, folder: Path, **how: Any) -> None:
+def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) -> None:
     from grid.model.errors import InputError
-    from grid.results.files import check_folder
+    from grid.results.run_folder import check_folder
     from grid.results.summary import print_summary
     from grid.runtime.outcome import RunFailed
     from grid.runtime.progress import progress_on
     from grid.runtime.run import execute
 
     try:
-        check_folder(folder)
+        live = how["live"] is not None
+        check_folder(folder, scenario=loaded.name, live=live, force=force)
         with progress_on(sys.stderr) as progress:
             finished = execute(loaded, str(path), progress=progress, **how)
         _save(finished, folder, path.stem)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from grid.model.errors import InputError, Mistake
 from grid.model.job_row import ClusterHistory
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
 from grid.results.metrics import Metrics
+from grid.results.run_folder import check_folder, write_files
 from grid.results.series import Series, series
 from grid.results.table import Directory, JobResults
 
@@ -38,50 +36,20 @@ def write_run(
 ) -> None:
     """Writes `jobs.csv`, `jobs.parquet`, `series.parquet`, and the three texts into `folder`.
 
-    All of it appears at once: it is written beside `folder` and renamed. An earlier run there is
-    replaced. Raises InputError where `folder` is anything else (`check_folder`), and ValueError
-    for a NaN or an infinity in the metrics or the manifest.
+    Raises InputError where `folder` is no place for a run (`grid.results.run_folder`), and
+    ValueError for a NaN or an infinity in the metrics or the manifest; nothing is written then.
     """
     check_folder(folder)
-    folder = folder.resolve()
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+
+    def write(partial: Path) -> None:
         _write_jobs(partial, results, directory, workload_name)
         rows = series(results, directory, histories=histories)
         _write_series(partial / "series.parquet", rows, directory)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
         _write_json(partial / "manifest.json", manifest)
-        if folder.exists():
-            folder.rename(old)
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
 
-
-def check_folder(folder: Path) -> None:
-    """Raises InputError where a run cannot be written to `folder`. Best asked before the run."""
-    if folder.is_dir():
-        if not (folder / "manifest.json").is_file():
-            found = "a folder that is no run (it has no manifest.json)"
-            raise _folder_mistake(folder, found)
-    elif folder.exists():
-        raise _folder_mistake(folder, "a file")
-    parent = next(parent for parent in folder.resolve().parents if parent.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise _folder_mistake(parent, "nothing that can be written to", "a writable folder")
-
-
-def _folder_mistake(
-    folder: Path, found: str, expected: str = "a new folder, or that of an earlier run"
-) -> InputError:
-    return InputError([Mistake(str(folder), None, "", found, expected)])
+    write_files(folder, write)
 
 
 def _write_jobs(

@@ -21,8 +21,9 @@ from grid.model.job import JobState
 from grid.model.job_row import JobRow
 from grid.results import files
 from grid.results.cpu_assignment import assign_cpus
-from grid.results.files import check_folder, write_run
+from grid.results.files import write_run
 from grid.results.metrics import metrics
+from grid.results.run_folder import RUN_FILES, check_folder
 from grid.results.table import ClusterEntry, Directory, JobResults
 from tests.results.results_tables import TWO_VOS, job, table, tables
 
@@ -47,10 +48,19 @@ ROWS = [
 ]
 
 
+MANIFEST = {
+    "scenario": "demo",
+    "seed": 7,
+    "runtime": "sequential",
+    "digest": "0" * 64,
+    "jobs": {"completed": 1},
+}
+
+
 def write(folder: Path, rows: list[JobRow], directory: Directory = TWO_VOS) -> Path:
     results = table(rows)
     figures = metrics(results, directory)
-    write_run(folder, results, directory, figures, "name: é\n", {"seed": 7}, "demo")
+    write_run(folder, results, directory, figures, "name: é\n", MANIFEST, "demo")
     return folder
 
 
@@ -176,7 +186,7 @@ def test_a_run_without_jobs_has_its_headers(tmp_path: Path) -> None:
 def test_the_other_files(tmp_path: Path) -> None:
     folder = write(tmp_path / "deep" / "run", ROWS)
     assert json.loads((folder / "metrics.json").read_text()) == metrics(table(ROWS), TWO_VOS)
-    assert json.loads((folder / "manifest.json").read_text()) == {"seed": 7}
+    assert json.loads((folder / "manifest.json").read_text()) == MANIFEST
     assert (folder / "scenario.yaml").read_text(encoding="utf-8") == "name: é\n"
     series = pyarrow.parquet.read_table(folder / "series.parquet")
     means = ["busy_cpus", "utilization", "queued", "lost_cpus", "license_use"]
@@ -188,19 +198,51 @@ def test_the_other_files(tmp_path: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["run"]
 
 
-def test_an_earlier_run_is_replaced_whole(tmp_path: Path) -> None:
+def test_an_earlier_run_is_replaced_and_what_else_is_there_stays(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", ROWS)
-    (folder / "report.html").touch()
+    (folder / "notes").mkdir()
+    (folder / "notes" / "idea.txt").write_text("keep")
     write(folder, ROWS[:1])
     assert len(read(folder)) == 1
-    assert not (folder / "report.html").exists()
+    assert (folder / "notes" / "idea.txt").read_text() == "keep"
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*RUN_FILES, "notes"])
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("manifest", ["{}", "[]", "no JSON", '{"digest": "0"}', "[" * 100_000])
+def test_a_foreign_manifest_makes_no_run(tmp_path: Path, manifest: str) -> None:
+    (tmp_path / "manifest.json").write_text(manifest)
+    (tmp_path / "thesis.tex").write_text("all of it")
+    with pytest.raises(InputError, match="found a folder that is no run"):
+        write(tmp_path, ROWS)
+    assert (tmp_path / "manifest.json").read_text() == manifest
+
+
+def test_what_a_run_that_was_killed_while_writing_left_is_replaced(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", ROWS)
+    (folder / "manifest.json").unlink()
+    assert len(read(write(folder, ROWS[:1]))) == 1
+
+
+def test_another_scenario_or_kind_of_run_is_replaced_only_by_force(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", ROWS)
+    check_folder(folder, scenario="demo")
+    with pytest.raises(InputError, match=r"run in virtual time of demo, expected .* of other"):
+        check_folder(folder, scenario="other")
+    with pytest.raises(InputError, match=r"expected a live run of demo, another folder, or --for"):
+        check_folder(folder, scenario="demo", live=True)
+    check_folder(folder, scenario="other", live=True, force=True)
+
+
+def test_a_name_that_is_too_long_is_told_before_the_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="found a name of 300 characters, expected at most"):
+        check_folder(tmp_path / "new" / ("x" * 300))
 
 
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("all of it")
-    with pytest.raises(InputError, match=r"thesis: found a folder that is no run"):
+    with pytest.raises(InputError, match=r"thesis: --out: found a folder that is no run"):
         write(tmp_path / "thesis", ROWS)
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "all of it"
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]

@@ -1,0 +1,121 @@
+"""The folder that a run is written to: whether it may be, and how its files come into it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grid.model.errors import InputError, Mistake
+
+RUN_FILES = (
+    "jobs.csv",
+    "jobs.parquet",
+    "series.parquet",
+    "metrics.json",
+    "scenario.yaml",
+    "manifest.json",
+)
+"""What a run writes; nothing else in its folder is ever touched. The manifest comes last."""
+
+LARGEST_MANIFEST = 1 << 24
+
+
+def check_folder(
+    folder: Path, *, scenario: str = "", live: bool = False, force: bool = False
+) -> None:
+    """Raises InputError where a run of `scenario` cannot be written to `folder`.
+
+    That is so where a file is in the way, nothing may be written, or the folder holds other things
+    than a run. With `scenario`, an earlier run of another scenario, or a live one where this is
+    not and the other way round, is only replaced with `force`.
+    """
+    if folder.is_dir():
+        earlier = earlier_run(folder)
+        if earlier is None and any(path.name not in RUN_FILES for path in folder.iterdir()):
+            raise _mistake(folder, "a folder that is no run")
+        if earlier is not None and scenario and not force:
+            _refuse_other_run(folder, earlier, scenario, live)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise _mistake(folder, "a folder that may not be written to", "a writable folder")
+        return
+    if folder.exists() or folder.is_symlink():
+        raise _mistake(folder, "a file")
+    parent = next(parent for parent in folder.resolve().parents if parent.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise _mistake(parent, "nothing that can be written to", "a writable folder")
+    _check_names(folder, parent)
+
+
+def earlier_run(folder: Path) -> dict[str, Any] | None:
+    """The manifest of the run in `folder`; None where there is no run."""
+    path = folder / "manifest.json"
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST_MANIFEST:
+            return None
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    digest = manifest.get("digest") if isinstance(manifest, dict) else None
+    is_run = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
+    return manifest if is_run and isinstance(manifest.get("jobs"), dict) else None
+
+
+def write_files(folder: Path, write: Callable[[Path], None]) -> None:
+    """Have `write` fill a folder with the run's files, and put them into `folder`.
+
+    A new folder appears at once. In one that is there, the manifest goes first and comes last, so
+    that no reader takes a part of two runs for one; where `write` fails, nothing has changed.
+    """
+    folder = folder.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = folder if folder.is_dir() else folder.parent
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name[:200]}.", suffix=".partial", dir=beside))
+    try:
+        write(partial)
+        if beside == folder:
+            (folder / RUN_FILES[-1]).unlink(missing_ok=True)
+            for name in RUN_FILES:
+                (partial / name).replace(folder / name)
+        else:
+            partial.chmod(0o777 & ~_umask())
+            partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _refuse_other_run(folder: Path, earlier: dict[str, Any], scenario: str, live: bool) -> None:
+    name, was_live = str(earlier.get("scenario"))[:64], earlier.get("runtime") == "live"
+    if (name, was_live) != (scenario, live):
+        expected = f"{_run_of(scenario, live)}, another folder, or --force to replace the run"
+        raise _mistake(folder, _run_of(name, was_live), expected)
+
+
+def _run_of(scenario: str, live: bool) -> str:
+    return f"a {'live run' if live else 'run in virtual time'} of {scenario}"
+
+
+def _check_names(folder: Path, parent: Path) -> None:
+    """Raises InputError where the file system does not take a name of the new folder's path."""
+    longest = os.pathconf(parent, "PC_NAME_MAX")
+    for name in folder.resolve().relative_to(parent.resolve()).parts:
+        if len(os.fsencode(name)) > longest:
+            raise _mistake(parent, f"a name of {len(name)} characters", f"at most {longest}")
+
+
+def _mistake(
+    folder: Path, found: str, expected: str = "a new folder, or that of an earlier run"
+) -> InputError:
+    return InputError([Mistake(str(folder), None, "--out", found, expected)])
+
+
+def _umask() -> int:
+    """The permissions that new files do not get."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
