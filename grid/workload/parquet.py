@@ -34,6 +34,9 @@ _UNITS = {
 }
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]+")
 _EXPECTED = "a log in Parquet"
+MOST_ROWS = 10_000_000
+LEAST_BYTES_A_ROW = 2
+"""Rows that are all alike take next to nothing in a file, and much in memory."""
 
 
 def write_parquet(log: SwfLog | GwfLog, path: Path) -> None:
@@ -97,6 +100,10 @@ def _table(path: Path) -> tuple[pa.Table, str, dict[str, str]]:
     if not path.is_file():
         raise mistake(path, "no such file", _EXPECTED)
     try:
+        rows = pyarrow.parquet.read_metadata(path).num_rows
+        most = min(MOST_ROWS, path.stat().st_size // LEAST_BYTES_A_ROW)
+        if rows > most:
+            raise mistake(path, f"{rows} rows", f"at most {most} in a file of its size")
         table = pyarrow.parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
         found = f"no sound Parquet file ({shorten(str(error))})"

@@ -47,13 +47,15 @@ class Records:
 
 
 def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> Iterator[Records]:
-    """The records of a log in parts of about a megabyte of text; comments go into `header`.
+    """The records of a log in parts of about a megabyte of text.
 
+    The comments are in `header` when all parts have been taken.
     Raises InputError for a file that cannot be read, a line with a wrong number of fields, a field
     that is not a number or absurdly large, and a log without a job. After a mistake it yields
     nothing more, but goes on to look for further mistakes.
     """
     mistakes: list[Mistake] = []
+    values: dict[str, list[str]] = {}
     last_key = ""
     next_line, jobs = 1, 0
     for block in line_blocks(path):
@@ -72,7 +74,7 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
         )
         for start, end in comments[:remarks].tolist():
             comment = block[start:end].lstrip(layout.comment_mark).decode("utf-8", "replace")
-            last_key = _add_to_header(header, last_key, comment)
+            last_key = _add_to_header(values, last_key, comment)
         mistakes += [_mistake(path, layout, block, row) for row in room[:wrong].tolist()]
         if wrong and room[wrong - 1, 1] == parse.NOT_TEXT:
             # All other mistakes come of reading as a log what is none.
@@ -82,6 +84,7 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
         jobs += found
         if not mistakes:
             yield Records(rows[:found].copy(), lines[:found].copy(), block, blank)
+    header.update((key, "\n".join(lines_of_key)) for key, lines_of_key in values.items())
     if mistakes:
         raise InputError(mistakes)
     if jobs == 0:
@@ -93,7 +96,7 @@ def field_name(layout: LogFormat, position: int) -> str:
     return f"field {position + 1} ({layout.fields[position]})"
 
 
-def _add_to_header(header: dict[str, str], last_key: str, comment: str) -> str:
+def _add_to_header(values: dict[str, list[str]], last_key: str, comment: str) -> str:
     """Take a comment in; returns the key to which an indented comment would be added next."""
     key, colon, value = comment.partition(":")
     if comment[:2].isspace():
@@ -102,7 +105,7 @@ def _add_to_header(header: dict[str, str], last_key: str, comment: str) -> str:
         return ""
     key, value = key.strip(), value.strip()
     if key and value:
-        header[key] = f"{header[key]}\n{value}" if key in header else value
+        values.setdefault(key, []).append(value)
     return key
 
 

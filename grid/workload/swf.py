@@ -128,7 +128,8 @@ def read_swf(path: Path) -> SwfLog:
 
 
 def iterate_swf(path: Path) -> Iterator[SwfLog]:
-    """The log in parts of about a megabyte of text; all share one header, which grows.
+    """The log in parts of about a megabyte of text; all share one header,
+    which is complete when all parts have been taken.
 
     Raises InputError as `iterate_records` says.
     """

@@ -260,3 +260,10 @@ def test_a_real_log_comes_back(tmp_path: Path, ending: str) -> None:
     read = back(log, tmp_path, ending)
     np.testing.assert_array_equal(read.columns, log.columns)
     assert read.header == log.header
+
+
+def test_a_small_parquet_file_of_very_many_equal_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"job_number": pa.repeat(1, 30_000_000)}), path, compression="zstd")
+    with pytest.raises(InputError, match="found 30000000 rows, expected at most"):
+        read_log(path)
