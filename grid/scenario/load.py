@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,46 +12,69 @@ import yaml  # type: ignore[import-untyped]
 
 from grid.model.errors import InputError, Mistake, shorten
 from grid.scenario.checks import problems
-from grid.scenario.parameters import fill_in
+from grid.scenario.parameters import Overrides, fill_in
 from grid.scenario.plugged import plugged_mistakes
+from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario, Section
 from grid.scenario.validate import KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_MISTAKES = 20
+FROM_PYTHON = "scenario"
+"""What mistakes in a scenario that is no file are reported against."""
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario in the file `path`, changed by `overrides` as `--set` gives them.
+def load_scenario(
+    given: str | os.PathLike[str] | Mapping[str, Any] | Scenario, overrides: Overrides = ()
+) -> Scenario:
+    """The scenario in a file, or that a mapping describes as a file would, with `overrides`.
+
+    Overrides are texts `name=value` as `--set` takes them, or a mapping of names to values. A
+    Scenario is checked again, for Python lets one be made of anything.
 
     Raises InputError with up to `MAX_MISTAKES` mistakes, in the order of their lines. Those of
     the text come first; what concerns the scenario as a whole (`grid.scenario.checks`) is looked
     at when all else is right. Traces are looked for in the current folder, then in that of the
     scenario, and are absolute paths in what is returned.
     """
-    path = Path(path)
     try:
-        return _loaded(path, _shown(path), overrides)
+        return _checked(*_read(given), overrides)
     except InputError as error:
         once = dict.fromkeys(error.mistakes)
         mistakes = sorted(once, key=lambda mistake: (mistake.line is None, mistake.line or 0))
         raise InputError(mistakes[:MAX_MISTAKES]) from None
 
 
-def _shown(path: Path) -> str:
+def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
+    """The tree of a scenario, what is wrong with it so far, and the file that it is from."""
+    if isinstance(given, Scenario):
+        given = given.model_dump(exclude_unset=True)
+    if isinstance(given, Mapping):
+        return *tree_of_value(given, FROM_PYTHON), Path(FROM_PYTHON)
+    if isinstance(given, os.PathLike):
+        given = os.fspath(given)
+    if not isinstance(given, str):
+        expected = "the path of a scenario in YAML, or a mapping"
+        raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
+    path = Path(given)
+    source = printable(path)
+    return *read_tree(_text(path, source), source), path
+
+
+def printable(path: str | Path) -> str:
+    """A path as it stands in messages, on one line."""
     text = str(path)
     return text if text.isprintable() else shorten(text)
 
 
-def _loaded(path: Path, source: str, overrides: Sequence[str]) -> Scenario:
-    root, mistakes = read_tree(_text(path, source), source)
+def _checked(root: Node, mistakes: list[Mistake], path: Path, overrides: Overrides) -> Scenario:
     if not isinstance(root.value, dict):
         expected = f"a mapping with keys such as {', '.join(KEYS[:5])}"
         raise InputError([*mistakes, root.mistake((), expected)])
-    mistakes += fill_in(root, overrides, KEYS)
+    mistakes = mistakes + fill_in(root, overrides, KEYS)
     if "name" not in root.value:
-        root.value["name"] = Node(_name(path), source, root.line)
+        root.value["name"] = Node(_name(path), root.source, root.line)
     mistakes += _find_traces(root, path.parent)
     scenario = validate(root, Scenario)
     if not isinstance(scenario, Scenario):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any
 
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake, expected_name, shorten
+from grid.scenario.python_tree import tree_of_value
 from grid.scenario.yaml_tree import MAX_DEPTH, Node, Path, child, dotted, read_tree
 
 SECTION = "parameters"
@@ -16,18 +18,58 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
 
-def fill_in(root: Node, overrides: Sequence[str], keys: Sequence[str]) -> list[Mistake]:
+Overrides = Sequence[str] | Mapping[str, Any]
+"""Texts `name=value`, or values by name. A name is that of a parameter, or the path of a key."""
+
+
+def fill_in(root: Node, overrides: Overrides, keys: Sequence[str]) -> list[Mistake]:
     """Apply `overrides` to a scenario, in order, then put parameters where they are named.
 
     Changes `root` in place, takes its `parameters` out, and returns what is wrong. An override
-    is `name=value` or `path.to.a.key=value`; a parameter's name wins. Mappings on the way to a key
-    are made where they are missing. `keys` are those that a scenario can have at its top.
+    is for a parameter or for a `path.to.a.key`; a parameter's name wins. Mappings on the way to a
+    key are made where they are missing. `keys` are those that a scenario can have at its top.
     """
     parameters, mistakes = _defaults(root)
-    for override in overrides:
-        mistakes += _override(root, parameters, override, keys)
+    declared = dict(parameters)
+    # What an override replaces has used its parameters, too.
+    used = dict.fromkeys(_references(root, parameters))
+    for override in _each(overrides):
+        try:
+            name, node = _given(*override) if isinstance(override, tuple) else _written(override)
+            mistakes += _override(root, parameters, name, node, keys)
+        except InputError as error:
+            mistakes += error.mistakes
+    used |= dict.fromkeys(_references(root, parameters))
     for path, node in _scalars(root, ()):
         mistakes += _substitute(node, path, parameters)
+    return mistakes + _unused(declared, list(used), keys)
+
+
+def _references(root: Node, parameters: Mapping[str, Node]) -> Iterator[str]:
+    """The names in all `${name}`, of parameters or not."""
+    for _, node in (*_scalars(root, ()), *((name, one) for name, one in parameters.items())):
+        if isinstance(node.value, str):
+            yield from _REFERENCE.findall(node.value)
+
+
+def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) -> list[Mistake]:
+    """A mistake for each parameter that stands nowhere.
+
+    Left out are those that have another mistake: their name is none, or one like it is unknown.
+    """
+    unknown = [name for name in used if name not in declared]
+    mistakes = []
+    for name, node in declared.items():
+        is_told = not _NAME.fullmatch(name) or get_close_matches(name, unknown, 1)
+        if name in used or is_told:
+            continue
+        others = {f"the parameter {other}": other for other in declared if other != name}
+        others |= {f"the key {key}": key for key in keys}
+        near = get_close_matches(name, others.values(), 1)
+        likely = [words for words, other in others.items() if other in near]
+        question = f" (did you mean {likely[0]}?)" if likely else ""
+        expected = f"${{{name}}} in a value of the scenario{question}"
+        mistakes.append(node.mistake((SECTION, name), expected, "a parameter that nothing uses"))
     return mistakes
 
 
@@ -54,20 +96,56 @@ def _unfit(node: Node, path: Path) -> list[Mistake]:
     return []
 
 
-def _override(
-    root: Node, parameters: dict[str, Node], override: str, keys: Sequence[str]
-) -> list[Mistake]:
-    source = f"--set {override if override.isprintable() else shorten(override)}"[:100]
+def _each(overrides: Overrides) -> Iterable[Any]:
+    if isinstance(overrides, Mapping):
+        return overrides.items()
+    return [overrides] if isinstance(overrides, str) else overrides
+
+
+def _given(name: Any, value: Any) -> tuple[str, Node]:
+    """An override of Python's. Raises InputError."""
+    source = _source(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
+    if not isinstance(name, str) or not name:
+        raise InputError([Mistake(source, None, "", shorten(name), "the name of a key as text")])
+    try:
+        node, mistakes = tree_of_value(value, source)
+    except InputError as error:
+        raise _within(name, error.mistakes) from None
+    if mistakes:
+        raise _within(name, mistakes)
+    return name, node
+
+
+def _written(override: Any) -> tuple[str, Node]:
+    """An override in a text. Raises InputError."""
+    if not isinstance(override, str):
+        raise InputError([Mistake("--set", None, "", shorten(override), "text: name=value")])
+    source = _source(override)
     name, equals, text = override.partition("=")
     if not equals or not name:
-        return [Mistake(source, None, "", shorten(override), "name=value")]
+        raise InputError([Mistake(source, None, "", shorten(override), "name=value")])
     try:
         node, mistakes = read_tree(text, source, lines=False) if text else (_nothing(source), [])
-        if mistakes:
-            raise InputError(mistakes)
     except InputError as error:
-        key = dotted(_path(name))
-        return [replace(m, field=f"{key}.{m.field}" if m.field else key) for m in error.mistakes]
+        raise _within(name, error.mistakes) from None
+    if mistakes:
+        raise _within(name, mistakes)
+    return name, node
+
+
+def _source(override: str) -> str:
+    return f"--set {override if override.isprintable() else shorten(override)}"[:100]
+
+
+def _within(name: str, mistakes: Sequence[Mistake]) -> InputError:
+    """Mistakes in the value of an override, with the path of the key before their own."""
+    key = dotted(_path(name))
+    return InputError([replace(m, field=f"{key}.{m.field}" if m.field else key) for m in mistakes])
+
+
+def _override(
+    root: Node, parameters: dict[str, Node], name: str, node: Node, keys: Sequence[str]
+) -> list[Mistake]:
     if name in parameters:
         unfit = _unfit(node, (name,))
         if not unfit:
@@ -146,8 +224,11 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Mis
     names = _REFERENCE.findall(text)
     unknown = [name for name in names if name not in parameters]
     if unknown or not names:
-        expected = f"the name of a parameter: {', '.join(parameters) or 'there is none'}"
-        return [node.mistake(path, expected)]
+        what = "the name of a parameter"
+        if not parameters:
+            return [node.mistake(path, f"{what}: there is none")]
+        name = unknown[0] if unknown else ""
+        return [node.mistake(path, expected_name(name, parameters, what))]
     used = [parameters[name] for name in names]
     if _REFERENCE.fullmatch(text):
         node.value = used[0].value

@@ -141,6 +141,13 @@ def resolve(text: str) -> Scalar:
     return int(number) if "." not in text and number.is_integer() else number
 
 
+def _shown(text: str) -> str:
+    """A scalar that is no value, as a message shows it; what is not finite as Python writes it."""
+    if _NOT_FINITE.fullmatch(text):
+        return repr(float(text.replace(".", "")))
+    return shorten(text)
+
+
 def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[Mistake]]:
     """The only document in `text`, and what is wrong with it but does not stop the reading.
 
@@ -209,7 +216,7 @@ class _Reader:
             try:
                 node.value = resolve(event.value)
             except ValueError as error:
-                self._note(event, path, shorten(event.value), str(error))
+                self._note(event, path, _shown(event.value), str(error))
         return node
 
     def _sequence(self, event: Any, path: Path) -> Node:

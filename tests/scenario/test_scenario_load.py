@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grid.model.errors import InputError
 from grid.scenario.load import load_scenario, resolved_yaml
 from grid.scenario.schema import GeneratedMachinesSection, PolicySection, Scenario
 from grid.scenario.yaml_tree import read_tree, resolve
@@ -145,8 +147,44 @@ def test_set_makes_the_mappings_on_the_way(file: Path) -> None:
 
 
 def test_the_name_of_a_parameter_wins_over_a_key(file: Path) -> None:
-    scenario = load(file, edited("{lat: 0.1,", "{lat: 0.1, seed: 1,"), "seed=5")
-    assert scenario.seed == 7
+    text = edited("{lat: 0.1,", "{lat: 0.1, seed: 1,").replace("ttl: 3", "ttl: ${seed}")
+    scenario = load(file, text, "seed=5")
+    assert (scenario.seed, scenario.protocol.ttl) == (7, 5)
+
+
+def test_a_parameter_counts_as_used_where_an_override_replaces_its_use(file: Path) -> None:
+    assert load(file, RIGHT, "network.latency_s=0.2").network.latency_s == 0.2
+    assert load(file, RIGHT, "network.latency_s=0.2", "lat=0.3").network.latency_s == 0.2
+    with_another = edited("{lat: 0.1,", "{lat: 0.1, near: 0.01,")
+    used = load(file, with_another, "network.local_latency_s=${near}")
+    assert used.network.local_latency_s == 0.01
+
+
+def test_overrides_are_texts_or_values_by_name(file: Path) -> None:
+    texts = load(file, RIGHT, "lat=0.2", "protocol.when_busy=reject", "network.links=[]")
+    file.write_text(RIGHT)
+    given = {"lat": np.float64(0.2), "protocol.when_busy": "reject", "network.links": ()}
+    assert load_scenario(file, given) == texts
+    assert load_scenario(file, "lat=0.2").network == texts.network
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({3: 4}, "found 3, expected the name of a key as text"),
+        ({"lat": [1]}, "lat: found a list, expected one value"),
+        ({"lat": float("nan")}, "lat: found nan, expected a finite number"),
+        ({"protocol": {"ttl": object()}}, "protocol.ttl: found an object of type object"),
+        ({"latt": 5}, "latt: found no such parameter or key, expected lat"),
+        ([5], "found 5, expected text: name=value"),
+    ],
+)
+def test_wrong_overrides_of_python_are_mistakes(file: Path, overrides: Any, says: str) -> None:
+    file.write_text(RIGHT)
+    with pytest.raises(InputError) as caught:
+        load_scenario(file, overrides)
+    (mistake,) = caught.value.mistakes
+    assert says in str(mistake) and mistake.file.startswith("--set")
 
 
 def test_set_to_nothing_is_null(file: Path) -> None:

@@ -280,6 +280,13 @@ WRONG_PARAMETERS = [
           "a list, expected one value"),
     Wrong("parameter of a parameter", edited("{lat: 0.1,", '{lat: "${who}",'), 3, "parameters.lat",
           "without `${`"),
+    Wrong("unused parameter", edited("{lat: 0.1,", "{lat: 0.1, latt: 1,"), 3, "parameters.latt",
+          "a parameter that nothing uses, expected ${latt} in a value of the scenario "
+          "(did you mean the parameter lat?)"),
+    Wrong("unused parameter like a key", edited("{lat: 0.1,", "{lat: 0.1, sed: 1,"), 3,
+          "parameters.sed", "(did you mean the key seed?)"),
+    Wrong("mistyped use of a parameter", edited("latency_s: ${lat}", "latency_s: ${latt}"), 5,
+          "network.latency_s", "'${latt}', expected the name of a parameter, such as lat"),
     Wrong("name of a parameter", edited("{lat: 0.1,", "{lat: 1, a.b: 1,"), 3, "parameters.a.b",
           "a name of letters"),
     Wrong("--set without a value", RIGHT, None, "", "expected name=value", ("lat",)),

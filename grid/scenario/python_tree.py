@@ -1,0 +1,148 @@
+"""Python's values as the tree that YAML text becomes, refusing what is no plain data.
+
+Plain are mappings with text for keys, lists, tuples, arrays, text, numbers, truth values, None and
+paths. All limits are those of `grid.scenario.yaml_tree`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from grid.model.errors import InputError, Mistake, shorten
+from grid.scenario.yaml_tree import (
+    MAX_DEPTH,
+    MAX_NODES,
+    MAX_NUMBER_LENGTH,
+    Node,
+    Path,
+    Scalar,
+    dotted,
+)
+
+PLAIN = "text, a number, true or false, None, a list or a mapping"
+MOST_BITS = 14_000
+"""Of a number that Python still turns into text."""
+
+
+def tree_of_value(value: Any, source: str) -> tuple[Node, list[Mistake]]:
+    """The tree of `value`, and what is wrong with it but does not stop the reading.
+
+    Raises InputError where reading cannot go on: values nested too deep, in themselves, or too
+    many. `source` is what mistakes are reported against; there are no lines.
+    """
+    builder = _Builder(source)
+    return builder.node(value, ()), builder.mistakes
+
+
+class _Builder:
+    def __init__(self, source: str) -> None:
+        self.mistakes: list[Mistake] = []
+        self._source = source
+        self._nodes = 0
+        self._open: list[int] = []
+        """The containers that the one in hand stands in."""
+
+    def node(self, value: Any, path: Path) -> Node:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self._stop(path, "too many values", f"at most {MAX_NODES}, aliases expanded")
+        if len(path) > MAX_DEPTH:
+            self._stop(path, "values nested too deep", f"at most {MAX_DEPTH} levels")
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if not isinstance(value, Mapping | list | tuple):
+            return self._scalar(value, path)
+        # Identities are only compared while their values are alive: what is open, is.
+        if id(value) in self._open:
+            self._stop(path, "a list or mapping that contains itself", PLAIN)
+        self._open.append(id(value))
+        node = self._mapping(value, path) if isinstance(value, Mapping) else self._list(value, path)
+        self._open.pop()
+        return node
+
+    def _list(self, value: list[Any] | tuple[Any, ...], path: Path) -> Node:
+        items = [self.node(item, (*path, index)) for index, item in enumerate(value)]
+        return Node(items, self._source, None)
+
+    def _mapping(self, value: Mapping[Any, Any], path: Path) -> Node:
+        entries: dict[str, Node] = {}
+        for key, inner in value.items():
+            if isinstance(key, str):
+                entries[str.__str__(key)] = self.node(inner, (*path, str.__str__(key)))
+            else:
+                self._note(path, f"the key {_shown(key)}", "text for a key")
+        return Node(entries, self._source, None)
+
+    def _scalar(self, value: Any, path: Path) -> Node:
+        try:
+            plain = _plain(value)
+        except ValueError as error:
+            found, expected = error.args
+            self._note(path, found, expected)
+            plain = found
+        return Node(plain, self._source, None, _text(plain))
+
+    def _note(self, path: Path, found: str, expected: str) -> None:
+        self.mistakes.append(Mistake(self._source, None, dotted(path), found, expected))
+
+    def _stop(self, path: Path, found: str, expected: str) -> NoReturn:
+        self._note(path, found, expected)
+        raise InputError(self.mistakes)
+
+
+def _plain(value: Any) -> Scalar:
+    """`value` as one of Python's own. Raises ValueError with what was found and expected."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return _plain_text(str.__str__(value))
+    if isinstance(value, int):
+        return _plain_integer(int(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(repr(float(value)), "a finite number")
+        return float(value)
+    raise ValueError(_shown(value), PLAIN)
+
+
+def _plain_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(shorten(text), "text that UTF-8 can hold") from None
+    return text
+
+
+def _plain_integer(number: int) -> int:
+    is_short = number.bit_length() < MOST_BITS
+    if is_short and len(str(number)) <= MAX_NUMBER_LENGTH:
+        return number
+    found = shorten(str(number)) if is_short else f"a number of {number.bit_length()} bits"
+    raise ValueError(found, f"a number of at most {MAX_NUMBER_LENGTH} characters")
+
+
+def _text(plain: Scalar) -> str:
+    """What stands for a scalar within text, as YAML writes it."""
+    if plain is None:
+        return ""
+    return str(plain).lower() if isinstance(plain, bool) else str(plain)
+
+
+def _shown(value: object) -> str:
+    """What something that is no plain data is called; its own words may be long, or fail."""
+    if value is None:
+        return "None"
+    if isinstance(value, bool | float) or (
+        isinstance(value, int) and value.bit_length() < MOST_BITS
+    ):
+        return shorten(value)
+    return f"an object of type {type(value).__name__}"
