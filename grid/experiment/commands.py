@@ -71,6 +71,8 @@ def sweep(
         typer.echo(f"{len(done.failures)} failed in all; see {folder}/failed.json", err=True)
     words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {folder}"
     typer.echo(f"{words}, {done.kept} of them from before")
+    if done.damaged:
+        typer.echo(f"{done.damaged} results were changed or damaged; their runs were done again")
     if done.kept < done.runs:
         ready = "" if in_process else f"workers were ready after {done.start_seconds:.1f} s, "
         typer.echo(f"{ready}runs took {done.run_seconds:.1f} s")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.record import Record
 from grid.model.errors import InputError, Mistake
@@ -16,6 +19,47 @@ from grid.model.errors import InputError, Mistake
 SWEEP_FILE = "sweep.json"
 FAILED_FILE = "failed.json"
 LOCK = ".lock"
+CHECKSUM = "checksum"
+"""Key of what is kept of a run: the SHA-256 of all the rest."""
+
+Plain = str | int | float | bool | None
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Case(_Content):
+    point: dict[str, Plain]
+    seed: int
+    key: Annotated[str, Field(pattern="^[0-9A-Za-z]{1,64}$")]
+
+
+class _Reason(_Content):
+    point: dict[str, Plain]
+    reason: str
+
+
+class _Failure(_Content):
+    point: dict[str, Plain]
+    seed: int
+    error: str
+
+
+class _SweepContent(_Content):
+    name: str
+    code: str
+    axes: dict[str, list[Plain]]
+    seeds: list[int]
+    level: float
+    compare: str | None
+    metrics: list[str]
+    cases: list[_Case]
+    absent: list[_Reason]
+
+
+class _FailedContent(_Content):
+    failed: list[_Failure]
 
 
 class Store:
@@ -28,18 +72,27 @@ class Store:
         """Is the run of this key finished?"""
         return self._path("runs", key).exists()
 
+    def is_sound(self, key: str) -> bool:
+        """Are both files of the run as they were written?"""
+        try:
+            self.record(key)
+            self.clock(key)
+        except InputError:
+            return False
+        return True
+
     def write(self, key: str, record: Record, clock: Record) -> None:
         """Keep a run. It is there from the moment that its file in `runs` is, which is the last."""
-        write_json(self._path("clock", key), clock)
-        write_json(self._path("runs", key), record)
+        for kind, content in (("clock", clock), ("runs", record)):
+            write_json(self._path(kind, key), content | {CHECKSUM: _checksum(content)})
 
     def record(self, key: str) -> Record:
-        """What came of the run."""
-        return read_json(self._path("runs", key), "scenario", "metrics", "more")
+        """What came of the run. Raises InputError where it is not as it was written."""
+        return _read_sealed(self._path("runs", key))
 
     def clock(self, key: str) -> Record:
-        """What the run cost."""
-        return read_json(self._path("clock", key), "wall_seconds", "cpu_seconds", "plan_seconds")
+        """What the run cost. Raises InputError where it is not as it was written."""
+        return _read_sealed(self._path("clock", key))
 
     def _path(self, kind: str, key: str) -> Path:
         return self.folder / kind / f"{key}.json"
@@ -86,22 +139,69 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write `text` so that the file is there whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.write_text(text, encoding="utf-8")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        # Else a machine that loses its power may keep the name and lose the content.
+        os.fsync(file.fileno())
     partial.replace(path)
 
 
 def read_sweep(folder: Path) -> Record:
     """What the sweep in `folder` says of itself. Raises InputError where there is none."""
-    return read_json(folder / SWEEP_FILE, "name", "axes", "seeds", "cases")
+    path = folder / SWEEP_FILE
+    sweep = _of_shape(path, read_json(path), _SweepContent)
+    for case in sweep["cases"]:
+        if case["point"].keys() != sweep["axes"].keys():
+            raise _no_file_of_a_sweep(path, "a case that does not have the sweep's axes")
+    return sweep
 
 
-def read_json(path: Path, *keys: str) -> Record:
-    """The content of a file of a sweep, with these keys. Raises InputError where it is none."""
+def read_failures(folder: Path) -> list[Record]:
+    """The runs of a sweep that failed: point, seed and error. Raises InputError."""
+    path = folder / FAILED_FILE
+    if not path.exists():
+        return []
+    failures: list[Record] = _of_shape(path, read_json(path), _FailedContent)["failed"]
+    return failures
+
+
+def read_json(path: Path) -> Record:
+    """The mapping in a JSON file of a sweep or run. Raises InputError where there is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         found = (isinstance(error, OSError) and error.strerror) or f"broken JSON ({error})"
-        raise InputError([Mistake(str(path), None, "", found, "a file of a sweep")]) from None
-    if not isinstance(content, dict) or not content.keys() >= set(keys):
-        raise InputError([Mistake(str(path), None, "", "something else", "a file of a sweep")])
+        raise _no_file_of_a_sweep(path, found) from None
+    if not isinstance(content, dict):
+        raise _no_file_of_a_sweep(path, "something else")
     return content
+
+
+def _read_sealed(path: Path) -> Record:
+    content = read_json(path)
+    if content.pop(CHECKSUM, None) != _checksum(content):
+        expected = "what the sweep wrote; the same sweep does the run again"
+        raise _no_file_of_a_sweep(path, "a result that was changed or damaged", expected)
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
+    try:
+        shape.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _no_file_of_a_sweep(path, f"{where}: {first['msg']}") from None
+    return content
+
+
+def _no_file_of_a_sweep(
+    path: Path, found: str, expected: str = "a file that a sweep wrote"
+) -> InputError:
+    return InputError([Mistake(str(path), None, "", found, expected)])

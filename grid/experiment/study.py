@@ -11,7 +11,7 @@ from typing import Any
 from grid.experiment.cases import Point
 from grid.experiment.record import Record
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
-from grid.experiment.store import FAILED_FILE, Store, read_json, read_sweep
+from grid.experiment.store import Store, read_failures, read_sweep
 from grid.scenario.schema import Scenario
 
 GRID = "grid"
@@ -157,17 +157,10 @@ def read_study(folder: Path) -> Study:
             for case in sweep["cases"]
             if store.has(case["key"])
         ),
-        tuple((one["point"], one["reason"]) for one in (*sweep["absent"], *_failed(folder))),
+        (
+            *((one["point"], one["reason"]) for one in sweep["absent"]),
+            *((one["point"], f"it failed ({one['error']})") for one in read_failures(folder)),
+        ),
         store,
         sweep["code"],
     )
-
-
-def _failed(folder: Path) -> list[Record]:
-    path = folder / FAILED_FILE
-    if not path.exists():
-        return []
-    return [
-        {"point": one["point"], "reason": f"it failed ({one['error']})"}
-        for one in read_json(path)["failed"]
-    ]

@@ -36,7 +36,8 @@ class Failure:
 class Sweep:
     """A sweep that has ended: where its results are, and how its runs went.
 
-    `runs` is how many the experiment has, of which `kept` were there before. Workers were ready
+    `runs` is how many the experiment has, of which `kept` were there before; `damaged` results
+    were there and not as they had been written, and their runs were done again. Workers were ready
     after `start_seconds`, and the runs then took `run_seconds` altogether.
     """
 
@@ -46,6 +47,7 @@ class Sweep:
     failures: tuple[Failure, ...]
     start_seconds: float = 0.0
     run_seconds: float = 0.0
+    damaged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class _Part:
     cases: list[Case]
     keys: list[str]
     missing: list[tuple[str, Case]]
+    damaged: int = 0
     failures: list[Failure] = field(default_factory=list)
 
     @property
@@ -154,8 +157,10 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     keys = [key_of(case, code) for case in cases]
     _describe(store, wanted.experiment, wanted.file, cases, keys, wrong)
     # Two combinations may come to the same run; it is done once.
-    missing = {key: case for key, case in zip(keys, cases, strict=True) if not store.has(key)}
-    return _Part(store, cases, keys, list(missing.items()))
+    run_of = dict(zip(keys, cases, strict=True))
+    missing = {key: case for key, case in run_of.items() if not store.is_sound(key)}
+    damaged = sum(store.has(key) for key in missing)
+    return _Part(store, cases, keys, list(missing.items()), damaged)
 
 
 def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
@@ -172,6 +177,7 @@ def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
         tuple(part.failures),
         start_seconds,
         run_seconds,
+        part.damaged,
     )
 
 

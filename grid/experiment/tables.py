@@ -49,8 +49,12 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
         raise InputError([Mistake(str(folder), None, "", "no such thing", expected)])
     manifest = read_json(folder / "manifest.json")
     metrics = read_json(folder / "metrics.json")
-    rows = _clock_rows(manifest) if clock else _result_rows({"metrics": metrics, "more": {}})
-    return _columns([], [((), manifest["seed"], row) for row in rows])
+    try:
+        rows = _clock_rows(manifest) if clock else _result_rows({"metrics": metrics, "more": {}})
+        return _columns([], [((), manifest["seed"], row) for row in rows])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        found, expected = "figures of another shape", "the manifest and metrics of a run"
+        raise InputError([Mistake(str(folder), None, "", found, expected)]) from None
 
 
 def _result_rows(record: Record) -> Iterator[Row]:

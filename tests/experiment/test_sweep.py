@@ -55,6 +55,46 @@ def test_what_is_lost_is_run_again_with_the_same_result(tmp_path: Path) -> None:
     assert files(folder) == whole
 
 
+@pytest.mark.parametrize("kind", ["runs", "clock"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "another figure", "gone"])
+def test_a_damaged_result_is_run_again_and_told(tmp_path: Path, kind: str, damage: str) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    whole = files(folder)
+    damaged = sorted((folder / kind).iterdir())[4]
+    if damage == "gone":
+        damaged.unlink()
+    elif damage == "another figure":
+        content = json.loads(damaged.read_text())
+        content["wall_seconds" if kind == "clock" else "seed"] = 1000
+        damaged.write_text(json.dumps(content))
+        with pytest.raises(InputError, match="found a result that was changed or damaged"):
+            grid.load_results(folder, clock=kind == "clock")
+    else:
+        damaged.write_text(damage)
+    again = sweep(path, folder)
+    assert (again.kept, again.damaged) == (8, int((kind, damage) != ("runs", "gone")))
+    assert files(folder) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sweep.json", "[]"),
+        ("sweep.json", "[" * 100_000),
+        ("sweep.json", '{"name": 7}'),
+        ("failed.json", '{"failed": [{"point": []}]}'),
+        ("failed.json", "null"),
+    ],
+)
+def test_a_file_of_another_shape_is_told_in_a_line(tmp_path: Path, name: str, content: str) -> None:
+    folder = tmp_path / "out"
+    sweep(write(tmp_path), folder)
+    (folder / name).write_text(content)
+    with pytest.raises(InputError, match="expected a file that a sweep wrote"):
+        read_study(folder)
+
+
 def test_a_run_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     scenario = """\
 parameters: {trace: good.swf}
@@ -136,7 +176,7 @@ def test_a_sweep_that_was_interrupted_has_the_results_so_far(tmp_path: Path) -> 
     lost.unlink()
     assert grid.load_results(folder).num_rows == whole.num_rows * 8 // 9
     broken.write_text("{}")
-    with pytest.raises(InputError, match="a file of a sweep"):
+    with pytest.raises(InputError, match="changed or damaged"):
         grid.load_results(folder)
 
 
