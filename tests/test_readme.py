@@ -32,7 +32,19 @@ def test_the_policy_of_the_readme_plans() -> None:
         names["largest_first"]({}),
     )
     for number, processors in enumerate((1, 2, 4)):
-        cluster.submit(Job(number, "v", 0, 0, processors, 1_000_000, 1_000_000), -1, 0)
+        cluster.submit(
+            Job(
+                number=number,
+                vo="v",
+                user=0,
+                submit_us=0,
+                processors=processors,
+                estimate_us=1_000_000,
+                run_us=1_000_000,
+            ),
+            -1,
+            0,
+        )
     cluster.advance(10_000_000)
     ended = {
         key[1]: (outcome.machine, outcome.start_us, outcome.end_us)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.cluster.arrivals import Arrival
-from grid.model.job import JobKey
+from grid.model.arrays import Ints
+from grid.model.job import JobKey, dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import JobColumns
 
@@ -20,28 +21,28 @@ FIRST_SLOTS = 64
 class HiddenColumns:
     """What only the cluster knows of its jobs, by slot. Times in microseconds."""
 
-    run_us: npt.NDArray[np.int64]
+    run_us: Ints
     """Run time on a CPU of the job's `reference_mips`."""
-    left_us: npt.NDArray[np.int64]
+    left_us: Ints
     """What is left of the run on `machine`, as of its last start or preemption."""
-    left_estimate_us: npt.NDArray[np.int64]
-    end_us: npt.NDArray[np.int64]
+    left_estimate_us: Ints
+    end_us: Ints
     """When a running job really ends; NEVER while it waits."""
-    first_start_us: npt.NDArray[np.int64]
-    preemptions: npt.NDArray[np.int64]
-    restarts: npt.NDArray[np.int64]
-    kept_us: npt.NDArray[np.int64]
+    first_start_us: Ints
+    preemptions: Ints
+    restarts: Ints
+    kept_us: Ints
     """Time for which it held CPUs and whose work is kept."""
-    lost_us: npt.NDArray[np.int64]
+    lost_us: Ints
     """Time for which it held CPUs for nothing: work that was lost, and overheads."""
-    overhead_us: npt.NDArray[np.int64]
+    overhead_us: Ints
     """With how much of it the present run begins."""
-    row: npt.NDArray[np.int64]
+    row: Ints
     """Row of the fed tables; -1 for a submitted job."""
-    state: npt.NDArray[np.int64]
-    killed_after_us: npt.NDArray[np.int64]
+    state: Ints
+    killed_after_us: Ints
     """The run time at which it is killed whatever its estimate is; `run_us` is cut there."""
-    fails: npt.NDArray[np.int64]
+    fails: Ints
     """Whether `run_us` was cut."""
 
 
@@ -80,7 +81,8 @@ class Slots:
         for columns in (self.jobs, self.hidden):
             for column in fields(columns):
                 old = getattr(columns, column.name)
-                setattr(columns, column.name, np.concatenate((old, np.zeros_like(old))))
+                longer = np.concatenate((old, np.zeros_like(old)))
+                object.__setattr__(columns, column.name, longer)
         self.keys += [None] * size
         self._free += range(2 * size - 1, size - 1, -1)
         self._list_columns()
@@ -105,18 +107,5 @@ class Slots:
         ]
 
 
-_FLOATS = ("reference_mips", "input_mb")
-
-
-def _columns(kind: Any, size: int) -> dict[str, npt.NDArray[Any]]:
-    return {
-        column.name: np.zeros(
-            size,
-            np.float64
-            if column.name in _FLOATS
-            else np.bool_
-            if column.name == "checkpointable"
-            else np.int64,
-        )
-        for column in fields(kind)
-    }
+def _columns(kind: Any, size: int) -> dict[str, Any]:
+    return {name: np.zeros(size, dtype) for name, dtype in dtypes(kind).items()}

@@ -15,7 +15,8 @@ from grid.cluster.limits import broken_limits, on_machines_down
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, Entity, Finishing
 from grid.model.job import JobKey
-from grid.model.job_row import JobRow, Violation
+from grid.model.job_results import JobRow
+from grid.model.job_row import Violation
 from grid.model.messages import (
     Assigned,
     AssignJob,
@@ -162,7 +163,7 @@ class SchedulerChecker(_Books):
                 del self._asked[key]
             case JobEnded(key):
                 yield from self._known(key, "the end is told of")
-            case JobDone(JobEnded(key)) | SubmissionFail(key):
+            case JobDone(key) | SubmissionFail(key):
                 if key not in self._away:
                     yield f"the end is told of {_job(key)}, which is not away"
 
@@ -179,7 +180,7 @@ class SchedulerChecker(_Books):
                 yield from self._close(job.key, "there goes on")
                 if job.vo == self._name:
                     self._away[job.key] = None
-            case JobDone(JobEnded(key)) | SubmissionFail(key):
+            case JobDone(key) | SubmissionFail(key):
                 yield from self._close(key, "there ends")
                 if key[0] == self._name:
                     yield f"{_job(key)} is its own, and it tells others of the end"
@@ -187,12 +188,12 @@ class SchedulerChecker(_Books):
     def records(self, row: Any) -> Iterator[str]:
         if not isinstance(row, JobRow):
             return
-        key = (self._name, row.number)
-        if row.number in self._ended:
+        key = row.job.key
+        if key[1] in self._ended:
             yield f"{_job(key)} ends again"
         if key not in self._open and key not in self._away:
             yield f"{_job(key)} ends, and was never submitted"
-        self._ended[row.number] = None
+        self._ended[key[1]] = None
         self._open.pop(key, None)
         self._away.pop(key, None)
 

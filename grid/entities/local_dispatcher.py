@@ -13,7 +13,8 @@ import numpy as np
 
 from grid.cluster.state import ClusterState, KeepsHistory
 from grid.kernel.entity import Context
-from grid.model.job_row import NO_TIME, NOWHERE, ClusterFigure, ClusterHistory, PlanTimes
+from grid.model.job_results import direct_results
+from grid.model.job_row import ClusterFigure, ClusterHistory, PlanTimes
 from grid.model.job_table import JobTable
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
 from grid.model.time import NEVER
@@ -137,35 +138,7 @@ class LocalDispatcher:
             self._fed_rows = end
 
     def _record_fed(self, ctx: Context, jobs: JobTable) -> None:
-        """Record the fed jobs that have ended, as columns of `JobRow`."""
-        row, ended = self._cluster.take_ended_rows()
-        if len(row) == 0:
-            return
-        rows = jobs.take(row)
-        ran = ended.start_us >= 0
-        here = np.zeros(len(rows), np.int64)
-        ctx.record(
-            {
-                "vo": here + self._vo,
-                "number": rows.number,
-                "user": rows.user,
-                "submit_us": rows.submit_us,
-                "processors": rows.processors,
-                "estimate_us": rows.estimate_us,
-                "deadline_us": rows.deadline_us,
-                "state": ended.state,
-                # What enters the cluster itself is assigned when it is submitted.
-                "assigned_us": np.where(ran, rows.submit_us, NO_TIME),
-                "start_us": ended.start_us,
-                "end_us": np.where(ran, ended.end_us, NO_TIME),
-                "executed_vo": np.where(ran, self._vo, NOWHERE),
-                "cluster": np.where(ran, self._position, NOWHERE),
-                "machine": np.where(ran, ended.machine, NOWHERE),
-                "hops": here,
-                "utility": ran.astype(np.float64),
-                "preemptions": ended.preemptions,
-                "restarts": ended.restarts,
-                "lost_us": ended.lost_us,
-                "held_us": ended.held_us,
-            }
-        )
+        """Record the fed jobs that have ended."""
+        row, outcome = self._cluster.take_ended_rows()
+        if len(row):
+            ctx.record(direct_results(jobs.take(row), self._vo, self._position, outcome))

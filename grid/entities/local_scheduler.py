@@ -25,7 +25,7 @@ from typing import Any
 
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey, JobState
-from grid.model.job_row import NO_TIME, NOWHERE, JobRow
+from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
     Assigned,
     AssignJob,
@@ -67,7 +67,7 @@ class Neighbours:
 class LocalScheduler:
     """Serves the users of VO number `vo`, and the Local Schedulers of other VOs.
 
-    `first_cluster[v]` is the position of VO v's first cluster in the grid's directory.
+    `first_cluster` is the position of its first cluster in the grid's directory.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LocalScheduler:
         *,
         ttl: int,
         when_busy: str,
-        first_cluster: tuple[int, ...],
+        first_cluster: int,
     ) -> None:
         self._vo = vo
         self._selection = selection
@@ -107,10 +107,10 @@ class LocalScheduler:
                 self._take_in(ctx, message)
             case Refused(key):
                 ctx.send(self._neighbours.information, QueryResources(key))
-            case JobDone():
-                self._record(ctx, self._away.pop(message.ended.key), message)
+            case JobDone(key, placement, outcome):
+                ctx.record(JobRow(self._vo, self._away.pop(key), placement, outcome))
             case SubmissionFail(key, state, hops):
-                self._record_failure(ctx, self._away.pop(key), state, hops)
+                ctx.record(never_started(self._vo, self._away.pop(key), state, hops))
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
@@ -166,75 +166,30 @@ class LocalScheduler:
         )
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 
-    def _fail(self, ctx: Context, case: _Case, state: JobState) -> None:
-        del self._cases[case.job.key]
+    def _fail(self, ctx: Context, case: _Case, state: int) -> None:
+        """The job of `case` ends here and never started."""
+        key = case.job.key
+        del self._cases[key]
         if case.origin == self._vo:
-            self._away.pop(case.job.key, None)
-            self._record_failure(ctx, case.job, state, case.hops)
+            self._away.pop(key, None)
+            ctx.record(never_started(self._vo, case.job, state, case.hops))
         else:
             origin = self._neighbours.schedulers[case.origin]
-            ctx.send(origin, SubmissionFail(case.job.key, state, case.hops))
+            ctx.send(origin, SubmissionFail(key, state, case.hops))
 
     def _end(self, ctx: Context, ended: JobEnded) -> None:
-        case = self._cases[ended.key]
-        if ended.outcome.start_us < 0:
-            self._fail(ctx, case, JobState(ended.outcome.state))
+        key, outcome = ended.key, ended.outcome
+        case = self._cases[key]
+        if outcome.start_us < 0:
+            self._fail(ctx, case, outcome.state)
             return
-        del self._cases[ended.key]
-        done = JobDone(ended, self._vo, case.assigned_us, case.utility, case.hops)
+        del self._cases[key]
+        cluster = self._first_cluster + ended.cluster
+        placement = JobPlacement(case.assigned_us, self._vo, cluster, case.hops, case.utility)
         if case.origin == self._vo:
             # It may have come back to its own VO over others.
-            self._away.pop(ended.key, None)
-            self._record(ctx, case.job, done)
+            self._away.pop(key, None)
+            ctx.record(JobRow(self._vo, case.job, placement, outcome))
         else:
-            ctx.send(self._neighbours.schedulers[case.origin], done)
-
-    def _record(self, ctx: Context, job: Job, done: JobDone) -> None:
-        cluster, ended = done.ended.cluster, done.ended.outcome
-        ctx.record(
-            JobRow(
-                self._vo,
-                job.number,
-                job.user,
-                job.submit_us,
-                job.processors,
-                job.estimate_us,
-                job.deadline_us,
-                ended.state,
-                done.assigned_us,
-                ended.start_us,
-                ended.end_us,
-                done.vo,
-                self._first_cluster[done.vo] + cluster,
-                ended.machine,
-                done.hops,
-                done.utility,
-                ended.preemptions,
-                ended.restarts,
-                ended.lost_us,
-                ended.held_us,
-            )
-        )
-
-    def _record_failure(self, ctx: Context, job: Job, state: int, hops: int) -> None:
-        """A job that ran nowhere."""
-        no_time = (NO_TIME, NO_TIME, NO_TIME)
-        nowhere = (NOWHERE, NOWHERE, NOWHERE)
-        nothing = (0, 0, 0, 0)
-        ctx.record(
-            JobRow(
-                self._vo,
-                job.number,
-                job.user,
-                job.submit_us,
-                job.processors,
-                job.estimate_us,
-                job.deadline_us,
-                state,
-                *no_time,
-                *nowhere,
-                hops,
-                0.0,
-                *nothing,
-            )
-        )
+            origin = self._neighbours.schedulers[case.origin]
+            ctx.send(origin, JobDone(key, placement, outcome))

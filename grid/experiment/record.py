@@ -11,10 +11,10 @@ import numpy as np
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError
 from grid.model.job import JobState
+from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.occupancy import machine_cpus, ran
 from grid.results.series import series
-from grid.results.table import JobResults
 from grid.runtime.run import Run, RunInvalid, execute
 from grid.scenario.schema import Scenario
 
@@ -85,9 +85,9 @@ def clock_of(run: Run) -> Record:
 
 def _slowdowns(jobs: JobResults) -> tuple[Bools, Floats]:
     """Which jobs have a slowdown (as in `grid.results.metrics`), and theirs."""
-    run_us = jobs.held_us - jobs.lost_us
-    chosen = (jobs.state == JobState.COMPLETED) & (run_us > 0)
-    return chosen, (jobs.end_us - jobs.submit_us)[chosen] / run_us[chosen]
+    run_us = jobs.outcome.held_us - jobs.outcome.lost_us
+    chosen = (jobs.outcome.state == JobState.COMPLETED) & (run_us > 0)
+    return chosen, (jobs.outcome.end_us - jobs.submit_us)[chosen] / run_us[chosen]
 
 
 def _slowdown_without_deadline(jobs: JobResults) -> float | None:
@@ -99,7 +99,7 @@ def _slowdown_without_deadline(jobs: JobResults) -> float | None:
 
 def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
     """Percentiles 0 to 100 of waits and slowdowns; empty where there is no such job."""
-    wait = (jobs.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
+    wait = (jobs.outcome.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
     _, slowdown = _slowdowns(jobs)
     share = np.linspace(0.0, 1.0, POINTS)
     return {
@@ -120,7 +120,7 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
     rows = ran(jobs)
     if not rows.any():
         return {}
-    submit, end = jobs.submit_us[rows], jobs.end_us[rows]
+    submit, end = jobs.submit_us[rows], jobs.outcome.end_us[rows]
     instants = np.linspace(submit.min(), end.max(), POINTS)
     ones = np.ones(len(submit))
     in_system = _level(submit, end, ones, instants)
@@ -158,11 +158,11 @@ def _reached(times: Ints, weight: Floats, instants: Floats) -> Floats:
 
 
 def _response_by_jobs(jobs: JobResults) -> dict[str, list[float]]:
-    completed = jobs.take(jobs.state == JobState.COMPLETED)
+    completed = jobs.take(jobs.outcome.state == JobState.COMPLETED)
     if not len(completed):
         return {"jobs": [], "value": []}
-    order = np.argsort(completed.end_us, kind="stable")
-    response = (completed.end_us - completed.submit_us)[order] / SECOND_US
+    order = np.argsort(completed.outcome.end_us, kind="stable")
+    response = (completed.outcome.end_us - completed.submit_us)[order] / SECOND_US
     means = np.cumsum(response) / np.arange(1, len(response) + 1)
     counts = np.unique(np.linspace(1, len(means), POINTS).astype(np.int64))
     return {"jobs": counts.tolist(), "value": means[counts - 1].tolist()}

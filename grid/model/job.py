@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from enum import IntEnum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -59,29 +59,60 @@ FINAL_STATES = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
 JobKey = tuple[str, int]
 """(name of the job's own VO, its number there): unique in a grid."""
 
+Whole = TypeVar("Whole")
+Number = TypeVar("Number")
+Flag = TypeVar("Flag")
+"""`int`, `float` and `bool` for one job; `Ints`, `Floats` and `Bools` for many: see `dtypes`."""
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A job as its user submits it.
 
-    `estimate_us` and `run_us` are on a CPU of `reference_mips`; on a CPU of m MIPS both shrink by
-    reference_mips / m (CS2 Eq. 14: run time = work / MIPS). Policies never see `run_us`.
-    `licenses` is a bit mask over the licenses of the cluster it runs on.
+def _default(value: Any) -> Any:
+    """The value that a column has where nothing is said, also where it stands for an array."""
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobSummary(Generic[Whole, Number]):
+    """What a user says of a job, as far as the results keep it."""
+
+    user: Whole = _default(-1)
+    """The number of the user in the VO; -1: not known."""
+    submit_us: Whole
+    """When the user submits it to the grid."""
+    processors: Whole
+    """CPUs that it holds from start to end."""
+    estimate_us: Whole
+    """The run time that the user expects, on a CPU of `reference_mips`."""
+    deadline_us: Whole = _default(NEVER)
+    """When it should have ended; `NEVER`: there is no deadline."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
+    """All that a user says of a job, and what policies may know of it.
+
+    This is the one declaration of the columns that a job has: a column more is a line more here,
+    and `Job`, `JobTable` and the `JobColumns` of policies have it.
     """
+
+    reference_mips: Number = _default(REFERENCE_MIPS)
+    """On a CPU of m MIPS run times shrink by reference_mips / m (CS2 Eq. 14: work / MIPS)."""
+    licenses: Whole = _default(0)
+    """Bit mask over the licenses of the cluster that it runs on."""
+    input_mb: Number = _default(0.0)
+    """Megabytes that travel with it from VO to VO."""
+    ram_mb: Number = _default(0.0)
+    """Megabytes of its machine's memory that it holds from start to end."""
+    checkpointable: Flag = _default(False)
+    """Whether it keeps what it has done when it goes on on another machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(JobRequest[int, float, bool]):
+    """A job as its user submits it. `run_us` is on a CPU of `reference_mips`; no policy sees it."""
 
     number: int
     vo: str
-    user: int
-    submit_us: Time
-    processors: int
-    estimate_us: Time
     run_us: Time
-    reference_mips: float = REFERENCE_MIPS
-    deadline_us: Time = NEVER
-    licenses: int = 0
-    input_mb: float = 0.0
-    ram_mb: float = 0.0
-    checkpointable: bool = False
     requirements: tuple[Requirement, ...] = ()
 
     @property
@@ -89,10 +120,29 @@ class Job:
         return (self.vo, self.number)
 
 
-Value = TypeVar("Value")
+_DTYPES: dict[str, type] = {
+    **dict.fromkeys(("Whole", "Ints"), np.int64),
+    **dict.fromkeys(("Number", "Floats"), np.float64),
+    **dict.fromkeys(("Flag", "Bools"), np.bool_),
+}
 
 
-class JobOutcome(NamedTuple, Generic[Value]):
+def dtypes(kind: Any) -> dict[str, type]:
+    """The columns of a class of columns, a dataclass or a NamedTuple, and their dtypes."""
+    if issubclass(kind, tuple):
+        named = {name: said.__forward_arg__ for name, said in kind.__annotations__.items()}
+    else:
+        named = {column.name: column.type for column in fields(kind)}
+    return {name: _DTYPES[said] for name, said in named.items() if said in _DTYPES}
+
+
+DEFAULTS: dict[str, Any] = {
+    column.name: column.default for column in fields(JobRequest) if column.default is not MISSING
+}
+"""The columns of a job that need not be given."""
+
+
+class JobOutcome(NamedTuple, Generic[Whole]):
     """How a job ended in a cluster; or, as `JobOutcome[Ints]`, how many jobs did.
 
     `machine` is a position in the cluster, -1 for a job that never started; `state` is a final
@@ -102,14 +152,14 @@ class JobOutcome(NamedTuple, Generic[Value]):
     or which preemptions cost: without preemption, end - start and 0.
     """
 
-    machine: Value
-    state: Value
-    start_us: Value
-    end_us: Value
-    preemptions: Value
-    restarts: Value
-    lost_us: Value
-    held_us: Value
+    machine: Whole
+    state: Whole
+    start_us: Whole
+    end_us: Whole
+    preemptions: Whole
+    restarts: Whole
+    lost_us: Whole
+    held_us: Whole
 
 
 def rejected(now: Time) -> JobOutcome[int]:

@@ -1,49 +1,11 @@
-"""What is recorded of a job when its state is final."""
+"""What entities record of a run beside the ends of its jobs."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from grid.model.arrays import Ints
 from grid.model.time import Time
-
-NO_TIME: Time = -1
-"""Of a job that was never assigned, started or ended."""
-NOWHERE = -1
-"""Of a job that ran in no VO, cluster or machine."""
-
-
-class JobRow(NamedTuple):
-    """One job, as the entity that ends it records it. Times in microseconds.
-
-    `vo`, `executed_vo` and `cluster` are positions in the grid's `Directory`, `machine` a position
-    in its cluster. `utility` is that of the resource it ran on (PU Eq. 1), 0 if it did not run.
-    `held_us` is how long it held its CPUs, over all its runs, and `lost_us` the part of it whose
-    work was lost to restarts: without preemption, end - start and 0.
-    """
-
-    vo: int
-    number: int
-    user: int
-    submit_us: Time
-    processors: int
-    estimate_us: Time
-    deadline_us: Time
-    state: int
-    assigned_us: Time
-    start_us: Time
-    end_us: Time
-    executed_vo: int
-    cluster: int
-    machine: int
-    hops: int
-    utility: float
-    preemptions: int
-    restarts: int
-    lost_us: Time
-    held_us: Time
 
 
 class ClusterFigure(NamedTuple):
@@ -67,13 +29,13 @@ class Levels(NamedTuple):
     `down` from each of `down_us` on, whatever has been played; shapes (changes,).
     """
 
-    time_us: npt.NDArray[np.int64]
-    busy: npt.NDArray[np.int64]
-    smallest: npt.NDArray[np.int64] | None = None
-    licenses: npt.NDArray[np.int64] | None = None
+    time_us: Ints
+    busy: Ints
+    smallest: Ints | None = None
+    licenses: Ints | None = None
     copies: int = 0
-    down_us: npt.NDArray[np.int64] | None = None
-    down: npt.NDArray[np.int64] | None = None
+    down_us: Ints | None = None
+    down: Ints | None = None
 
 
 class ClusterHistory(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.job import Job, JobKey, JobOutcome
+from grid.model.job_results import JobPlacement
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
 
@@ -131,11 +132,9 @@ class JobEnded:
 class JobDone:
     """Local Scheduler to the one of the job's own VO: it ran here, and so it ended."""
 
-    ended: JobEnded
-    vo: int
-    assigned_us: Time
-    utility: float
-    hops: int
+    key: JobKey
+    placement: JobPlacement[int, float]
+    outcome: JobOutcome[int]
 
 
 @dataclass(frozen=True, slots=True)

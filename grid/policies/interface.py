@@ -12,32 +12,26 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.job import JobRequest
 from grid.model.time import NEVER, Time
 
 Slots = Ints
 """Indexes into the columns of `JobColumns`. A slot is reused after its job has ended."""
 
 
-@dataclass(slots=True, eq=False)
-class JobColumns:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class JobColumns(JobRequest[Ints, Floats, Bools]):
     """The jobs of one cluster by slot: all that a policy may know of a job, as columns.
 
-    Times are microseconds of virtual time, durations microseconds on a CPU of `reference_mips`.
-    Policies read and never write. The true run time is not here.
+    Beside the columns below it has those of `grid.model.job.JobRequest`: `user`, `submit_us`,
+    `processors`, `estimate_us`, `deadline_us`, `reference_mips`, `licenses`, `input_mb`, `ram_mb`,
+    `checkpointable`. Times are microseconds of virtual time, durations microseconds on a CPU of
+    `reference_mips`. Policies read and never write. The true run time is not here.
     """
 
     serial: Ints
     """Order of arrival at this cluster; names a job for ever, while its slot is used again."""
-    submit_us: Ints
     arrival_us: Ints
-    processors: Ints
-    estimate_us: Ints
-    reference_mips: Floats
-    deadline_us: Ints
-    licenses: Ints
-    user: Ints
-    input_mb: Floats
-    checkpointable: Bools
     bound_machine: Ints
     """The only machine it may run on; -1: any."""
     machine: Ints

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from grid.model.job import FINAL_STATES, JobState
-from grid.model.job_row import NO_TIME, NOWHERE
+from grid.model.job_results import NO_TIME, NOWHERE, JobResults
 from grid.model.time import SECOND_US
+from grid.results.directory import Directory
 from grid.results.occupancy import (
     BoolColumn,
     first_machines,
@@ -17,7 +18,6 @@ from grid.results.occupancy import (
     ran,
     ran_once,
 )
-from grid.results.table import Directory, JobResults
 
 Broken = tuple[str, BoolColumn]
 """A rule, as what its breakers do, and which jobs break it."""
@@ -61,59 +61,74 @@ def _identities(results: JobResults) -> Iterator[Broken]:
     )
     late[1:] = (submit[:-1] > submit[1:]) | ((submit[:-1] == submit[1:]) & lower)
     yield "are not in the order (submission, VO, number)", late
-    yield "have no final state", ~np.isin(results.state, [int(state) for state in FINAL_STATES])
+    yield (
+        "have no final state",
+        ~np.isin(results.outcome.state, [int(state) for state in FINAL_STATES]),
+    )
     yield "ask for no processor", results.processors < 1
-    yield "have a utility outside [0, 1]", ~((results.utility >= 0) & (results.utility <= 1))
-    counts = (results.hops, results.preemptions, results.restarts, results.lost_us, results.held_us)
+    yield (
+        "have a utility outside [0, 1]",
+        ~((results.placement.utility >= 0) & (results.placement.utility <= 1)),
+    )
+    counts = (
+        results.placement.hops,
+        results.outcome.preemptions,
+        results.outcome.restarts,
+        results.outcome.lost_us,
+        results.outcome.held_us,
+    )
     yield "have a negative count", np.logical_or.reduce([count < 0 for count in counts])
 
 
 def _times(results: JobResults) -> Iterator[Broken]:
-    submit, assigned = results.submit_us, results.assigned_us
-    start, end = results.start_us, results.end_us
+    outcome, placement = results.outcome, results.placement
+    submit, assigned = results.submit_us, placement.assigned_us
+    start, end = outcome.start_us, outcome.end_us
     times = (assigned, start, end)
     negative = np.logical_or.reduce([(time < 0) & (time != NO_TIME) for time in times])
     yield "have a negative time", negative | (submit < 0)
     started, ended = start >= 0, end >= 0
     yield "have a start without an end, or an end without a start", started != ended
-    yield "are completed and never ran", (results.state == JobState.COMPLETED) & ~started
-    yield "are rejected and have run", (results.state == JobState.REJECTED) & started
+    yield "are completed and never ran", (outcome.state == JobState.COMPLETED) & ~started
+    yield "are rejected and have run", (outcome.state == JobState.REJECTED) & started
     yield "ran and were never assigned", started & (assigned < 0)
     yield "did not run and were assigned", ~started & (assigned >= 0)
     yield "were assigned before they were submitted", (assigned >= 0) & (assigned < submit)
     yield "started before they were assigned", started & (start < assigned)
     yield "ended before they started", started & ended & (end < start)
-    held = results.held_us
+    held = outcome.held_us
     yield "held CPUs for longer than they were there", started & (held > end - start)
-    yield "lost more time than they held CPUs", results.lost_us > held
+    yield "lost more time than they held CPUs", outcome.lost_us > held
 
 
 def _places(results: JobResults, directory: Directory) -> Iterator[Broken]:
+    outcome, placement = results.outcome, results.placement
     once = ran(results)
     yield "belong to no VO", (results.vo < 0) | (results.vo >= len(directory.vos))
     clusters = len(directory.clusters)
-    outside = (results.cluster < 0) | (results.cluster >= clusters)
+    outside = (placement.cluster < 0) | (placement.cluster >= clusters)
     yield "ran in no cluster", once & outside
-    known = np.where(outside, -1, results.cluster)
+    known = np.where(outside, -1, placement.cluster)
     # The last entry of each stands for no cluster.
     vo_of_cluster = np.array([*(cluster.vo for cluster in directory.clusters), NOWHERE])
     machines = np.append(np.diff(first_machines(directory)), 0)
-    elsewhere = (results.machine < 0) | (results.machine >= machines[known])
+    elsewhere = (outcome.machine < 0) | (outcome.machine >= machines[known])
     yield "ran on no machine of their cluster", once & ~outside & elsewhere
-    other = results.executed_vo != vo_of_cluster[known]
+    other = placement.executed_vo != vo_of_cluster[known]
     yield "ran in a cluster of another VO than they say", once & ~outside & other
-    away = once & (results.hops == 0) & (results.executed_vo != results.vo)
+    away = once & (placement.hops == 0) & (placement.executed_vo != results.vo)
     yield "ran in another VO and were never forwarded", away
-    places = (results.executed_vo, results.cluster, results.machine)
+    places = (placement.executed_vo, placement.cluster, outcome.machine)
     somewhere = np.logical_or.reduce([place != NOWHERE for place in places])
     yield "did not run and have a place", ~once & somewhere
 
 
 def _overbooked(results: JobResults, directory: Directory) -> list[str]:
     """A sweep over the starts and ends of each machine, an end before a start at one instant."""
+    outcome = results.outcome
     rows = np.flatnonzero(ran_once(results, directory))
     machine = np.tile(machine_numbers(results, directory)[rows], 2)
-    times = np.concatenate([results.end_us[rows], results.start_us[rows]])
+    times = np.concatenate([outcome.end_us[rows], outcome.start_us[rows]])
     processors = results.processors[rows]
     order = np.lexsort((times, machine))
     machine, times = machine[order], times[order]

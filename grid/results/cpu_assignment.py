@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from grid.model.job_results import JobResults
+from grid.results.directory import Directory
 from grid.results.occupancy import IntColumn, machine_cpus, machine_numbers, ran_once
-from grid.results.table import Directory, JobResults
 
 _BLOCK = 64
 """CPUs that are looked at together: a block without a free CPU is passed over at once."""
@@ -46,8 +47,9 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     of gangs (the table does not say when it held CPUs), nor where a machine has fewer free CPUs
     than the table claims.
     """
-    rows = np.flatnonzero(ran_once(results, directory) & (results.end_us > results.start_us))
-    times = np.concatenate([results.end_us[rows], results.start_us[rows]])
+    outcome = results.outcome
+    rows = np.flatnonzero(ran_once(results, directory) & (outcome.end_us > outcome.start_us))
+    times = np.concatenate([outcome.end_us[rows], outcome.start_us[rows]])
     # An end is written ~row, so that it differs from the start of the same job.
     events = np.concatenate([~rows, rows])[np.lexsort((np.repeat([0, 1], len(rows)), times))]
     cpus = machine_cpus(directory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grid.model.job_row import ClusterFigure
-from grid.results.table import Directory
+from grid.results.directory import Directory
 
 PART, WHOLE = ".part", ".whole"
 """A cluster gives a share as two figures, `name.part` and `name.whole`: part of what whole."""

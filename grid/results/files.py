@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from grid.model.job_results import JobResults
 from grid.model.job_row import ClusterHistory
 from grid.results.cpu_assignment import assign_cpus
+from grid.results.directory import Directory
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import check_folder, write_files
 from grid.results.series import Series, series
-from grid.results.table import Directory, JobResults
 
 _BATCH = 50_000
 """Jobs that are written at once: what memory the writing takes does not grow with the run."""

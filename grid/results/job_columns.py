@@ -25,10 +25,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from grid.model.job import JobState
+from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_assignment import CpuIntervals
+from grid.results.directory import Directory
 from grid.results.occupancy import BoolColumn, IntColumn, ran
-from grid.results.table import Directory, JobResults
 
 BATSIM_STATES = (
     "COMPLETED_SUCCESSFULLY",
@@ -64,10 +65,11 @@ def job_columns(
 ) -> pa.RecordBatch:
     """The given rows of the table, as the columns of `jobs.csv` and `jobs.parquet`."""
     jobs = results.take(rows)
+    outcome, placement = jobs.outcome, jobs.placement
     every = np.ones(len(jobs), np.bool_)
     once = ran(jobs)
-    run_us = jobs.end_us - jobs.start_us
-    turnaround_us = jobs.end_us - jobs.submit_us
+    run_us = outcome.end_us - outcome.start_us
+    turnaround_us = outcome.end_us - jobs.submit_us
     with np.errstate(divide="ignore", invalid="ignore"):
         stretch = turnaround_us / run_us
     workloads = [f"{workload_name}.{vo}" for vo in directory.vos]
@@ -79,12 +81,12 @@ def job_columns(
         "submission_time": seconds(jobs.submit_us, every),
         "requested_number_of_resources": pa.array(jobs.processors),
         "requested_time": seconds(jobs.estimate_us, every),
-        "success": pa.array((jobs.state == JobState.COMPLETED).astype(np.int8)),
+        "success": pa.array((outcome.state == JobState.COMPLETED).astype(np.int8)),
         "final_state": _names(_batsim_state(jobs, once, run_us), BATSIM_STATES),
-        "starting_time": seconds(jobs.start_us, once),
+        "starting_time": seconds(outcome.start_us, once),
         "execution_time": seconds(run_us, once),
-        "finish_time": seconds(jobs.end_us, once),
-        "waiting_time": seconds(jobs.start_us - jobs.submit_us, once),
+        "finish_time": seconds(outcome.end_us, once),
+        "waiting_time": seconds(outcome.start_us - jobs.submit_us, once),
         "turnaround_time": seconds(turnaround_us, once),
         "stretch": pa.array(stretch, mask=~(once & (run_us > 0))),
         "allocated_resources": _interval_sets(cpus, rows),
@@ -92,16 +94,16 @@ def job_columns(
         "metadata": empty,
         "vo": _names(jobs.vo, directory.vos),
         "user": pa.array(jobs.user),
-        "executed_vo": _names(jobs.executed_vo, directory.vos),
-        "cluster": _names(jobs.cluster, [cluster.name for cluster in directory.clusters]),
-        "machine": pa.array(jobs.machine, mask=jobs.machine < 0),
-        "hops": pa.array(jobs.hops),
-        "utility": pa.array(jobs.utility),
+        "executed_vo": _names(placement.executed_vo, directory.vos),
+        "cluster": _names(placement.cluster, [cluster.name for cluster in directory.clusters]),
+        "machine": pa.array(outcome.machine, mask=outcome.machine < 0),
+        "hops": pa.array(placement.hops),
+        "utility": pa.array(placement.utility),
         "deadline": seconds(jobs.deadline_us, jobs.deadline_us < NEVER),
-        "assigned_time": seconds(jobs.assigned_us, jobs.assigned_us >= 0),
-        "state": _names(jobs.state, STATES),
-        "preemptions": pa.array(jobs.preemptions),
-        "restarts": pa.array(jobs.restarts),
+        "assigned_time": seconds(placement.assigned_us, placement.assigned_us >= 0),
+        "state": _names(outcome.state, STATES),
+        "preemptions": pa.array(outcome.preemptions),
+        "restarts": pa.array(outcome.restarts),
     }
     return pa.RecordBatch.from_pydict(columns)
 
@@ -114,8 +116,9 @@ def _names(positions: npt.NDArray[np.int64], names: Sequence[str]) -> pa.Array:
 
 def _batsim_state(jobs: JobResults, once: BoolColumn, run_us: IntColumn) -> IntColumn:
     """Positions in BATSIM_STATES."""
+    outcome = jobs.outcome
     failed = np.where(run_us >= jobs.estimate_us, 2, 1)
-    return np.where(jobs.state == JobState.COMPLETED, 0, np.where(once, failed, 3))
+    return np.where(outcome.state == JobState.COMPLETED, 0, np.where(once, failed, 3))
 
 
 def _interval_sets(cpus: CpuIntervals, rows: slice) -> pa.Array:

@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.job import JobState
+from grid.model.job_results import JobResults
 from grid.model.job_row import ClusterFigure, ClusterHistory
 from grid.model.time import NEVER, SECOND_US
+from grid.results.directory import Directory
 from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
 from grid.results.occupancy import (
@@ -26,7 +28,6 @@ from grid.results.occupancy import (
     machine_cpus,
     ran,
 )
-from grid.results.table import Directory, JobResults
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
@@ -101,20 +102,21 @@ def _of_jobs(jobs: JobResults) -> Figures:
       a job started again, and for what preemptions cost.
     - `makespan`: from the first submission of these jobs to the last end of one that ran.
     """
-    completed = jobs.state == JobState.COMPLETED
-    wait = _seconds(jobs.start_us - jobs.submit_us)
-    run = _seconds(jobs.held_us - jobs.lost_us)[completed]
-    response = _seconds(jobs.end_us - jobs.submit_us)[completed]
+    outcome, placement = jobs.outcome, jobs.placement
+    completed = outcome.state == JobState.COMPLETED
+    wait = _seconds(outcome.start_us - jobs.submit_us)
+    run = _seconds(outcome.held_us - outcome.lost_us)[completed]
+    response = _seconds(outcome.end_us - jobs.submit_us)[completed]
     due = jobs.deadline_us < NEVER
-    in_time = completed & (jobs.end_us <= jobs.deadline_us)
+    in_time = completed & (outcome.end_us <= jobs.deadline_us)
     late = _mean((~in_time[due]).astype(np.float64))
     return {
         "jobs_submitted": len(jobs),
         "jobs_completed": int(np.count_nonzero(completed)),
-        "jobs_failed": int(np.count_nonzero(jobs.state == JobState.FAILED)),
-        "jobs_rejected": int(np.count_nonzero(jobs.state == JobState.REJECTED)),
-        "jobs_forwarded": int(np.count_nonzero(jobs.hops > 0)),
-        "hops_mean": _mean(jobs.hops.astype(np.float64)),
+        "jobs_failed": int(np.count_nonzero(outcome.state == JobState.FAILED)),
+        "jobs_rejected": int(np.count_nonzero(outcome.state == JobState.REJECTED)),
+        "jobs_forwarded": int(np.count_nonzero(placement.hops > 0)),
+        "hops_mean": _mean(placement.hops.astype(np.float64)),
         **_of_users(jobs, completed),
         "wait_mean": _mean(wait[ran(jobs)]),
         "slowdown_mean": _mean(response[run > 0] / run[run > 0]),
@@ -122,9 +124,9 @@ def _of_jobs(jobs: JobResults) -> Figures:
         "late_percent": None if late is None else 100.0 * late,
         "response_time_mean": _mean(response),
         "makespan": _makespan(jobs),
-        "preemptions": int(jobs.preemptions.sum()),
-        "restarts": int(jobs.restarts.sum()),
-        "lost_cpu_seconds": float((_seconds(jobs.lost_us) * jobs.processors).sum()),
+        "preemptions": int(outcome.preemptions.sum()),
+        "restarts": int(outcome.restarts.sum()),
+        "lost_cpu_seconds": float((_seconds(outcome.lost_us) * jobs.processors).sum()),
     }
 
 
@@ -143,12 +145,13 @@ def _of_users(jobs: JobResults, completed: BoolColumn) -> Figures:
     - `execution_time_mean` (Eq. 5): end - assigned, over completed jobs. So the formula; the
       words above it count from the submission, which is `response_time_mean`.
     """
+    outcome, placement = jobs.outcome, jobs.placement
     user, users = _users(jobs)
     jobs_of_user = np.bincount(user, minlength=users)
-    utility = np.bincount(user, weights=jobs.utility, minlength=users)
-    assigned = jobs.assigned_us >= 0
-    to_assigned = _seconds(jobs.assigned_us - jobs.submit_us)
-    executed = _seconds(jobs.end_us - jobs.assigned_us)
+    utility = np.bincount(user, weights=placement.utility, minlength=users)
+    assigned = placement.assigned_us >= 0
+    to_assigned = _seconds(placement.assigned_us - jobs.submit_us)
+    executed = _seconds(outcome.end_us - placement.assigned_us)
     every = np.ones(len(jobs), np.bool_)
     mean_utility = _mean(utility / jobs_of_user)
     return {
@@ -197,7 +200,8 @@ def _user_mean(
 
 def _makespan(jobs: JobResults) -> float | None:
     """Seconds from the first submission to the last end, None if no job ran."""
-    ended = jobs.end_us[ran(jobs)]
+    outcome = jobs.outcome
+    ended = outcome.end_us[ran(jobs)]
     return int(ended.max() - jobs.submit_us.min()) / SECOND_US if len(ended) else None
 
 

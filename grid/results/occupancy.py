@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job_row import NOWHERE
+from grid.model.job_results import NOWHERE, JobResults
 from grid.model.time import SECOND_US
-from grid.results.table import Directory, JobResults
+from grid.results.directory import Directory
 
 IntColumn = npt.NDArray[np.int64]
 FloatColumn = npt.NDArray[np.float64]
@@ -21,16 +21,18 @@ BoolColumn = npt.NDArray[np.bool_]
 
 def ran(results: JobResults) -> BoolColumn:
     """Which jobs were started and ended, whatever their final state. Shape (jobs,)."""
-    rows: BoolColumn = (results.start_us >= 0) & (results.end_us >= 0)
+    outcome = results.outcome
+    rows: BoolColumn = (outcome.start_us >= 0) & (outcome.end_us >= 0)
     return rows
 
 
 def ran_once(results: JobResults, directory: Directory) -> BoolColumn:
     """Which jobs held all their CPUs from start to end without a break. Shape (jobs,)."""
-    unbroken: BoolColumn = ran(results) & (results.preemptions == 0) & (results.restarts == 0)
+    outcome, placement = results.outcome, results.placement
+    unbroken: BoolColumn = ran(results) & (outcome.preemptions == 0) & (outcome.restarts == 0)
     # The last entry stands for no cluster.
     gangs = np.array([*(cluster.gangs for cluster in directory.clusters), False])
-    rows: BoolColumn = unbroken & ~gangs[results.cluster]
+    rows: BoolColumn = unbroken & ~gangs[placement.cluster]
     return rows
 
 
@@ -47,15 +49,21 @@ def first_machines(directory: Directory) -> IntColumn:
 
 def machine_numbers(results: JobResults, directory: Directory) -> IntColumn:
     """The number in the grid of the machine that each job ran on, or NOWHERE. Shape (jobs,)."""
+    outcome, placement = results.outcome, results.placement
     first = first_machines(directory)
     # A position that is NOWHERE (-1) indexes the last element here, and is replaced thereafter.
-    return np.where(results.machine < 0, NOWHERE, first[results.cluster] + results.machine)
+    return np.where(
+        outcome.machine < 0,
+        NOWHERE,
+        first[placement.cluster] + outcome.machine,
+    )
 
 
 def busy_seconds(results: JobResults, directory: Directory) -> FloatColumn:
     """CPU seconds that jobs held on each machine, failed jobs included. Shape (machines,)."""
+    outcome = results.outcome
     rows = ran(results)
-    held = results.held_us[rows] / SECOND_US * results.processors[rows]
+    held = outcome.held_us[rows] / SECOND_US * results.processors[rows]
     numbers = machine_numbers(results, directory)[rows]
     busy = np.bincount(numbers, weights=held, minlength=len(machine_cpus(directory)))
     return busy.astype(np.float64)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grid.model.job_results import JobResults
 from grid.model.job_row import ClusterHistory
 from grid.model.time import SECOND_US
+from grid.results.directory import Directory
 from grid.results.loss import lost_processors
 from grid.results.occupancy import FloatColumn, IntColumn, ran
-from grid.results.table import Directory, JobResults
 
 POINTS = 2000
 
@@ -49,13 +50,14 @@ def series(
     is in no queue, since the table does not say when it left. Clusters that tell their `histories`
     know better when their CPUs were in use.
     """
+    outcome, placement = results.outcome, results.placement
     edges = _edges(results, points)
     clusters, bins = len(directory.clusters), len(edges) - 1
     rows = ran(results)
-    starts, processors = results.start_us[rows], results.processors[rows]
-    cluster, ones = results.cluster[rows], np.ones(len(starts), np.int64)
-    assigned = np.where(results.assigned_us < 0, results.start_us, results.assigned_us)[rows]
-    busy = _means(cluster, starts, results.end_us[rows], processors, edges, clusters)
+    starts, processors = outcome.start_us[rows], results.processors[rows]
+    cluster, ones = placement.cluster[rows], np.ones(len(starts), np.int64)
+    assigned = np.where(placement.assigned_us < 0, outcome.start_us, placement.assigned_us)[rows]
+    busy = _means(cluster, starts, outcome.end_us[rows], processors, edges, clusters)
     queued = _means(cluster, assigned, starts, ones, edges, clusters)
     lost, licenses = np.full(busy.shape, np.nan), np.full(busy.shape, np.nan)
     for history in histories if bins else ():
@@ -80,7 +82,8 @@ def series(
 
 def _edges(results: JobResults, points: int) -> IntColumn:
     """Bounds of intervals of one length, but for a shorter last one. One bound if none ran."""
-    ended = results.end_us[ran(results)]
+    outcome = results.outcome
+    ended = outcome.end_us[ran(results)]
     if not len(ended):
         return np.zeros(1, np.int64)
     first, last = int(results.submit_us.min()), int(ended.max())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from grid.model.errors import InputError
+from grid.model.job_results import in_order
 from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
-from grid.results.table import in_order
 from grid.runtime.sequential import NeverEnds, run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.grid_settings import grid_faults
@@ -54,7 +54,7 @@ def subject_of(scenario: Scenario, file: str) -> Subject:
     grid, _ = realize(scenario, file)
     outcome = run_sequential(grid)
     results = in_order(outcome.chunks)
-    ends = results.end_us if len(results) else results.submit_us
+    ends = results.outcome.end_us if len(results) else results.submit_us
     return Subject(scenario, file, max(1.0, to_seconds(int(ends.max(initial=0)))), outcome.messages)
 
 

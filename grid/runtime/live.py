@@ -19,7 +19,7 @@ from typing import Any
 
 import ray
 
-from grid.results.table import JobResults
+from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import Host, Parcel, Status, packages_of_policies
 from grid.runtime.journal import Journal, journals_in

@@ -6,15 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from grid.model.job_row import ClusterFigure, ClusterHistory, JobRow, PlanTimes, Violation
+from grid.model.job_results import JobResults, JobRow, columns_of
+from grid.model.job_row import ClusterFigure, ClusterHistory, PlanTimes, Violation
 from grid.model.time import Time, to_seconds
-from grid.results.table import columns_of
-
-Chunk = dict[str, npt.NDArray[np.int64 | np.float64]]
-"""Columns of `JobRow`, some rows of them."""
 
 Progress = Callable[[Time, int, int], None]
 """Called now and then: virtual time reached, jobs that have ended, jobs that there are."""
@@ -33,7 +27,7 @@ class RunOutcome:
     the status snapshots that were published.
     """
 
-    chunks: list[Chunk] = field(default_factory=list)
+    chunks: list[JobResults] = field(default_factory=list)
     messages: int = 0
     snapshots: int = 0
     rounds: int = 0
@@ -91,7 +85,7 @@ class RecordStore:
         self.plan_times: list[PlanTimes] = []
         self.violations: list[Violation] = []
         self._rows: list[JobRow] = []
-        self._chunks: list[Chunk] = []
+        self._chunks: list[JobResults] = []
 
     def add(self, records: list[Any]) -> None:
         """Take over `records`, rows or whole columns, and leave the list empty."""
@@ -109,12 +103,12 @@ class RecordStore:
                 self.violations.append(record)
             else:
                 self._chunks.append(record)
-                self.jobs += len(record["number"])
+                self.jobs += len(record)
         records.clear()
         if len(self._rows) >= self.ROWS_AT_A_TIME:
             self._pack()
 
-    def take(self) -> list[Chunk]:
+    def take(self) -> list[JobResults]:
         """All that came, as chunks of columns."""
         self._pack()
         chunks, self._chunks = self._chunks, []

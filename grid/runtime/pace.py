@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.results.table import JobResults
+from grid.model.job_results import JobResults
 
 MOST_LATE = 0.05
 """Share of a job's time that may be owed to what came late on the scaled clock."""
@@ -32,8 +32,8 @@ def late_share(results: JobResults, late_us: int) -> float:
     `late_us` is the lateness of all messages and timers. What was late at the same time, or while
     no job waited for it, counts in full: the true share is smaller.
     """
-    ended = results.end_us >= 0
-    together = int(np.sum((results.end_us - results.submit_us)[ended]))
+    ended = results.outcome.end_us >= 0
+    together = int(np.sum((results.outcome.end_us - results.submit_us)[ended]))
     return late_us / together if together > 0 else 0.0
 
 

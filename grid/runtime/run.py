@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from grid import __version__
 from grid.model.job import JobState
+from grid.model.job_results import JobResults, in_order
 from grid.model.job_row import ClusterHistory
 from grid.results.checkers import check
 from grid.results.digest import digest
+from grid.results.directory import Directory
 from grid.results.metrics import Metrics, metrics
-from grid.results.table import Directory, JobResults, in_order
 from grid.runtime.outcome import Progress, RunFailed, RunOutcome
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
@@ -132,7 +133,7 @@ def execute(
 def _manifest(
     scenario: Scenario, results: JobResults, outcome: RunOutcome, skipped: Counter[str]
 ) -> dict[str, Any]:
-    counts = Counter(results.state.tolist())
+    counts = Counter(results.outcome.state.tolist())
     final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
     jobs: dict[str, Any] = {state.name.lower(): counts.get(state.value, 0) for state in final}
     jobs["skipped"] = dict(sorted(skipped.items()))

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from grid.kernel.network import UNREACHABLE
 from grid.kernel.process import LogicalProcess
+from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
-from grid.runtime.outcome import Chunk, RecordStore, RunOutcome
+from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
@@ -51,7 +52,7 @@ class Saved:
     """The state of a process, and the jobs that have ended since it was last saved."""
 
     state: bytes
-    chunks: list[Chunk]
+    chunks: list[JobResults]
 
 
 Answer = Reply | Saved

@@ -13,8 +13,9 @@ from typing import Any
 
 import ray
 
+from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.outcome import Chunk, Progress, RunFailed, RunOutcome
+from grid.runtime.outcome import Progress, RunFailed, RunOutcome
 from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
@@ -70,7 +71,7 @@ class _Checkpoint:
 
     states: list[bytes | None]
     coordinator: Coordinator
-    chunks: list[Chunk] = field(default_factory=list)
+    chunks: list[JobResults] = field(default_factory=list)
 
 
 class _Crew:

@@ -25,7 +25,7 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.policies.registry import make_policy
-from grid.results.table import ClusterEntry, Directory
+from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.faults import machine_outages, message_faults
 from grid.selection.by_utility import ByUtility
 
@@ -224,7 +224,7 @@ class Grid:
             ),
             ttl=protocol.ttl,
             when_busy=protocol.when_busy,
-            first_cluster=self._first_cluster,
+            first_cluster=self._first_cluster[position],
         )
 
     @cached_property

@@ -50,17 +50,29 @@ def _select(grid: Grid) -> None:
     table = ResourceTable(resources, np.zeros(len(resources)))
     kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
     for asked in ((), kinds_asked):
-        job = Job(0, vo.name, 0, 0, 1, SECOND_US, SECOND_US, requirements=asked)
+        job = _job(vo.name, 0, 1, asked)
         ByUtility(vo.selection).choose(job, table, 0, own_only=False)
     nothing = np.zeros(0, np.int64)
     fill_in(table.assigned_cpus, np.zeros((0, STATUS_COLUMNS)), nothing, nothing)
+
+
+def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:
+    return Job(
+        number=number,
+        vo=vo,
+        submit_us=0,
+        processors=processors,
+        estimate_us=SECOND_US,
+        run_us=SECOND_US,
+        requirements=requirements,
+    )
 
 
 def _play(cluster: Cluster) -> None:
     """Some jobs on a cluster like this one: more than fit at once, submitted and fed."""
     state = make_cluster(cluster, make_policy(cluster.policy, dict(cluster.policy_settings)))
     for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
-        job = Job(number, "", 0, 0, processors, SECOND_US, SECOND_US)
+        job = _job("", number, processors)
         state.submit(job, 0 if cluster.by_machine else -1, 0)
     ones = np.full(2, SECOND_US)
     state.feed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from grid.cluster.pool import PoolCluster
 from grid.cluster.space_shared import SpaceSharedCluster
 from grid.cluster.state import ClusterState
 from grid.model.job import Job, JobState
-from grid.model.job_table import JobTable
+from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER
 from grid.policies.registry import make_policy
@@ -36,27 +37,21 @@ def general(platform: Cluster, policy: str, **settings: object) -> SpaceSharedCl
 
 
 def job(number: int, submit: int, processors: int, estimate: int, run: int, **more: object) -> Job:
-    return Job(number, "vo", 0, submit, processors, estimate, run, **more)  # type: ignore[arg-type]
+    said: dict[str, Any] = {"vo": "vo", "user": 0} | more
+    return Job(
+        number=number,
+        submit_us=submit,
+        processors=processors,
+        estimate_us=estimate,
+        run_us=run,
+        **said,
+    )
 
 
 def table(jobs: list[Job]) -> JobTable:
     """The jobs as a table, without their requirements."""
     return JobTable.of(
-        **{
-            column: [getattr(one, column) for one in jobs]
-            for column in (
-                "number",
-                "user",
-                "submit_us",
-                "processors",
-                "estimate_us",
-                "run_us",
-                "reference_mips",
-                "deadline_us",
-                "licenses",
-                "checkpointable",
-            )
-        }
+        **{column: [getattr(one, column) for one in jobs] for column in COLUMNS if column != "site"}
     )
 
 

@@ -47,7 +47,15 @@ def told(jobs: list[Job], **more: object) -> list[Time]:
 
 
 def of_user(user: int, number: int, submit: int, estimate: int, run: int) -> Job:
-    return Job(number, "vo", user, submit, 1, estimate, run)
+    return Job(
+        number=number,
+        vo="vo",
+        user=user,
+        submit_us=submit,
+        processors=1,
+        estimate_us=estimate,
+        run_us=run,
+    )
 
 
 def test_average_by_hand() -> None:

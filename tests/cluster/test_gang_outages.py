@@ -111,7 +111,16 @@ def test_the_queue_of_a_processor_that_goes_down_is_given_to_others() -> None:
 
 def test_the_tasks_of_a_checkpointed_gang_go_on_from_where_the_slowest_was() -> None:
     """10 s of work at 1000 MIPS; until 4 s the fast task does 8 s of it and the slow one 4 s."""
-    job = Job(0, "v", 0, 0, 2, 10 * S, 10 * S, checkpointable=True)
+    job = Job(
+        number=0,
+        vo="v",
+        user=0,
+        submit_us=0,
+        processors=2,
+        estimate_us=10 * S,
+        run_us=10 * S,
+        checkpointable=True,
+    )
     down = [MachineOutage(1, 4 * S, 50 * S)]
     cluster = cluster_of([(1, 2000.0), (1, 1000.0), (1, 500.0)], afcfs({}), down)
     # 6 s are left: 3 s on the first machine and 12 s on the third. 4 s of the first's 8 are lost,

@@ -27,7 +27,15 @@ Fate = tuple[int, int, int, int]
 
 def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> Job:
     run_us = round(run_s * SECOND_US)
-    return Job(number, "v", 0, round(submit_s * SECOND_US), processors, run_us, run_us)
+    return Job(
+        number=number,
+        vo="v",
+        user=0,
+        submit_us=round(submit_s * SECOND_US),
+        processors=processors,
+        estimate_us=run_us,
+        run_us=run_us,
+    )
 
 
 def cluster_of(mips: list[float], policy: GangPolicy) -> GangCluster:
@@ -84,7 +92,17 @@ def random_jobs(chance: random.Random, processors: int) -> list[Job]:
         now += unit * chance.choice((0, 0, 1, 2, 5, 30))
         size = 1 if chance.random() < 0.3 else chance.randint(1, processors)
         run_us = unit * chance.randint(1, 12)
-        jobs.append(Job(number, "v", 0, now, size, run_us, run_us))
+        jobs.append(
+            Job(
+                number=number,
+                vo="v",
+                user=0,
+                submit_us=now,
+                processors=size,
+                estimate_us=run_us,
+                run_us=run_us,
+            )
+        )
     return jobs
 
 
@@ -249,7 +267,7 @@ def test_fed_jobs_are_played_like_submitted_ones() -> None:
 
 def test_a_gang_over_its_estimate_is_killed_where_the_cluster_does_so() -> None:
     machines = (Machine("m", 2, 1000.0),)
-    job = Job(0, "v", 0, 0, 2, 3, 5)
+    job = Job(number=0, vo="v", user=0, submit_us=0, processors=2, estimate_us=3, run_us=5)
     for overrun, fate in (("kill", (JobState.FAILED, 3)), ("extend", (JobState.COMPLETED, 5))):
         cluster = GangCluster(Cluster("c", machines, overrun=overrun), afcfs({}))
         cluster.submit(job, -1, 0)

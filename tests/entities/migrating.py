@@ -40,7 +40,15 @@ MANAGER = "manager"
 
 def gang_job(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> Job:
     run_us = round(run_s * SECOND_US)
-    return Job(number, "v", 0, round(submit_s * SECOND_US), processors, run_us, run_us)
+    return Job(
+        number=number,
+        vo="v",
+        user=0,
+        submit_us=round(submit_s * SECOND_US),
+        processors=processors,
+        estimate_us=run_us,
+        run_us=run_us,
+    )
 
 
 def policy(**settings: Any) -> GangPolicy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grid.model.job import JobState
-from grid.results.table import JobResults
+from grid.model.job_results import JobResults
 from tests.scenario.grids import grid_of, run
 
 CLUSTERS = [
@@ -24,7 +24,7 @@ def played(jobs: list[dict[str, object]]) -> JobResults:
 def test_among_clusters_that_idle_chance_decides() -> None:
     """Three hundred jobs, each alone: a hundred for each cluster, give or take."""
     results = played([{"submit_s": 2 * n, "run_s": 1, "processors": 2} for n in range(300)])
-    counts = np.bincount(results.cluster)
+    counts = np.bincount(results.placement.cluster)
     assert counts.sum() == 300
     assert (abs(counts - 100) < 35).all()
 
@@ -36,7 +36,7 @@ def test_the_least_loaded_cluster_is_taken() -> None:
     results = played([first, *others])
     # The first fits the gangs only, and fills them. The next two find the others idle; then the
     # pool has two tasks on two processors, the farm two on four.
-    assert results.cluster.tolist()[0] == 2
-    assert set(results.cluster.tolist()[1:3]) == {0, 1}
-    assert results.cluster.tolist()[3] == 1
-    assert (results.state == JobState.COMPLETED).all()
+    assert results.placement.cluster.tolist()[0] == 2
+    assert set(results.placement.cluster.tolist()[1:3]) == {0, 1}
+    assert results.placement.cluster.tolist()[3] == 1
+    assert (results.outcome.state == JobState.COMPLETED).all()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
 from grid.model.job import FINAL_STATES
+from grid.model.job_results import columns_of, in_order
 from grid.model.messages import ForwardJob
 from grid.model.time import NEVER
 from grid.results.checkers import check
-from grid.results.table import columns_of, in_order
 from grid.scenario.wrapped import entities_of
 from tests.scenario.grids import grid_of, vo
 
@@ -102,8 +102,8 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
     process.advance(NEVER)
     results = in_order([columns_of(process.records)])
     assert check(results, grid.directory, sum(map(len, jobs))) == []
-    assert all(state in FINAL_STATES for state in results.state)
-    assert results.hops.max(initial=0) <= ttl
+    assert all(state in FINAL_STATES for state in results.outcome.state)
+    assert results.placement.hops.max(initial=0) <= ttl
     left: dict[Any, int] = {}
     for forward in forwards:
         before = left.get(forward.job.key, ttl + 1)

@@ -32,7 +32,9 @@ def manager(rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> Re
 
 
 def job(number: int, processors: int = 1) -> Job:
-    return Job(number, "a", 0, 0, processors, 10, 10)
+    return Job(
+        number=number, vo="a", user=0, submit_us=0, processors=processors, estimate_us=10, run_us=10
+    )
 
 
 class Desk:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.experiment.bound import slowdown_bound
+from grid.model.job_results import in_order
 from grid.results.metrics import metrics
-from grid.results.table import in_order
 from grid.runtime.sequential import run_sequential
 from tests.scenario.grids import grid_of
 

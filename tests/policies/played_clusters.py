@@ -50,14 +50,15 @@ def played(seeds: int) -> Iterator[tuple[str, list[list[int]]]]:
         platform, jobs = random_cluster(seed)
         if seed % 2:
             factor = np.random.default_rng(seed).uniform(0.3, 1.7, len(jobs))
-            jobs.run_us = np.rint(jobs.estimate_us * factor).astype(np.int64)
+            run_us = np.rint(jobs.estimate_us * factor).astype(np.int64)
+            jobs = replace(jobs, run_us=run_us)
             platform = replace(platform, overrun="extend")
         for name, settings in POLICIES:
             cluster = SpaceSharedCluster(platform, make_policy(name, settings))
             cluster.feed(jobs)
             cluster.advance(NEVER)
-            ended = cluster.take_ended_columns()
-            columns = (ended.row, ended.machine, ended.state, ended.start_us, ended.end_us)
+            rows, outcome = cluster.take_ended_rows()
+            columns = (rows, *outcome[:4])
             yield f"{seed} {name} {settings}", [column.tolist() for column in columns]
 
 

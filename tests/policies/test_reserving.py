@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -186,8 +187,8 @@ def test_promises_are_kept_on_a_real_log() -> None:
     if jobs is None:
         pytest.skip("the log is not there")
     jobs = jobs.take(slice(0, 3000))
-    jobs.submit_us = jobs.submit_us // 4
-    jobs.estimate_us = jobs.run_us + jobs.run_us * (jobs.number % 5) // 4
+    estimate_us = jobs.run_us + jobs.run_us * (jobs.number % 5) // 4
+    jobs = replace(jobs, submit_us=jobs.submit_us // 4, estimate_us=estimate_us)
     policy = Watched(0.0)
     cluster = SpaceSharedCluster(pool(128), policy)
     cluster.feed(jobs)

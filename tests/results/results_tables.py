@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from hypothesis import strategies as st
 
-from grid.model.job import JobState
-from grid.model.job_row import NO_TIME, NOWHERE, JobRow
+from grid.model.job import Job, JobOutcome, JobState
+from grid.model.job_results import (
+    NO_TIME,
+    NOWHERE,
+    JobPlacement,
+    JobResults,
+    JobRow,
+    columns_of,
+    in_order,
+)
 from grid.model.time import NEVER
-from grid.results.table import ClusterEntry, Directory, JobResults, columns_of, in_order
+from grid.results.directory import ClusterEntry, Directory
 
 TWO_VOS = Directory(
     vos=("north", "south"),
@@ -47,29 +57,50 @@ def job(
     executed_vo, cluster, machine = at or ((vo, vo, 0) if ran else (NOWHERE,) * 3)
     if assigned is None and ran:
         assigned = submit
-    row = JobRow(
-        vo=vo,
-        number=number,
-        user=0,
-        submit_us=us(submit),
-        processors=1,
-        estimate_us=us(estimate),
-        deadline_us=NEVER if deadline is None else us(deadline),
-        state=int(state),
+    said: dict[str, Any] = {
+        "user": 0,
+        "submit_us": us(submit),
+        "processors": 1,
+        "estimate_us": us(estimate),
+        "deadline_us": NEVER if deadline is None else us(deadline),
+    }
+    placement = JobPlacement(
         assigned_us=NO_TIME if assigned is None else us(assigned),
-        start_us=NO_TIME if start is None else us(start),
-        end_us=NO_TIME if end is None else us(end),
         executed_vo=executed_vo,
         cluster=cluster,
-        machine=machine,
         hops=0,
         utility=1.0 if ran else 0.0,
+    )
+    outcome = JobOutcome(
+        machine=machine,
+        state=int(state),
+        start_us=NO_TIME if start is None else us(start),
+        end_us=NO_TIME if end is None else us(end),
         preemptions=0,
         restarts=0,
         lost_us=0,
         held_us=us(end) - us(start) if ran and start is not None and end is not None else 0,
     )
-    return row._replace(**others)
+    for name, value in others.items():
+        if name in JobPlacement._fields:
+            placement = placement._replace(**{name: value})
+        elif name in JobOutcome._fields:
+            outcome = outcome._replace(**{name: value})
+        else:
+            said[name] = value
+    return JobRow(vo, Job(number=number, vo="", run_us=1, **said), placement, outcome)
+
+
+def flat(results: JobResults) -> list[Any]:
+    """The jobs of a table one by one, each with an attribute for each column."""
+    columns = results.columns()
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [SimpleNamespace(**dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def changed(results: JobResults, **columns: Any) -> JobResults:
+    """The table with other values in these columns."""
+    return JobResults.of(results.columns() | columns)
 
 
 def table(rows: Sequence[JobRow]) -> JobResults:

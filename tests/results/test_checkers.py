@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from grid.model.job import JobState
+from grid.model.job_results import JobResults
 from grid.results.checkers import check
-from grid.results.table import JobResults
-from tests.results.results_tables import TWO_VOS, job, table, tables, us
+from tests.results.results_tables import TWO_VOS, changed, flat, job, table, tables, us
 
 ROWS = [
     job(1, 0, 1, 5, processors=2),
@@ -29,10 +28,10 @@ FIRST, REFUSED = 0, 5
 def planted(row: int, **values: Any) -> JobResults:
     """The table of ROWS with these values at one of its rows."""
     results = table(ROWS)
-    changed = {name: getattr(results, name).copy() for name in values}
+    columns = {name: results.columns()[name].copy() for name in values}
     for name, value in values.items():
-        changed[name][row] = value
-    return replace(results, **changed)
+        columns[name][row] = value
+    return changed(results, **columns)
 
 
 def test_a_true_table_breaks_no_rule() -> None:
@@ -78,7 +77,7 @@ def test_a_planted_mistake_is_found(row: int, values: dict[str, Any], expected: 
 
 def test_a_mistake_names_its_first_job_and_counts_the_others() -> None:
     results = table(ROWS)
-    results = replace(results, utility=np.where(results.vo == 1, 2.0, results.utility))
+    results = changed(results, utility=np.where(results.vo == 1, 2.0, results.placement.utility))
     assert check(results, TWO_VOS) == [
         "jobs that have a utility outside [0, 1]: 4, the first is job 1 of south"
     ]
@@ -115,16 +114,15 @@ def test_the_machine_and_the_instant_of_an_overbooking_are_named() -> None:
 def slow_overbooked(results: JobResults) -> set[tuple[int, int]]:
     """Machines on which the jobs that hold a start's instant ask for more CPUs than there are."""
     found = set()
-    for row in range(len(results)):
-        here = (int(results.cluster[row]), int(results.machine[row]))
-        now = results.start_us[row]
-        if now < 0 or now == results.end_us[row]:
+    rows = flat(results)
+    for row in rows:
+        here, now = (row.cluster, row.machine), row.start_us
+        if now < 0 or now == row.end_us:
             continue
         busy = sum(
-            int(results.processors[other])
-            for other in range(len(results))
-            if (results.cluster[other], results.machine[other]) == here
-            and results.start_us[other] <= now < results.end_us[other]
+            other.processors
+            for other in rows
+            if (other.cluster, other.machine) == here and other.start_us <= now < other.end_us
         )
         if busy > TWO_VOS.clusters[here[0]].cpus[here[1]]:
             found.add(here)
@@ -133,7 +131,7 @@ def slow_overbooked(results: JobResults) -> set[tuple[int, int]]:
 
 @given(tables())
 def test_overbooked_machines_are_found_as_by_looking_at_every_start(results: JobResults) -> None:
-    results = replace(results, hops=np.ones(len(results), np.int64))
+    results = changed(results, hops=np.ones(len(results), np.int64))
     lines = check(results, TWO_VOS)
     expected = {
         f"machine {machine} of {TWO_VOS.clusters[cluster].name}"

@@ -5,24 +5,24 @@ from __future__ import annotations
 import hashlib
 import random
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.model.job_row import JobRow
-from grid.results.digest import digest
-from grid.results.table import JobResults, columns_of, in_order
-from tests.results.results_tables import job, table, tables
+from grid.model.job_results import JobResults, columns_of, in_order
+from grid.results.digest import DIGEST_COLUMNS, digest
+from tests.results.results_tables import changed, flat, job, table, tables
 
 ROWS = [job(1, 0, 1, 5), job(2, 0, 2, 6, vo=1), job(3, 4, 5, 9.5)]
 
 
 def test_the_digest_is_that_of_the_columns_packed_by_hand() -> None:
     state = hashlib.sha256()
-    for name, column in zip(JobRow._fields, zip(*ROWS, strict=True), strict=True):
+    rows = flat(table(ROWS))
+    for name in DIGEST_COLUMNS:
+        column = [getattr(row, name) for row in rows]
         code = "d" if name == "utility" else "q"
         dtype = "<f8" if name == "utility" else "<i8"
         state.update(f"{name} {dtype} 3\n".encode() + struct.pack(f"<3{code}", *column))
@@ -39,36 +39,35 @@ def test_chunks_in_any_order_have_one_digest() -> None:
 def test_columns_of_the_other_byte_order_have_the_same_digest() -> None:
     results = table(ROWS)
     swapped = {
-        name: getattr(results, name).astype(getattr(results, name).dtype.newbyteorder(">"))
-        for name in JobRow._fields
+        name: column.astype(column.dtype.newbyteorder(">"))
+        for name, column in results.columns().items()
     }
-    assert digest(JobResults(**swapped)) == digest(results)
+    assert digest(JobResults.of(swapped)) == digest(results)
 
 
 def test_strided_columns_have_the_same_digest() -> None:
     results = table(ROWS)
-    strided = {name: np.repeat(getattr(results, name), 2)[::2] for name in JobRow._fields}
-    assert digest(JobResults(**strided)) == digest(results)
+    strided = {name: np.repeat(column, 2)[::2] for name, column in results.columns().items()}
+    assert digest(JobResults.of(strided)) == digest(results)
 
 
-@pytest.mark.parametrize("name", JobRow._fields)
+@pytest.mark.parametrize("name", DIGEST_COLUMNS)
 def test_one_changed_value_in_any_column_changes_the_digest(name: str) -> None:
     results = table(ROWS)
-    changed = getattr(results, name).copy()
-    changed[1] = np.nextafter(changed[1], 2.0) if name == "utility" else changed[1] + 1
-    assert digest(replace(results, **{name: changed})) != digest(results)
+    column = results.columns()[name].copy()
+    column[1] = np.nextafter(column[1], 2.0) if name == "utility" else column[1] + 1
+    assert digest(changed(results, **{name: column})) != digest(results)
 
 
 def test_values_that_move_between_columns_change_the_digest() -> None:
     results = table(ROWS)
     ones = np.ones(3, np.int64)
-    assert digest(replace(results, hops=ones)) != digest(replace(results, preemptions=ones))
+    assert digest(changed(results, hops=ones)) != digest(changed(results, preemptions=ones))
 
 
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_recording_never_matters(results: JobResults, shuffler: random.Random) -> None:
     order = list(range(len(results)))
     shuffler.shuffle(order)
-    taken = results.take(np.array(order, np.intp))
-    shuffled = {name: getattr(taken, name) for name in JobRow._fields}
+    shuffled = results.take(np.array(order, np.intp))
     assert digest(in_order([shuffled])) == digest(results)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from grid.model.job_row import ClusterFigure
+from grid.results.directory import ClusterEntry, Directory
 from grid.results.figures import combine
-from grid.results.table import ClusterEntry, Directory
 
 GRID = Directory(
     ("a", "b"), (ClusterEntry(0, "x", (1,)), ClusterEntry(1, "y", (1,)), ClusterEntry(1, "z", (1,)))

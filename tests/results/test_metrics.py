@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 
 from grid.model.job import JobState
-from grid.model.job_row import JobRow
+from grid.model.job_results import JobResults, JobRow
 from grid.model.time import NEVER
-from grid.results.manifest import job_counts
+from grid.results.directory import ClusterEntry, Directory
 from grid.results.metrics import metrics
-from grid.results.table import ClusterEntry, Directory, JobResults
-from tests.results.results_tables import TWO_VOS, job, table, tables
+from tests.results.results_tables import TWO_VOS, flat, job, table, tables
 
 FAILED, REJECTED = JobState.FAILED, JobState.REJECTED
 
@@ -158,20 +157,6 @@ def test_counts() -> None:
     assert figures["hops_mean"] == 1.5
 
 
-def test_the_manifest_counts_every_job_once() -> None:
-    rows = [
-        *(job(number, 0, 1, 2) for number in range(3)),
-        *(job(number, 0, state=FAILED) for number in (3, 4)),
-        job(5, 0, state=REJECTED),
-    ]
-    assert job_counts(table(rows), {"no run time": 4}) == {
-        "completed": 3,
-        "failed": 2,
-        "rejected": 1,
-        "skipped": {"no run time": 4},
-    }
-
-
 @pytest.mark.parametrize("rows", [[], [job(1, 0, state=REJECTED)]])
 def test_what_does_not_apply_is_null_and_never_nan(rows: list[JobRow]) -> None:
     figures = metrics(table(rows), TWO_VOS)
@@ -187,7 +172,7 @@ def test_a_vo_without_machines_has_no_utilization() -> None:
     assert metrics(table([job(1, 0, 0, 9)]), directory)["vos"]["south"]["utilization"] is None
 
 
-def slow_figures(rows: list[JobRow], vo: int | None) -> dict[str, float | None]:
+def slow_figures(rows: list[Any], vo: int | None) -> dict[str, float | None]:
     """The same definitions, one job at a time."""
     ran_anywhere = [row for row in rows if row.start_us >= 0]
     span = (
@@ -209,7 +194,7 @@ def slow_figures(rows: list[JobRow], vo: int | None) -> dict[str, float | None]:
     rows = [row for row in rows if vo in (None, row.vo)]
     done = [row for row in rows if row.state == JobState.COMPLETED]
     due = [row for row in rows if row.deadline_us < NEVER]
-    users: dict[tuple[int, int], list[JobRow]] = {}
+    users: dict[tuple[int, int], list[Any]] = {}
     for row in rows:
         users.setdefault((row.vo, row.user), []).append(row)
     mine = list(users.values())
@@ -255,8 +240,7 @@ def average(values: list[Any]) -> float | None:
 
 @given(tables())
 def test_the_arrays_agree_with_one_job_at_a_time(results: JobResults) -> None:
-    columns = [getattr(results, name).tolist() for name in JobRow._fields]
-    rows = [JobRow(*values) for values in zip(*columns, strict=True)]
+    rows = flat(results)
     figures = metrics(results, TWO_VOS)
     for vo, found in [(None, figures["grid"]), *enumerate(figures["vos"].values())]:
         for name, expected in slow_figures(rows, vo).items():

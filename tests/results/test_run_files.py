@@ -18,13 +18,13 @@ from hypothesis import given
 
 from grid.model.errors import InputError
 from grid.model.job import JobState
-from grid.model.job_row import JobRow
+from grid.model.job_results import JobResults, JobRow
 from grid.results import files
 from grid.results.cpu_assignment import assign_cpus
+from grid.results.directory import ClusterEntry, Directory
 from grid.results.files import write_run
 from grid.results.metrics import metrics
 from grid.results.run_folder import RUN_FILES, check_folder
-from grid.results.table import ClusterEntry, Directory, JobResults
 from tests.results.results_tables import TWO_VOS, job, table, tables
 
 BATSIM_COLUMNS = [
@@ -277,12 +277,12 @@ def test_no_cpu_is_given_to_two_jobs_at_once(results: JobResults) -> None:
     ]
     machine_of_cpu = [(0, 0)] * 4 + [(1, 0)] * 2 + [(1, 1)]
     for row, mine in enumerate(sets):
-        here = (results.cluster[row], results.machine[row])
+        here = (results.placement.cluster[row], results.outcome.machine[row])
         assert all(machine_of_cpu[cpu] == here for cpu in mine)
         assert len(mine) in (0, results.processors[row])
         for other in range(row):
-            together = min(results.end_us[row], results.end_us[other]) > max(
-                results.start_us[row], results.start_us[other]
+            together = min(results.outcome.end_us[row], results.outcome.end_us[other]) > max(
+                results.outcome.start_us[row], results.outcome.start_us[other]
             )
             assert not (together and mine & sets[other])
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import grid
 from grid.model.job import JobState
+from grid.model.job_results import JobResults
 from grid.results.occupancy import ran
 from grid.results.series import series
-from grid.results.table import JobResults
 from tests.results.results_tables import TWO_VOS, job, table, tables, us
 
 
@@ -55,16 +55,19 @@ def test_no_cluster_has_more_points_than_asked_for(span_s: float) -> None:
 def test_the_means_hold_the_same_area_as_the_jobs(results: JobResults, points: int) -> None:
     found = series(results, TWO_VOS, points)
     rows = ran(results)
-    if not rows.any() or results.end_us[rows].max() == results.submit_us.min():
+    if not rows.any() or results.outcome.end_us[rows].max() == results.submit_us.min():
         return
     bins = len(found.time_s) // 2
     assert bins <= points
-    edges = np.append(found.time_s[:bins] * 1e6, results.end_us[rows].max())
+    edges = np.append(found.time_s[:bins] * 1e6, results.outcome.end_us[rows].max())
     for cluster in (0, 1):
-        mine = np.flatnonzero(rows & (results.cluster == cluster))
+        mine = np.flatnonzero(rows & (results.placement.cluster == cluster))
         for index in range(bins):
             low, high = edges[index], edges[index + 1]
-            spans = [(results.start_us, results.end_us), (results.assigned_us, results.start_us)]
+            spans = [
+                (results.outcome.start_us, results.outcome.end_us),
+                (results.placement.assigned_us, results.outcome.start_us),
+            ]
             held, waited = (
                 [max(0, min(end[row], high) - max(begin[row], low)) for row in mine]
                 for begin, end in spans
@@ -111,6 +114,6 @@ def test_a_farm_tells_more_than_its_jobs_only_where_some_are_preempted(
     assert told.utilization.max() <= 1
     assert 0 < told.license_use.max() <= 1
     # The area under the course is the time that jobs held CPUs.
-    widths = np.diff(np.append(told.time_s, run.results.end_us.max() / 1e6))
-    held = float((run.results.held_us * run.results.processors).sum()) / 1e6
+    widths = np.diff(np.append(told.time_s, run.results.outcome.end_us.max() / 1e6))
+    held = float((run.results.outcome.held_us * run.results.processors).sum()) / 1e6
     assert (told.busy_cpus * widths).sum() == pytest.approx(held, rel=1e-9)

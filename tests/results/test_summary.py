@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from grid.model.job import JobState
+from grid.results.directory import ClusterEntry, Directory
 from grid.results.metrics import metrics
 from grid.results.summary import print_summary
-from grid.results.table import ClusterEntry, Directory
 from tests.results.results_tables import TWO_VOS, job, table
 
 

@@ -10,10 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
 from grid.results.digest import digest
-from grid.results.table import in_order
 from grid.runtime import windowed
 from grid.runtime.cluster import ray_cluster
 from grid.runtime.live import run_live

@@ -56,7 +56,16 @@ def test_what_is_written_is_read(value: Any) -> None:
 
 def test_a_job_is_read_as_it_was() -> None:
     wish = Requirement(RequirementKind.SPEED, (Option(1000.0, 0.3), Option(1e308, 1.0)), 0.5)
-    job = Job(7, "north", 1, 10, 2, 30, 40, deadline_us=2**62, requirements=(wish, wish))
+    job = Job(
+        number=7,
+        vo="north",
+        user=1,
+        submit_us=10,
+        processors=2,
+        estimate_us=30,
+        run_us=40,
+        requirements=(wish, wish),
+    )
     back = decode(encode(SubmitJob(job)))
     assert back == SubmitJob(job)
     assert back.job.requirements[0] is back.job.requirements[1]
@@ -144,4 +153,5 @@ def test_entities_go_on_from_a_state_that_was_written(
     for before, after in zip(pickled, written, strict=True):
         assert before.messages == after.messages
         for one, other in zip(before.chunks, after.chunks, strict=True):
-            assert all((one[name] == other[name]).all() for name in one)
+            columns, others = one.columns(), other.columns()
+            assert all((columns[name] == others[name]).all() for name in columns)

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
+from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
-from grid.results.table import JobResults, in_order
 from grid.runtime.lateness import Lateness
 from grid.runtime.live import LiveFailed, LiveOutcome, run_live
 from grid.runtime.pace import Pace, late_share, live_lines
@@ -54,7 +54,7 @@ class TestOnRay:
         for name in ("number", "state", "executed_vo", "machine", "hops", "utility"):
             assert getattr(results, name).tolist() == getattr(expected, name).tolist(), name
         # No entity is ever early.
-        assert (results.end_us >= expected.end_us).all()
+        assert (results.outcome.end_us >= expected.outcome.end_us).all()
         assert not (tmp_path / "journals").exists()
 
     @pytest.mark.parametrize("name", ["partial-utility", "mixed"])

@@ -7,17 +7,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
 from grid.results.digest import digest
-from grid.results.table import in_order
-from grid.runtime.outcome import Chunk
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Coordinator, Reply, Window
 from grid.scenario.build import Grid
 from tests.scenario.grids import grid_of, vo
 
 
-def in_windows(grid: Grid, partition: list[int]) -> tuple[list[Chunk], int]:
+def in_windows(grid: Grid, partition: list[int]) -> tuple[list[JobResults], int]:
     """The rows and the number of messages of a run over processes that need not be used all."""
     drawn = [partition[entity % len(partition)] for entity in range(len(grid.names))]
     used = sorted(set(drawn))

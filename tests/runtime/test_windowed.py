@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grid.model.job_results import in_order
 from grid.model.time import NEVER
 from grid.results.digest import digest
-from grid.results.table import in_order
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Coordinator, Reply, deal

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from grid.model.job_results import in_order
 from grid.results.digest import digest
-from grid.results.table import in_order
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import ActorDied, run_windowed

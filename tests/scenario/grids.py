@@ -6,6 +6,7 @@ from typing import Any
 
 from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
+from grid.model.job_results import JobResults, columns_of, in_order
 from grid.model.messages import (
     Assigned,
     AssignJob,
@@ -26,7 +27,6 @@ from grid.model.messages import (
     SubmitJob,
 )
 from grid.model.time import NEVER
-from grid.results.table import JobResults, columns_of, in_order
 from grid.scenario.build import Grid
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
@@ -130,8 +130,8 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"{key[1]} ended, state {message.outcome.state}"
         case ForwardJob(job):
             return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
-        case JobDone(ended):
-            return f"{ended.key[1]} done here, hops {message.hops}"
+        case JobDone(key, placement):
+            return f"{key[1]} done here, hops {placement.hops}"
         case SubmissionFail(key, state, hops):
             return f"{key[1]} failed, state {state}, hops {hops}"
         case JoinVo(vo, resources):

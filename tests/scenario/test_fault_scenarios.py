@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from grid.model.errors import InputError
+from grid.model.job_results import in_order
 from grid.results.checkers import check
 from grid.results.digest import digest
-from grid.results.table import in_order
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
@@ -115,7 +115,7 @@ def test_machines_of_gangs_go_down_alike_where_each_cluster_is_an_actor() -> Non
     results = in_order(expected.chunks)
     assert check(results, grid.directory, sum(grid.jobs_by_vo())) == []
     assert expected.broken_rules() == []
-    assert results.restarts.sum() > 0
+    assert results.outcome.restarts.sum() > 0
     outcome = run_windowed(small_gangs(DOWN), "cluster")
     assert outcome.actors > 3
     assert result(outcome) == digest(results)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from grid.model.job import JobState
+from grid.model.job_results import in_order
 from grid.results.checkers import check
-from grid.results.table import in_order
 from grid.runtime.sequential import run_sequential
 from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
@@ -27,15 +27,15 @@ def test_every_job_runs_where_it_can(when_busy: str) -> None:
         results = in_order(outcome.chunks)
         assert check(results, grid.directory, sum(grid.jobs_by_vo())) == []
         clusters = [cluster for vo in grid.vos for cluster in vo.clusters]
-        for row in np.flatnonzero(results.state == JobState.COMPLETED):
-            home, vo = int(results.vo[row]), int(results.executed_vo[row])
+        for row in np.flatnonzero(results.outcome.state == JobState.COMPLETED):
+            home, vo = int(results.vo[row]), int(results.placement.executed_vo[row])
             jobs = grid.submitted[home]
             assert jobs is not None
             place = int(np.flatnonzero(jobs.number == results.number[row])[0])
             job = jobs.job(place, grid.vos[home].name)
-            cluster = clusters[results.cluster[row]]
+            cluster = clusters[results.placement.cluster[row]]
             assert job.processors <= cluster.widest
-            assert results.utility[row] > 0
+            assert results.placement.utility[row] > 0
             if job.licenses:
                 licensed += 1
                 assert vo == home, "its licenses are at home"

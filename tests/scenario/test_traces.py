@@ -38,7 +38,7 @@ def replay(folder: Path, more: str = "", *overrides: str) -> Run:
 
 def starts(run: Run) -> dict[int, float]:
     results = run.results
-    times = (results.start_us / 1e6).tolist()
+    times = (results.outcome.start_us / 1e6).tolist()
     return dict(zip(results.number.tolist(), times, strict=True))
 
 

@@ -30,22 +30,26 @@ def test_every_job_ends_as_the_table_says(run: Run) -> None:
     jobs, vos = run.results, run.directory.vos
     found = []
     for row in range(len(jobs)):
-        ran = jobs.executed_vo[row] >= 0
-        where = vos[jobs.executed_vo[row]] if ran else "nowhere"
-        times = [jobs.assigned_us[row], jobs.start_us[row], jobs.end_us[row]]
+        ran = jobs.placement.executed_vo[row] >= 0
+        where = vos[jobs.placement.executed_vo[row]] if ran else "nowhere"
+        times = [
+            jobs.placement.assigned_us[row],
+            jobs.outcome.start_us[row],
+            jobs.outcome.end_us[row],
+        ]
         found.append(
             (
                 vos[jobs.vo[row]],
                 str(jobs.number[row]),
                 where,
-                MACHINES[where, int(jobs.machine[row])] if ran else None,
+                MACHINES[where, int(jobs.outcome.machine[row])] if ran else None,
                 *(f"{to_seconds(int(time)):.1f}" if ran else "-" for time in times),
-                f"{jobs.utility[row]:g}",
+                f"{jobs.placement.utility[row]:g}",
             )
         )
     assert sorted(found) == sorted(written)
 
 
 def test_one_job_is_rejected_and_three_are_forwarded_once(run: Run) -> None:
-    assert (run.results.state == JobState.REJECTED).sum() == 1
-    assert run.results.hops.tolist() == [0, 1, 1, 1, 0, 0]
+    assert (run.results.outcome.state == JobState.REJECTED).sum() == 1
+    assert run.results.placement.hops.tolist() == [0, 1, 1, 1, 0, 0]

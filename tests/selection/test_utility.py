@@ -29,7 +29,16 @@ def table(vos: list[list[Machine]], assigned: list[float]) -> ResourceTable:
 
 def job(*requirements: Requirement, processors: int = 1, estimate_s: float = 10.0) -> Job:
     estimate_us = int(estimate_s * SECOND_US)
-    return Job(1, "v0", 0, 0, processors, estimate_us, estimate_us, requirements=requirements)
+    return Job(
+        number=1,
+        vo="v0",
+        user=0,
+        submit_us=0,
+        processors=processors,
+        estimate_us=estimate_us,
+        run_us=estimate_us,
+        requirements=requirements,
+    )
 
 
 SYSTEM = Requirement(RequirementKind.OPERATING_SYSTEM, (Option(1, 1.0), Option(0, 0.5)))

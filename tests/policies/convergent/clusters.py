@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.job import dtypes
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
@@ -37,7 +38,6 @@ _DEFAULTS: dict[str, Any] = {
     "expected_end_us": NEVER,
     "done_us": 0,
 }
-_TYPES = {"reference_mips": np.float64, "input_mb": np.float64, "checkpointable": np.bool_}
 
 
 def waiting(**columns: Any) -> dict[str, Any]:
@@ -64,10 +64,11 @@ def view_of(
     count = len(mips)
     everything = (1 << len(copies)) - 1
     columns = {
-        name: np.array([job[name] for job in jobs], _TYPES.get(name, np.int64))
-        for name in _DEFAULTS
+        name: np.array([job.get(name, 0) for job in jobs], dtype)
+        for name, dtype in dtypes(JobColumns).items()
     }
-    table = JobColumns(serial=np.arange(len(jobs)), **columns)
+    columns["serial"] = np.arange(len(jobs))
+    table = JobColumns(**columns)
     runs = np.array([job["expected_end_us"] != NEVER for job in jobs], np.bool_)
     ends = np.lexsort((table.serial, table.expected_end_us))
     size = np.array(cpus or [8] * count, np.int64)

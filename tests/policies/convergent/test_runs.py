@@ -88,8 +88,8 @@ def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
     cluster = SpaceSharedCluster(platform, watched)
     cluster.feed(jobs)
     cluster.advance(NEVER)
-    rows, ended = cluster.take_ended_rows()
-    assert sorted(rows.tolist()) == list(range(len(jobs)))
+    ended = cluster.take_ended_rows()
+    assert sorted(ended.row.tolist()) == list(range(len(jobs)))
     return watched, ended
 
 
@@ -98,9 +98,9 @@ def test_limits_jobs_and_work(name: str) -> None:
     """Work done = work asked for + work lost. All jobs come in order, so row = serial."""
     for seed in range(RUNS):
         platform, jobs = random_cluster(seed)
-        watched, ended = played(name, platform, jobs)
+        watched, (rows, ended) = played(name, platform, jobs)
         assert (ended.state == JobState.COMPLETED).all()
-        for index, row in enumerate(ended.row.tolist()):
+        for index, row in enumerate(rows.tolist()):
             runs = watched.runs[row]
             held, lost = int(ended.held_us[index]), int(ended.lost_us[index])
             assert held == sum(length for _, length in runs)
@@ -125,8 +125,8 @@ def test_work_where_preemption_costs_time(name: str) -> None:
     for seed in range(RUNS):
         platform, jobs = random_cluster(seed)
         jobs.checkpointable[:] = False
-        watched, ended = played(name, replace(platform, overheads=costs), jobs)
-        for index, row in enumerate(ended.row.tolist()):
+        watched, (rows, ended) = played(name, replace(platform, overheads=costs), jobs)
+        for index, row in enumerate(rows.tolist()):
             runs, held = watched.runs[row], int(ended.held_us[index])
             assert held == sum(length for _, length in runs)
             asked_us = round(
@@ -159,9 +159,10 @@ def test_wrong_estimates(name: str, overrun: str) -> None:
     for seed in range(RUNS):
         platform, jobs = random_cluster(seed)
         factor = np.random.default_rng(seed).uniform(0.3, 1.7, len(jobs))
-        jobs.run_us = np.rint(jobs.estimate_us * factor).astype(np.int64)
-        _, ended = played(name, replace(platform, overrun=overrun), jobs)
-        late = factor[ended.row] > 1
+        run_us = np.rint(jobs.estimate_us * factor).astype(np.int64)
+        jobs = replace(jobs, run_us=run_us)
+        _, (rows, ended) = played(name, replace(platform, overrun=overrun), jobs)
+        late = factor[rows] > 1
         killed = ended.state == JobState.FAILED
         assert killed.tolist() == (late & (overrun == "kill")).tolist()
 

@@ -36,13 +36,13 @@ def histories(draw: st.DrawFn, exact: bool = False) -> History:
         run = estimate if exact else draw(st.integers(1, 14))
         due = draw(st.one_of(st.none(), st.integers(1, 40)))
         job = Job(
-            number,
-            "vo",
-            0,
-            now,
-            draw(st.integers(1, 6)),
-            estimate,
-            run,
+            number=number,
+            vo="vo",
+            user=0,
+            submit_us=now,
+            processors=draw(st.integers(1, 6)),
+            estimate_us=estimate,
+            run_us=run,
             deadline_us=NEVER if due is None else now + due,
         )
         bound = draw(st.sampled_from([-1, -1, -1, *range(len(machines))]))
@@ -65,7 +65,16 @@ def crowds(draw: st.DrawFn, exact: bool = False) -> History:
         run = estimate if exact else int(stream.integers(1, 35))
         due = submit + int(estimate * stream.uniform(1, 6)) if stream.random() < 0.7 else NEVER
         processors = int(stream.integers(1, 6))
-        job = Job(number, "vo", 0, submit, processors, estimate, run, deadline_us=due)
+        job = Job(
+            number=number,
+            vo="vo",
+            user=0,
+            submit_us=submit,
+            processors=processors,
+            estimate_us=estimate,
+            run_us=run,
+            deadline_us=due,
+        )
         jobs.append((job, -1))
     return History(machines, jobs)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
+from grid.model.job import dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns
 from grid.policies.schedule.policy import ScheduleBased, eg_edf, tabu
@@ -24,9 +24,9 @@ class ByHand:
         self.copies = np.array(more.get("copies", []), np.int64)
         self.policy = policy
         self.jobs = JobColumns(
-            **{column.name: np.zeros(30, np.int64) for column in fields(JobColumns)}
+            **{name: np.zeros(30, dtype) for name, dtype in dtypes(JobColumns).items()}
         )
-        self.jobs.reference_mips = np.full(30, 1000.0)
+        self.jobs.reference_mips[:] = 1000.0
         self.down: list[int] = []
         self.queue: list[int] = []
         self.running: dict[int, int] = {}

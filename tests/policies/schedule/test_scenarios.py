@@ -56,4 +56,4 @@ def test_under_vos_that_bind_jobs_to_machines(policy: str) -> None:
     policies = [f"vos.{number}.clusters.0.policy={policy}" for number in range(2)]
     finished, expected = run("two-vos.yaml", *policies), run("two-vos.yaml")
     assert finished.manifest["digest"] == expected.manifest["digest"]
-    assert (finished.results.state == JobState.COMPLETED).sum() == 5
+    assert (finished.results.outcome.state == JobState.COMPLETED).sum() == 5
