@@ -1,12 +1,18 @@
 """A distributed emulator of grids of virtual organizations on Ray actors.
 
 For notebooks: `load_scenario`, `run`, `sweep`, `load_results`. Importing this loads nothing heavy.
+Scenarios and experiments are files in YAML, or mappings with the same keys and values.
 
 >>> import grid
 >>> scenario = grid.load_scenario("scenarios/two-vos.yaml", ["seed=7"])
 >>> run = grid.run(scenario)
 >>> run.metrics["grid"]["jobs_completed"], run.jobs().num_rows
 (5, 6)
+>>> pool = {"name": "pool", "policy": "easy", "processors": 4}
+>>> jobs = [{"submit_s": 10 * n, "run_s": 60, "processors": 1 + n % 4} for n in range(8)]
+>>> described = {"vos": [{"name": "lab", "clusters": [pool], "workload": {"jobs": jobs}}]}
+>>> grid.run(described, set={"seed": 7}).metrics["vos"]["lab"]["jobs_completed"]
+8
 >>> done = grid.sweep("scenarios/experiments/partial-utility.yaml", quick=True, in_process=True)
 >>> done.runs, done.failures
 (12, ())
@@ -17,9 +23,11 @@ For notebooks: `load_scenario`, `run`, `sweep`, `load_results`. Importing this l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grid.compiled_code import keep_apart
 
@@ -27,67 +35,127 @@ if TYPE_CHECKING:
     import pyarrow
 
     from grid.experiment.sweep import Sweep
+    from grid.model.errors import InputError
     from grid.runtime.run import Run
+    from grid.scenario.build import Grid
     from grid.scenario.schema import Scenario
 
 __version__ = "0.1.0"
-__all__ = ["load_results", "load_scenario", "run", "sweep"]
+__all__ = [
+    "Grid",
+    "InputError",
+    "Run",
+    "Scenario",
+    "Sweep",
+    "load_results",
+    "load_scenario",
+    "run",
+    "sweep",
+]
+
+_TYPES = {
+    "Grid": "grid.scenario.build",
+    "InputError": "grid.model.errors",
+    "Run": "grid.runtime.run",
+    "Scenario": "grid.scenario.schema",
+    "Sweep": "grid.experiment.sweep",
+}
+"""The public types, which are imported when they are first asked for."""
 
 keep_apart(Path(__file__).parent)
 
 
-def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario in the file `path`, changed by `overrides` as `--set` gives them.
+def __getattr__(name: str) -> Any:
+    if name not in _TYPES:
+        raise AttributeError(f"module 'grid' has no attribute {name!r}")
+    return getattr(import_module(_TYPES[name]), name)
 
-    Raises grid.model.errors.InputError with all that is wrong with it.
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_scenario(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+) -> Scenario:
+    """A scenario from a file in YAML, or from a mapping with the same keys and values.
+
+    Values are numbers, text, lists, tuples, arrays, mappings and paths. `overrides` change
+    parameters, or keys by their paths: texts `"seed=7"` as `--set` takes them, or `{"seed": 7}`.
+    Raises InputError with all that is wrong with it, in the same words for files and mappings.
     """
     from grid.scenario.load import load_scenario as load
 
-    return load(path, overrides)
+    return load(scenario, overrides)
 
 
-def run(scenario: Scenario | str | Path, *, ray: bool = False, out: Path | None = None) -> Run:
-    """Run a scenario, given as such or as a file, in this process or on Ray.
+def run(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario | Grid,
+    *,
+    set: Sequence[str] | Mapping[str, Any] = (),
+    ray: bool = False,
+    placement: str | None = None,
+    address: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> Run:
+    """Run a scenario in this process or, with `ray`, on Ray actors.
+
+    It is given as for `load_scenario`, with overrides in `set`; or it is a Grid made by hand.
+    `placement` and `address` are those of `grid run`, for runs on Ray. With `out`, the run's folder
+    is written, too; `force` lets it replace the run of another scenario.
 
     What comes back has the `metrics` (as in metrics.json), the `manifest` and a pyarrow table of
-    `jobs()`. With `out`, the run's folder is written, too. Raises InputError.
+    `jobs()`. Raises InputError for what is wrong with the input, and `grid.runtime.outcome`'s
+    RunFailed where a run comes to no result.
     """
-    from grid.runtime.run import execute, save
-    from grid.scenario.schema import Scenario
+    from grid.model.errors import one_mistake
+    from grid.results.run_folder import check_folder
+    from grid.runtime.run import execute, execute_grid, save
+    from grid.scenario.build import Grid
+    from grid.scenario.load import source_of
 
-    file = "the scenario"
-    if not isinstance(scenario, Scenario):
-        file = str(scenario)
-        scenario = load_scenario(scenario)
-    finished = execute(scenario, file, in_process=not ray)
+    how = {"in_process": not ray, "placement": placement, "address": address}
+    if isinstance(scenario, Grid) and set:
+        raise one_mistake("set", "settings for a Grid", "none, for a Grid is run as it is")
+    loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set)
     if out is not None:
-        save(finished, Path(out), scenario.name)
+        check_folder(Path(out), scenario=loaded.name, force=force)
+    if isinstance(loaded, Grid):
+        finished = execute_grid(loaded, **how)
+    else:
+        finished = execute(loaded, source_of(scenario), **how)
+    if out is not None:
+        save(finished, Path(out))
     return finished
 
 
 def sweep(
-    experiment: str | Path,
-    folder: str | Path | None = None,
+    experiment: str | os.PathLike[str] | Mapping[str, Any],
+    folder: str | os.PathLike[str] | None = None,
     *,
+    set: Sequence[str] | Mapping[str, Any] = (),
     quick: bool = False,
     address: str | None = None,
     cpus: int | None = None,
     in_process: bool = False,
 ) -> Sweep:
-    """Do all runs of the experiment in the file `experiment` that `folder` does not have yet.
+    """Do all runs of an experiment that `folder` does not have yet.
 
-    They are Ray tasks, on the cluster at `address` or on `cpus` CPUs of this machine; with
-    `in_process` one after the other, here. `folder` is sweeps/NAME by default; `load_results` of it
-    gives the table. What failed is in what comes back. Raises InputError.
+    The experiment is a file in YAML, or a mapping with the same keys, whose `scenario` may be a
+    mapping, too. `set` has settings of all runs, as `load_scenario` takes overrides. Runs are Ray
+    tasks, on the cluster at `address` or on `cpus` CPUs of this machine; with `in_process` one
+    after the other, here. `folder` is sweeps/NAME by default; `load_results` of it gives the table.
+    What failed is in what comes back. Raises InputError.
     """
     from grid.experiment.cases import load_experiment
     from grid.experiment.sweep import run_sweep
 
-    loaded = load_experiment(experiment, quick=quick)
+    loaded = load_experiment(experiment, quick=quick, overrides=set)
+    file = None if isinstance(experiment, Mapping) else Path(experiment)
     place = Path(folder) if folder is not None else Path("sweeps") / loaded.name
-    return run_sweep(
-        loaded, Path(experiment), place, address=address, cpus=cpus, in_process=in_process
-    )
+    return run_sweep(loaded, file, place, address=address, cpus=cpus, in_process=in_process)
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:

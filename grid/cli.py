@@ -101,20 +101,12 @@ def run(
     ] = False,
 ) -> None:
     """Run a scenario, print its result table and leave a run folder behind."""
-    if placement not in (None, "vo", "cluster", "entity") and not (
-        placement.isdecimal() and int(placement) > 0
-    ):
-        _fail(
-            [f"--placement: found {placement!r}, expected vo, cluster, entity or a number above 0"]
-        )
     if live and in_process:
-        _fail(["--live: found --in-process too, expected one of them"])
+        _fail(["A live run needs Ray actors. Leave out --live or --in-process."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     alone = [option for option, value in of_live.items() if value is not None and not live]
     if alone:
-        _fail([f"{alone[0]}: found it without --live, expected both"])
-    if transport not in ("sockets", "calls"):
-        _fail([f"--transport: found {transport!r}, expected sockets or calls"])
+        _fail([f"{alone[0]} has a meaning in live runs only. Add --live, or leave it out."])
     settings = list(overrides or [])
     if seed is not None:
         settings.append(f"seed={seed}")
@@ -206,7 +198,7 @@ def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) ->
         check_folder(folder, scenario=loaded.name, live=live, force=force)
         with progress_on(sys.stderr) as progress:
             finished = execute(loaded, str(path), progress=progress, **how)
-        _save(finished, folder, path.stem)
+        _save(finished, folder)
     except InputError as error:
         _fail([str(mistake) for mistake in error.mistakes])
     except RunFailed as error:
@@ -219,11 +211,11 @@ def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) ->
     _print_manifest(finished.manifest, folder)
 
 
-def _save(finished: Run, folder: Path, workload_name: str) -> None:
+def _save(finished: Run, folder: Path) -> None:
     from grid.runtime.run import save
 
     try:
-        save(finished, folder, workload_name)
+        save(finished, folder)
     except OSError as error:
         typer.echo(f"{folder}: could not be written: {error.strerror}", err=True)
         raise typer.Exit(FAILED) from None

@@ -60,7 +60,7 @@ def slowdown_bound(grid: Grid, steps: int = STEPS) -> float | None:
 
     Known where there is one VO with one cluster, all of whose jobs run for their whole length.
     """
-    tables = [jobs for jobs in (*grid.submitted, *grid.fed) if jobs is not None]
+    tables = [jobs for jobs in (*grid.submitted, *grid.direct) if jobs is not None]
     if len(grid.vos) != 1 or len(grid.vos[0].clusters) != 1 or len(tables) != 1:
         return None
     jobs = tables[0]

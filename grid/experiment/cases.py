@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +13,18 @@ from typing import Any
 
 from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import InputError, Mistake, shorten
-from grid.scenario.load import load_scenario
+from grid.scenario.load import load_scenario, source_of
+from grid.scenario.parameters import Overrides
+from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.validate import validate
-from grid.scenario.yaml_tree import read_tree, resolve
+from grid.scenario.yaml_tree import Node, read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
 COLUMNS = ("seed", "scope", "metric", "value")
 """Of the table of results, beside the axes."""
+FROM_PYTHON = "experiment"
+"""What mistakes in an experiment that is no file are reported against."""
 OVERRIDE = "--set "
 """What mistakes in settings of a scenario are reported against, before the setting."""
 
@@ -45,13 +50,37 @@ class Case:
 
 
 def load_experiment(
-    path: str | Path, *, quick: bool = False, overrides: Sequence[str] = ()
+    given: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    quick: bool = False,
+    overrides: Overrides = (),
 ) -> ExperimentSection:
-    """The experiment in the file `path`. Raises InputError with all that is wrong with it.
+    """The experiment in a file, or in a mapping. Raises InputError with all that is wrong with it.
 
-    `overrides` are settings of all runs, written KEY=VALUE; the axes' own come after them.
+    `overrides` are settings of all runs, written KEY=VALUE, or values by their keys; the axes' own
+    come after them.
     """
-    path = Path(path)
+    root, mistakes = _read(given)
+    if mistakes:
+        raise InputError(mistakes)
+    experiment = validate(root, ExperimentSection)
+    if not isinstance(experiment, ExperimentSection):
+        raise InputError(experiment)
+    chosen = experiment.quickened() if quick else experiment
+    chosen = chosen.model_copy(update={"set": chosen.set | _settings(overrides)})
+    mistakes = [Mistake(root.source, None, *what) for what in _wrong_together(chosen)]
+    if mistakes:
+        raise InputError(mistakes)
+    return chosen
+
+
+def _read(given: Any) -> tuple[Node, list[Mistake]]:
+    if isinstance(given, Mapping):
+        return tree_of_value(given, FROM_PYTHON)
+    if not isinstance(given, str | os.PathLike):
+        expected = "the path of an experiment in YAML, or a mapping"
+        raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
+    path = Path(given)
     source = str(path)
     try:
         data = path.read_bytes()[: MAX_BYTES + 1]
@@ -62,19 +91,7 @@ def load_experiment(
         found = (isinstance(error, OSError) and error.strerror) or str(error)
         expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
         raise InputError([Mistake(source, None, "", found, expected)]) from None
-    root, mistakes = read_tree(text, source)
-    if mistakes:
-        raise InputError(mistakes)
-    experiment = validate(root, ExperimentSection)
-    if not isinstance(experiment, ExperimentSection):
-        raise InputError(experiment)
-    chosen = experiment.quickened() if quick else experiment
-    more = dict(_setting(override) for override in overrides)
-    chosen = chosen.model_copy(update={"set": chosen.set | more})
-    mistakes = [Mistake(source, None, *what) for what in _wrong_together(chosen)]
-    if mistakes:
-        raise InputError(mistakes)
-    return chosen
+    return read_tree(text, source)
 
 
 def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, str]]:
@@ -97,6 +114,18 @@ def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, s
             labels.append(label)
 
 
+def _settings(overrides: Overrides) -> dict[str, Any]:
+    """Values by key. Raises InputError."""
+    if not isinstance(overrides, Mapping):
+        each = [overrides] if isinstance(overrides, str) else overrides
+        return dict(_setting(override) for override in each)
+    node, mistakes = tree_of_value(overrides, OVERRIDE.strip())
+    if mistakes:
+        raise InputError(mistakes)
+    plain: dict[str, Any] = node.plain()
+    return plain
+
+
 def _setting(override: str) -> tuple[str, Any]:
     """Key and value of a KEY=VALUE. Raises InputError."""
     key, equals, text = override.partition("=")
@@ -109,31 +138,34 @@ def _setting(override: str) -> tuple[str, Any]:
 
 
 def expand(
-    experiment: ExperimentSection, file: Path
+    experiment: ExperimentSection, file: Path | None
 ) -> tuple[list[Case], list[tuple[Point, InputError]]]:
     """The runs of `experiment`, seeds within combinations, and what keeps others from being runs.
 
-    `file` is where the experiment stands. A combination that makes no right scenario stands among
-    the second instead, with its mistakes.
+    `file` is where the experiment stands; None: in Python. A combination that makes no right
+    scenario stands among the second instead, with its mistakes.
     """
     cases: list[Case] = []
     wrong: list[tuple[Point, InputError]] = []
-    path = file.parent / experiment.scenario
+    given = experiment.scenario
+    scenario_file = (file or Path()).parent / given if isinstance(given, str) else given
     for point, settings in _combinations(experiment.axes):
         overrides = [_override(*item) for item in (experiment.set | settings).items()]
         try:
-            scenario = load_scenario(path, overrides)
+            scenario = load_scenario(scenario_file, overrides)
         except InputError as error:
             wrong.append((point, _of_experiment(error, file)))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
-            cases.append(Case(point, seed, seeded, str(path)))
+            cases.append(Case(point, seed, seeded, source_of(scenario_file)))
     return cases, wrong
 
 
-def _of_experiment(error: InputError, file: Path) -> InputError:
+def _of_experiment(error: InputError, file: Path | None) -> InputError:
     """The same mistakes, those in settings reported against the file that has them."""
+    if file is None:
+        return error
     return InputError(
         [
             replace(mistake, file=f"{file}: {mistake.file.removeprefix(OVERRIDE)}")

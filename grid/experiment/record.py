@@ -59,17 +59,17 @@ def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
     Raises InputError, RunInvalid.
     """
     run = execute(scenario, file, in_process=True)
-    return record_of(run), clock_of(run)
+    return record_of(run, scenario), clock_of(run)
 
 
-def record_of(run: Run) -> Record:
+def record_of(run: Run, scenario: Scenario) -> Record:
     """Scenario, digest, counts, metrics, quantiles and courses of a run, as plain data.
 
     `more` are figures of the whole grid that `metrics.json` does not have.
     """
     kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
     return {
-        "scenario": run.scenario.model_dump(mode="json"),
+        "scenario": scenario.model_dump(mode="json"),
         **kept,
         "metrics": run.metrics,
         "more": {"slowdown_without_deadline_mean": _slowdown_without_deadline(run.results)},

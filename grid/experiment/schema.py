@@ -38,7 +38,9 @@ class ExperimentSection(Section):
     """Every combination of the axes' values, each with every seed, is a run of the scenario."""
 
     name: Name
-    scenario: str = Field(description="path of the scenario, from the folder of this file")
+    scenario: str | dict[str, Any] = Field(
+        description="path of the scenario, from the folder of this file; or the scenario itself"
+    )
     set: Settings = Field(default_factory=dict, description="for all runs")
     axes: dict[Key, Axis] = Field(default_factory=dict)
     seeds: Repetitions | SeedList = Field(default=10, description="how many, from 1, or which")

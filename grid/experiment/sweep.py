@@ -75,13 +75,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An experiment, the file it stands in, and the folder of its results.
+    """An experiment, the file it stands in (None: Python), and the folder of its results.
 
     With `partly` it is enough that some combination makes a right scenario.
     """
 
     experiment: ExperimentSection
-    file: Path
+    file: Path | None
     folder: Path
     partly: bool = False
 
@@ -104,7 +104,7 @@ class _Part:
 
 def run_sweep(
     experiment: ExperimentSection,
-    file: Path,
+    file: Path | None,
     folder: Path,
     *,
     address: str | None = None,
@@ -114,8 +114,8 @@ def run_sweep(
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
-    `file` is where the experiment stands. Raises InputError where `folder` is something else, or a
-    combination makes no right scenario; a run that fails is told of in the Sweep.
+    `file` is where the experiment stands; None: in Python. Raises InputError where `folder` is
+    something else, or a combination makes no right scenario; a run that fails is in the Sweep.
     """
     place = Place(address, cpus, in_process)
     (found,) = run_sweeps([Wanted(experiment, file, folder)], place, progress)
@@ -235,15 +235,16 @@ def _steps(work: Sequence[Work], kinds: Sequence[Kind], place: Place) -> Iterato
 def _describe(
     store: Store,
     experiment: ExperimentSection,
-    file: Path,
+    file: Path | None,
     cases: list[Case],
     keys: list[str],
     wrong: list[tuple[Point, InputError]],
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
-    from grid.scenario.load import resolved_yaml
+    from grid.scenario.load import resolved_yaml, section_yaml
 
-    write_text(store.folder / "experiment.yaml", file.read_text(encoding="utf-8"))
+    text = section_yaml(experiment) if file is None else file.read_text(encoding="utf-8")
+    write_text(store.folder / "experiment.yaml", text)
     write_text(store.folder / "scenario.yaml", resolved_yaml(cases[0].scenario))
     axes = {
         name: list(dict.fromkeys(case.point[name] for case in cases)) for name in experiment.axes

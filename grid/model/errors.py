@@ -27,8 +27,18 @@ class InputError(Exception):
     """A scenario or trace that cannot be used. The CLI prints each mistake and exits with 2."""
 
     def __init__(self, mistakes: list[Mistake]) -> None:
-        super().__init__("\n".join(str(mistake) for mistake in mistakes))
+        super().__init__(mistakes)
         self.mistakes = mistakes
+
+    def __str__(self) -> str:
+        return "\n".join(str(mistake) for mistake in self.mistakes)
+
+
+def one_mistake(field: str, found: str, expected: str, file: str = "") -> InputError:
+    """An error of a single mistake in no line: of a `file`, or of an argument called `field`."""
+    if not file:
+        file, field = field, ""
+    return InputError([Mistake(file, None, field, found, expected)])
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:

@@ -1,14 +1,15 @@
-"""One run from scenario to run folder: what `grid run` does, without the talking."""
+"""One run from a scenario or a grid to its folder: what `grid run` does, without the output."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grid import __version__
+from grid.model.errors import one_mistake, shorten
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
 from grid.model.job_row import ClusterHistory
@@ -19,6 +20,7 @@ from grid.results.metrics import Metrics, metrics
 from grid.runtime.outcome import Progress, RunFailed, RunOutcome
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
+from grid.scenario.build import Grid
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
@@ -28,15 +30,29 @@ if TYPE_CHECKING:
     from grid.runtime.live import LiveOutcome
 
 
+PLACEMENTS = ("vo", "cluster", "entity")
+TRANSPORTS = ("sockets", "calls")
+_NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\n"
+
+
 class RunInvalid(RunFailed):
     """A run broke a rule that every run must keep: a bug of the emulator, never of its user."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A finished run: its jobs, its metrics, and how it was made (see `manifest.json`)."""
+    """A finished run.
 
-    scenario: Scenario
+    - `name`: that of the scenario or grid.
+    - `scenario`: what was run, with all defaults filled in; None where that was a Grid.
+    - `metrics`: as in `metrics.json`, for the `grid` and each of its `vos`.
+    - `manifest`: how the run was made, and the `digest` of its results (`manifest.json`).
+    - `jobs()`: the table of jobs.
+    - `results`, `directory`, `histories`: the same as columns of microseconds.
+    """
+
+    name: str
+    scenario: Scenario | None
     results: JobResults
     directory: Directory
     metrics: Metrics
@@ -44,10 +60,14 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<run of {self.scenario.name}: {len(self.results)} jobs>"
+        return f"<run of {self.name}: {len(self.results)} jobs>"
 
     def jobs(self) -> pa.Table:
-        """The table of jobs with the columns of `jobs.parquet` (`grid.results.job_columns`)."""
+        """A row for each job, with the columns of `jobs.parquet` (`grid.results.job_columns`).
+
+        Times are seconds. Batsim's columns come first: `job_id`, `workload_name`,
+        `submission_time`, `requested_number_of_resources`, `requested_time`, `success`, ...
+        """
         import pyarrow as pa
 
         from grid.results.cpu_assignment import assign_cpus
@@ -55,9 +75,7 @@ class Run:
 
         cpus = assign_cpus(self.results, self.directory)
         rows = slice(0, len(self.results))
-        batch = job_columns(
-            self.results, self.directory, self.scenario.name, cpus, rows, float_seconds
-        )
+        batch = job_columns(self.results, self.directory, self.name, cpus, rows, float_seconds)
         return pa.Table.from_batches([batch])
 
 
@@ -69,78 +87,133 @@ class Live:
     journals: Path
 
 
-def execute(
-    scenario: Scenario,
-    file: str,
-    *,
-    in_process: bool,
-    placement: str | None = None,
-    address: str | None = None,
-    transport: str = "sockets",
-    live: Live | None = None,
-    progress: Progress | None = None,
-) -> Run:
-    """Run `scenario` and check what comes out. Raises InputError and RunFailed.
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors to deal the VOs over.
+    actors to deal the VOs over; `transport` is `sockets` or `calls`. Raises InputError.
     """
+
+    in_process: bool = False
+    placement: str | int | None = None
+    address: str | None = None
+    transport: str = "sockets"
+    live: Live | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        placed = self.placed
+        if placed not in PLACEMENTS and not (placed.isdecimal() and int(placed) > 0):
+            expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors above 0"
+            raise one_mistake("placement", shorten(placed), expected)
+        if self.transport not in TRANSPORTS:
+            raise one_mistake("transport", shorten(self.transport), " or ".join(TRANSPORTS))
+        for name in ("placement", "address"):
+            if self.in_process and getattr(self, name) is not None:
+                found = f"{shorten(getattr(self, name))} for a run in one process"
+                raise one_mistake(name, found, "a run on Ray, or nothing here")
+
+    @property
+    def runtime(self) -> str:
+        """As the manifest has it."""
+        return "sequential" if self.in_process else "windowed" if self.live is None else "live"
+
+    @property
+    def placed(self) -> str:
+        """The placement, given or by default."""
+        if self.placement is not None:
+            return str(self.placement)
+        return "vo" if self.live is None else "entity"
+
+
+def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
+    """Run `scenario` and check what comes out. Raises InputError and RunFailed.
+
+    `file` is what mistakes in the scenario are reported against; `settings` are those of `How`.
+    """
+    how = How(**settings)
     cpu = time.process_time()
     grid, left_out = realize(scenario, file)
     read_seconds = time.process_time() - cpu
-    placement = placement or ("vo" if live is None else "entity")
-    number = int(placement) if placement.isdecimal() else None
+    played = _play(grid, how)
+    # The jobs as they were submitted take as much room as what became of them.
+    del grid
+    run = _checked(played, how)
+    run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
+    run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
+    return replace(run, scenario=scenario)
+
+
+def execute_grid(grid: Grid, **settings: Any) -> Run:
+    """Run a grid that was made in Python; otherwise as `execute`."""
+    how = How(**settings)
+    return _checked(_play(grid, how), how)
+
+
+class _Played(NamedTuple):
+    """What came of a run, and what is needed of its grid to check it."""
+
+    name: str
+    seed: int
+    outcome: RunOutcome
+    live: LiveOutcome | None
+    directory: Directory
+    submitted: int
+
+
+def _play(grid: Grid, how: How) -> _Played:
+    number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {
-        "placement": "vo" if number else placement,
+        "placement": "vo" if number else how.placed,
         "actors": number,
-        "address": address,
-        "progress": progress,
+        "address": how.address,
+        "progress": how.progress,
     }
     lived: LiveOutcome | None = None
-    if in_process:
-        outcome = run_sequential(grid, progress)
-    elif live is not None:
+    if how.in_process:
+        outcome = run_sequential(grid, how.progress)
+    elif how.live is not None:
         from grid.runtime.live import run_live
 
-        lived = run_live(grid, live.journals, live.pace, **on_actors)
+        lived = run_live(grid, how.live.journals, how.live.pace, **on_actors)
         outcome = lived.run
     else:
         from grid.runtime.windowed import run_windowed
 
-        outcome = run_windowed(grid, transport=transport, **on_actors)
-    directory, submitted = grid.directory, sum(grid.jobs_by_vo())
-    # The jobs as they were submitted take as much room as what became of them.
-    del grid
+        outcome = run_windowed(grid, transport=how.transport, **on_actors)
+    submitted = sum(grid.jobs_by_vo())
+    return _Played(grid.name, grid.seed, outcome, lived, grid.directory, submitted)
+
+
+def _checked(played: _Played, how: How) -> Run:
+    """The run, if it kept all rules. Raises RunInvalid."""
+    name, seed, outcome, lived, directory, submitted = played
     results = in_order(outcome.chunks)
     unfinished = lived.unfinished if lived is not None else 0
     mistakes = check(results, directory, submitted - unfinished)
     mistakes += outcome.broken_rules(cut_short=unfinished > 0)
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
-    manifest = _manifest(scenario, results, outcome, left_out)
-    manifest["runtime"] = "sequential" if in_process else "windowed" if live is None else "live"
-    manifest["placement"] = None if in_process else placement
-    if live is not None and lived is not None:
-        manifest["live"] = lived.report(live.pace, results)
-    manifest["cpu_seconds"] = {
-        "read": round(read_seconds, 6),
-        "run": round(outcome.cpu_seconds, 6),
-    }
+    manifest = _manifest(name, seed, results, outcome)
+    manifest["runtime"] = how.runtime
+    manifest["placement"] = None if how.in_process else how.placed
+    if how.live is not None and lived is not None:
+        manifest["live"] = lived.report(how.live.pace, results)
+    manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
     figures = metrics(results, directory, outcome.figures, outcome.histories)
-    return Run(scenario, results, directory, figures, manifest, tuple(outcome.histories))
+    return Run(name, None, results, directory, figures, manifest, tuple(outcome.histories))
 
 
-def _manifest(
-    scenario: Scenario, results: JobResults, outcome: RunOutcome, skipped: Counter[str]
-) -> dict[str, Any]:
+def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
     counts = Counter(results.outcome.state.tolist())
     final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
     jobs: dict[str, Any] = {state.name.lower(): counts.get(state.value, 0) for state in final}
-    jobs["skipped"] = dict(sorted(skipped.items()))
+    jobs["skipped"] = {}
     return {
         "version": __version__,
-        "scenario": scenario.name,
-        "seed": scenario.seed,
+        "scenario": name,
+        "seed": seed,
         "digest": digest(results),
         "jobs": jobs,
         "messages": outcome.messages,
@@ -153,7 +226,7 @@ def _manifest(
     }
 
 
-def save(run: Run, folder: Path, workload_name: str) -> None:
+def save(run: Run, folder: Path) -> None:
     """Write the run's folder, whole or not at all."""
     from grid.results.files import write_run
     from grid.scenario.load import resolved_yaml
@@ -163,8 +236,8 @@ def save(run: Run, folder: Path, workload_name: str) -> None:
         run.results,
         run.directory,
         run.metrics,
-        resolved_yaml(run.scenario),
+        _NO_SCENARIO if run.scenario is None else resolved_yaml(run.scenario),
         run.manifest,
-        workload_name,
+        run.name,
         run.histories,
     )

@@ -138,7 +138,7 @@ class Shared:
     """Pickles states of a run without what all processes have of its grid and never change."""
 
     def __init__(self, grid: Grid) -> None:
-        tables = [table for table in (*grid.submitted, *grid.fed) if table is not None]
+        tables = [table for table in (*grid.submitted, *grid.direct) if table is not None]
         self._parts: list[Any] = [grid, grid.network, grid.settings, *grid.vos, *tables]
         self._numbers = {id(part): number for number, part in enumerate(self._parts)}
 

@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 class Grid:
     """A whole grid, ready to run: its VOs, their jobs, and the rules between them.
 
-    `submitted` are the jobs that come to each VO's Local Scheduler, `fed` those that a trace feeds
-    straight into the VO's only cluster, both by position of the VO and in order of submission.
+    `submitted` are the jobs that come to each VO's Local Scheduler, `direct` those that
+    come straight to the VO's only cluster, both by position of the VO and in order of submission.
     """
 
     settings: GridSettings
     vos: tuple[VirtualOrganization, ...]
     submitted: tuple[JobTable | None, ...]
-    fed: tuple[JobTable | None, ...]
+    direct: tuple[JobTable | None, ...]
+    name: str = "grid"
 
     @property
     def seed(self) -> int:
@@ -58,7 +59,7 @@ class Grid:
             mine = [names.local_dispatcher(vo.name, cluster.name) for cluster in vo.clusters]
             if len(vo.clusters) > 1:
                 mine.append(names.grid_dispatcher(vo.name))
-            if self.fed[position] is None or self.submitted[position] is not None:
+            if self.direct[position] is None or self.submitted[position] is not None:
                 mine.append(names.scheduler(vo.name))
                 mine.append(names.resource_manager(vo.name))
                 mine.append(names.information_service(vo.name))
@@ -123,7 +124,7 @@ class Grid:
         """How many jobs the users of each VO submit."""
         return [
             sum(len(table) for table in tables if table is not None)
-            for tables in zip(self.submitted, self.fed, strict=True)
+            for tables in zip(self.submitted, self.direct, strict=True)
         ]
 
     def first_rows(self) -> dict[str, Rows]:
@@ -191,7 +192,7 @@ class Grid:
                         processors=cluster.widest,
                         policy=cluster.policy,
                         resource_manager=manager,
-                        fed=self.fed[position],
+                        fed=self.direct[position],
                         migration=_migration(vo, index, state) if cluster.gangs else None,
                     ),
                 )

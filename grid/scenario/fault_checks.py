@@ -98,16 +98,16 @@ def _machines(cluster: ClusterSection) -> int:
 
 def _entities(vo: VoSection, scenario: Scenario) -> Iterator[str]:
     """The entities of the VOs of one section."""
-    fed = vo.workload is not None and vo.workload.enters == "cluster"
+    is_direct = vo.workload is not None and vo.workload.enters == "cluster"
     shares = scenario.workload is not None
     for name in vo.names:
         for cluster in vo.clusters:
             yield names.local_dispatcher(name, cluster.name)
         if len(vo.clusters) > 1:
             yield names.grid_dispatcher(name)
-        if shares or not fed:
+        if shares or not is_direct:
             yield names.scheduler(name)
             yield names.resource_manager(name)
             yield names.information_service(name)
-        if shares or (vo.workload is not None and not fed):
+        if shares or (vo.workload is not None and not is_direct):
             yield names.workload_source(name)

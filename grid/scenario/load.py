@@ -49,7 +49,7 @@ def load_scenario(
 def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
     """The tree of a scenario, what is wrong with it so far, and the file that it is from."""
     if isinstance(given, Scenario):
-        given = given.model_dump(exclude_unset=True)
+        given = given.model_dump(exclude_unset=True, warnings=False)
     if isinstance(given, Mapping):
         return *tree_of_value(given, FROM_PYTHON), Path(FROM_PYTHON)
     if isinstance(given, os.PathLike):
@@ -57,14 +57,15 @@ def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
     if not isinstance(given, str):
         expected = "the path of a scenario in YAML, or a mapping"
         raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
-    path = Path(given)
-    source = printable(path)
+    path, source = Path(given), source_of(given)
     return *read_tree(_text(path, source), source), path
 
 
-def printable(path: str | Path) -> str:
-    """A path as it stands in messages, on one line."""
-    text = str(path)
+def source_of(given: object) -> str:
+    """What mistakes in a scenario given like this are reported against; always one line."""
+    if not isinstance(given, str | os.PathLike):
+        return FROM_PYTHON
+    text = str(Path(given))
     return text if text.isprintable() else shorten(text)
 
 

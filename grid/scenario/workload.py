@@ -40,11 +40,12 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
                 [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
             ) from None
         tables: list[JobTable | None] = [jobs for _, jobs in sites]
-        return Grid(settings, vos, tuple(tables), (None,) * len(vos)), traces.left_out
+        none = (None,) * len(vos)
+        return Grid(settings, vos, tuple(tables), none, scenario.name), traces.left_out
     vos = written_vos(scenario)
     shared = _shared_jobs(scenario, vos, file, traces)
     submitted: list[JobTable | None] = []
-    fed: list[JobTable | None] = []
+    direct: list[JobTable | None] = []
     own = [
         (f"vos.{position}.workload", section.workload, name)
         for position, section in enumerate(scenario.vos or ())
@@ -53,18 +54,21 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     widest = _widest(vos)
     for (where, workload, name), vo in zip(own, vos, strict=True):
         parts = [shared[name]] if name in shared else []
-        direct: JobTable | None = None
+        to_cluster: JobTable | None = None
         if workload is not None:
             jobs = _jobs(workload, scenario.seed, name, vo, widest, traces)
             if parts:
                 _check_numbers([*parts, jobs], where, file)
             if workload.enters == "cluster":
-                direct = jobs
+                to_cluster = jobs
             else:
                 parts.append(jobs)
         submitted.append(_in_order(parts) if parts else None)
-        fed.append(direct)
-    return Grid(settings, vos, tuple(submitted), tuple(fed)), traces.left_out
+        direct.append(to_cluster)
+    return (
+        Grid(settings, vos, tuple(submitted), tuple(direct), scenario.name),
+        traces.left_out,
+    )
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:

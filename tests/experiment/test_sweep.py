@@ -223,3 +223,30 @@ def test_two_sweeps_do_not_share_a_folder_at_once(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="a sweep that is running"):
             sweep(path, folder)
     assert sweep(path, folder).kept == 9
+
+
+def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) -> None:
+    pool = {"name": "pool", "policy": "${policy}", "processors": 2}
+    jobs = [{"run_s": 10 + n, "processors": 1 + n % 2} for n in range(6)]
+    scenario = {
+        "parameters": {"policy": "fcfs", "ttl": 3},
+        "protocol": {"ttl": "${ttl}"},
+        "vos": [{"name": "lab", "clusters": [pool], "workload": {"jobs": jobs}}],
+    }
+    experiment = {
+        "name": "mapped",
+        "scenario": scenario,
+        "axes": {"policy": ("fcfs", "easy")},
+        "seeds": (1,),
+    }
+    done = grid.sweep(experiment, tmp_path / "sweep", set={"ttl": 2}, in_process=True)
+    assert (done.runs, done.failures) == (2, ())
+    again = grid.sweep(tmp_path / "sweep" / "experiment.yaml", tmp_path / "sweep", in_process=True)
+    assert (again.kept, again.failures) == (2, ())
+    with pytest.raises(InputError) as caught:
+        grid.sweep({**experiment, "axes": {"polcy": ["easy"]}}, tmp_path / "new", in_process=True)
+    assert str(caught.value).startswith("--set polcy=")
+    with pytest.raises(InputError, match=r"experiment: axs: found an unknown key, expected axes"):
+        grid.sweep({**experiment, "axs": {}}, tmp_path / "new", in_process=True)
+    with pytest.raises(InputError, match="experiment: found 5, expected the path"):
+        grid.sweep(5, tmp_path / "new")  # type: ignore[arg-type]

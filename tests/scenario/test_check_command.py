@@ -91,7 +91,9 @@ def test_check_goes_on_after_a_wrong_scenario(tmp_path: Path) -> None:
 def test_options_of_live_runs_alone_are_a_mistake(option: str) -> None:
     result = CliRunner().invoke(app, ["run", str(TWO_VOS), "--in-process", option, "1"])
     assert result.exit_code == 2
-    assert result.stderr == f"{option}: found it without --live, expected both\n"
+    assert result.stderr == (
+        f"{option} has a meaning in live runs only. Add --live, or leave it out.\n"
+    )
 
 
 def test_a_run_that_cannot_be_written_says_so_in_a_line(

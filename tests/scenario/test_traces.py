@@ -21,7 +21,7 @@ LOG = """\
 5 40 -1 0 1 -1 -1 1 30 -1 1 8 1 -1 1 1 -1 -1
 """
 SCENARIO = """\
-parameters: {trace: log.swf, policy: fcfs, filter: null, factor: null}
+parameters: {trace: log.swf, policy: fcfs, factor: null}
 vos:
   - name: site
     clusters: [{name: pool, processors: 4, policy: "${policy}"}]

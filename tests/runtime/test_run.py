@@ -1,0 +1,153 @@
+"""One run, asked for by a command, in Python, by a mapping, or by a grid that was made by hand."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli import app
+from grid.model.errors import InputError, Mistake
+from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, Machine, VirtualOrganization
+from grid.model.time import SECOND_US
+
+S = SECOND_US
+DESCRIBED: dict[str, Any] = {
+    "name": "by-hand",
+    "seed": 11,
+    "network": {"latency_s": 0.2, "links": [{"between": ["a", "b"], "latency_s": 0.5}]},
+    "protocol": {"ttl": 1, "snapshot_period_s": 5},
+    "vos": [
+        {
+            "name": "a",
+            "clusters": [{"name": "c", "policy": "easy", "processors": 4, "mips": 2000}],
+            "workload": {
+                "jobs": [
+                    {"submit_s": n, "run_s": 7 + n, "estimate_s": 20, "processors": 1 + n % 4}
+                    for n in range(9)
+                ]
+            },
+        },
+        {"name": "b", "clusters": [{"name": "c", "machines": [{"count": 2, "cpus": 3}]}]},
+    ],
+}
+
+
+def by_hand() -> grid.Grid:
+    """What `DESCRIBED` describes."""
+    number = list(range(9))
+    jobs = JobTable.of(
+        number=[n + 1 for n in number],
+        user=[0] * 9,
+        submit_us=[n * S for n in number],
+        processors=[1 + n % 4 for n in number],
+        estimate_us=[20 * S] * 9,
+        run_us=[(7 + n) * S for n in number],
+    )
+    network = NetworkSettings(200_000, links=(Link(("a", "b"), 500_000),))
+    pool = Cluster("c", (Machine("pool", 4, 2000.0),), "easy", by_machine=True)
+    pair = Cluster("c", (Machine("m0", 3), Machine("m1", 3)), by_machine=True)
+    return grid.Grid(
+        GridSettings(11, network, ProtocolRules(ttl=1, snapshot_period_us=5 * S)),
+        (VirtualOrganization("a", (pool,)), VirtualOrganization("b", (pair,))),
+        (jobs, None),
+        (None, None),
+        name="by-hand",
+    )
+
+
+def test_a_grid_made_by_hand_runs_as_the_scenario_that_describes_it(tmp_path: Path) -> None:
+    described = grid.run(DESCRIBED, out=tmp_path / "described")
+    made = grid.run(by_hand(), out=tmp_path / "made")
+    assert made.manifest["digest"] == described.manifest["digest"]
+    assert made.metrics == described.metrics
+    assert made.metrics["grid"]["jobs_forwarded"]
+    assert (described.name, made.name, made.scenario) == ("by-hand", "by-hand", None)
+    for name in ("jobs.csv", "metrics.json"):
+        assert (tmp_path / "made" / name).read_bytes() == (
+            tmp_path / "described" / name
+        ).read_bytes()
+
+
+def test_the_command_and_python_write_the_same_files(tmp_path: Path) -> None:
+    """Also where the scenario has another name than its file."""
+    file = tmp_path / "another-name.yaml"
+    file.write_text(Path("scenarios/two-vos.yaml").read_text().replace("two-vos", "some-name", 1))
+    command = ["run", str(file), "--in-process", "--seed", "5", "--out", str(tmp_path / "command")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    scenario = grid.load_scenario(file, ["seed=5"])
+    assert scenario.name == "some-name"
+    grid.run(scenario, out=tmp_path / "python")
+    grid.run(str(file), set={"seed": 5}, out=str(tmp_path / "file"))
+    for name in ("jobs.csv", "metrics.json", "scenario.yaml"):
+        written = (tmp_path / "command" / name).read_bytes()
+        assert (tmp_path / "python" / name).read_bytes() == written, name
+        assert (tmp_path / "file" / name).read_bytes() == written, name
+    rows = (tmp_path / "command" / "jobs.csv").read_text().splitlines()
+    tables = [
+        pyarrow.parquet.read_table(tmp_path / way / "jobs.parquet")
+        for way in ("command", "python", "file")
+    ]
+    assert tables[0].equals(tables[1]) and tables[0].equals(tables[2])
+    assert tables[0].to_pylist() == grid.run(scenario).jobs().to_pylist()
+    assert all("some-name" in row for row in rows[1:])
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"placement": "nodes", "ray": True}, "placement: found 'nodes', expected vo, cluster"),
+        ({"placement": 0, "ray": True}, "placement: found '0', expected vo, cluster"),
+        ({"placement": "vo"}, "placement: found 'vo' for a run in one process"),
+        ({"address": "auto"}, "address: found 'auto' for a run in one process"),
+        ({"set": {"sed": 4}}, "--set sed=4: sed: found no such parameter or key, expected seed"),
+    ],
+)
+def test_what_would_have_no_effect_is_a_mistake(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        grid.run(DESCRIBED, **settings)
+    assert str(caught.value).startswith(says)
+
+
+def test_a_grid_takes_no_settings() -> None:
+    with pytest.raises(InputError, match="set: found settings for a Grid"):
+        grid.run(by_hand(), set={"seed": 4})
+
+
+def test_a_scenario_that_python_changed_is_checked_again() -> None:
+    scenario = grid.load_scenario(DESCRIBED)
+    wrong = scenario.model_copy(update={"seed": "x", "network": 5})
+    with pytest.raises(InputError) as caught:
+        grid.run(wrong)
+    assert [mistake.field for mistake in caught.value.mistakes] == ["seed", "network"]
+
+
+def test_public_names_are_there_and_light() -> None:
+    assert grid.Scenario is type(grid.load_scenario(DESCRIBED))
+    assert grid.InputError is InputError
+    assert grid.Run.__module__ == "grid.runtime.run"
+    assert grid.Sweep.__module__ == "grid.experiment.sweep"
+    assert {*grid.__all__} <= {*dir(grid)}
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        _ = grid.nosuch
+    code = "import sys, grid; print([m for m in ('numpy', 'pydantic', 'yaml') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_input_error_can_be_sent_between_processes() -> None:
+    error = InputError([Mistake("f", 3, "a.b", "1", "2"), Mistake("f", None, "", "3", "4")])
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.mistakes, str(again)) == (error.mistakes, str(error))
+    assert replace(again.mistakes[0], line=None) != error.mistakes[0]
