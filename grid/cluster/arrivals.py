@@ -1,133 +1,136 @@
-"""Jobs on their way to a cluster: submitted one by one, or fed as tables, due row by row."""
+"""Jobs on their way to a cluster: routed to it one by one, or direct, as tables of their own."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
-from grid.model.job import Job, JobKey
+import numpy as np
+import numpy.typing as npt
+
+from grid.cluster.estimates import Estimates
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.job import Job, JobRequest, dtypes
 from grid.model.job_table import JobTable
 from grid.model.time import NEVER, Time
 
-ROWS_AT_A_TIME = 512
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
+    """What is known of jobs when they come, in order of arrival. All of shape (room,).
+
+    `estimate_us` is as the cluster takes it; see `Estimates`.
+    """
+
+    run_us: Ints
+    arrival_us: Ints
+    bound_machine: Ints
+    row: Ints
+    """Of all direct tables together; a routed job has a number of its own, below zero."""
 
 
-class Arrival(NamedTuple):
-    """What is known of a job when it comes; the fields are columns of a slot."""
-
-    arrival_us: Time
-    submit_us: Time
-    processors: int
-    estimate_us: Time
-    reference_mips: float
-    deadline_us: Time
-    licenses: int
-    user: int
-    input_mb: float
-    checkpointable: bool
-    bound_machine: int
-    run_us: Time
-    row: int
-    """Of all tables that were fed; -1 for a submitted job."""
+_TYPES = dtypes(ArrivalColumns)
+NAMES = tuple(_TYPES)
+_OF_A_JOB = (*dtypes(JobRequest), "run_us")
+assert (*_OF_A_JOB, "arrival_us", "bound_machine", "row") == NAMES
+_request = attrgetter(*_OF_A_JOB)
 
 
 class Arrivals:
-    """Jobs in order of arrival; at one instant the fed ones first, then by when we were told."""
+    """Jobs in order of arrival; at one instant the direct ones first, then as they were submitted.
 
-    def __init__(self) -> None:
-        self._submitted: deque[tuple[Arrival, JobKey]] = deque()
-        self._tables: deque[JobTable] = deque()
-        # Some rows of the first table. No generator: the state of a run can be copied.
-        self._fed: deque[Arrival] = deque()
-        self._first_row = 0
-        self._next_fed: Arrival | None = None
-        self._fed_rows = 0
-        self._last_fed_us: Time = NEVER
+    They stand in `columns` from position `first` to before `end`; `arrays` are the same columns in
+    the order of `NAMES`. `routed` has the routed jobs by
+    row until they have left the cluster.
+    """
+
+    def __init__(self, estimates: Estimates) -> None:
+        self._set_room(64)
+        self.first = self.end = 0
+        self.next_us: Time = NEVER
+        """When the next job arrives; NEVER if none will."""
+        self.routed: dict[int, Job] = {}
+        self._estimates = estimates
+        self._routed_row = 0
+        self._direct_rows = 0
+        self._last_direct_us: Time = -1
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
-        self._submitted.append((_submitted(job, machine, now), job.key))
+        """The routed `job` arrives at `now`, bound to that machine (-1: to none)."""
+        self._routed_row -= 1
+        self.routed[self._routed_row] = job
+        if self.end == len(self.columns.row):
+            self._make_room(1)
+        place, end, times = self.end, self.end, self.columns.arrival_us
+        while place > self.first and times[place - 1] > now:
+            place -= 1
+        values = (*_request(job), now, machine, self._routed_row)
+        for column, value in zip(self.arrays, values, strict=True):
+            if place < end:
+                column[place + 1 : end + 1] = column[place:end]
+            column[place] = value
+        self.columns.estimate_us[place] = self._estimates.of(job.estimate_us, job.run_us)
+        self.end += 1
+        self.next_us = min(self.next_us, now)
 
-    def feed(self, jobs: JobTable) -> None:
-        if len(jobs) == 0:
+    def submit_rows(self, jobs: JobTable) -> None:
+        """All `jobs` are direct; they arrive when they are submitted."""
+        count = len(jobs)
+        if count == 0:
             return
-        self._tables.append(jobs)
-        self._last_fed_us = int(jobs.submit_us[-1])
-        if self._next_fed is None:
-            self._step()
+        self._make_room(count)
+        first, before, after = self.first, self.end, self.end + count
+        here, columns = slice(before, after), self.columns
+        for name in _OF_A_JOB:
+            getattr(columns, name)[here] = getattr(jobs, name)
+        columns.arrival_us[here] = jobs.submit_us
+        columns.estimate_us[here] = self._estimates.column(jobs.estimate_us, jobs.run_us)
+        columns.bound_machine[here] = -1
+        columns.row[here] = np.arange(self._direct_rows, self._direct_rows + count)
+        self._direct_rows += count
+        self._last_direct_us = int(jobs.submit_us[-1])
+        self.end = after
+        if before > first and columns.arrival_us[before - 1] >= jobs.submit_us[0]:
+            rows, times = columns.row[first:after], columns.arrival_us[first:after]
+            order = np.lexsort((rows < 0, times))
+            for column in self.arrays:
+                column[first:after] = column[first:after][order]
+        self.taken(first)
 
-    def next_us(self) -> Time:
-        """When the next job arrives; NEVER if none will."""
-        first = NEVER
-        if self._next_fed is not None:
-            first = self._next_fed.arrival_us
-        if self._submitted:
-            first = min(first, self._submitted[0][0].arrival_us)
-        return first
+    def due(self, now: Time) -> range:
+        """The positions of those that have arrived by `now`; see `taken`."""
+        place, times = self.first, self.columns.arrival_us
+        while place < self.end and times[place] <= now:
+            place += 1
+        return range(self.first, place)
 
-    def last_us(self) -> Time:
-        """When the last fed row arrives; -1 if all have."""
-        return -1 if self._next_fed is None else self._last_fed_us
+    def taken(self, first: int) -> None:
+        """Those before position `first` are in the cluster."""
+        self.first = first
+        self.next_us = int(self.columns.arrival_us[first]) if first < self.end else NEVER
 
-    def submitted_processors(self) -> int:
-        """How many CPUs the submitted jobs that are still to arrive ask for."""
-        return sum(job.processors for job, _ in self._submitted)
+    def last_direct_us(self) -> Time:
+        """When the last direct job arrives; -1 if all have."""
+        return self._last_direct_us if self._last_direct_us >= self.next_us else -1
 
-    def take(self, now: Time) -> Iterator[tuple[Arrival, JobKey | None]]:
-        """The jobs that arrive at `now`, the submitted ones with their keys."""
-        while self._next_fed is not None and self._next_fed.arrival_us <= now:
-            yield self._next_fed, None
-            self._step()
-        while self._submitted and self._submitted[0][0].arrival_us <= now:
-            yield self._submitted.popleft()
+    def routed_processors(self) -> int:
+        """How many CPUs the routed jobs that are still to arrive ask for."""
+        if self.first == self.end:
+            return 0
+        coming = slice(self.first, self.end)
+        return int(self.columns.processors[coming][self.columns.row[coming] < 0].sum())
 
-    def _step(self) -> None:
-        """Look at the next fed row; a table is let go when its last row has come."""
-        if not self._fed and self._tables:
-            jobs, first = self._tables[0], self._first_row
-            part = jobs.take(slice(first, first + ROWS_AT_A_TIME))
-            self._fed.extend(_rows(part, self._fed_rows))
-            self._fed_rows += len(part)
-            self._first_row += len(part)
-            if self._first_row >= len(jobs):
-                self._tables.popleft()
-                self._first_row = 0
-        self._next_fed = self._fed.popleft() if self._fed else None
+    def _make_room(self, count: int) -> None:
+        """Room for `count` more; those that have arrived are forgotten."""
+        old, coming = self.arrays, slice(self.first, self.end)
+        self.first, self.end = 0, self.end - self.first
+        if len(self.columns.row) < 2 * (self.end + count):
+            self._set_room(2 * (self.end + count))
+        for column, values in zip(self.arrays, old, strict=True):
+            column[: self.end] = values[coming].copy()
 
-
-def _submitted(job: Job, machine: int, now: Time) -> Arrival:
-    return Arrival(
-        now,
-        job.submit_us,
-        job.processors,
-        job.estimate_us,
-        job.reference_mips,
-        job.deadline_us,
-        job.licenses,
-        job.user,
-        job.input_mb,
-        job.checkpointable,
-        machine,
-        job.run_us,
-        -1,
-    )
-
-
-def _rows(jobs: JobTable, first_row: int) -> Iterator[Arrival]:
-    """All rows of a table, the first of them number `first_row` of all."""
-    return map(
-        Arrival,
-        jobs.submit_us.tolist(),
-        jobs.submit_us.tolist(),
-        jobs.processors.tolist(),
-        jobs.estimate_us.tolist(),
-        jobs.reference_mips.tolist(),
-        jobs.deadline_us.tolist(),
-        jobs.licenses.tolist(),
-        jobs.user.tolist(),
-        jobs.input_mb.tolist(),
-        jobs.checkpointable.tolist(),
-        [-1] * len(jobs),
-        jobs.run_us.tolist(),
-        range(first_row, first_row + len(jobs)),
-    )
+    def _set_room(self, room: int) -> None:
+        columns: dict[str, Any] = {name: np.zeros(room, dtype) for name, dtype in _TYPES.items()}
+        self.columns = ArrivalColumns(**columns)
+        self.arrays: list[npt.NDArray[Any]] = list(columns.values())

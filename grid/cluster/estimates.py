@@ -7,16 +7,13 @@ it when the next one comes, and nothing of jobs elsewhere or of the future.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from grid.cluster.arrivals import Arrival
+from grid.model.arrays import Ints
 from grid.model.platform import Cluster
-from grid.model.time import NEVER, Time
+from grid.model.time import Time
 
 LONGEST_US = 10**17
 """No estimate becomes longer by a factor than this, the longest time of a log."""
-
-Ints = npt.NDArray[np.int64]
 
 
 class Estimates:
@@ -34,44 +31,32 @@ class Estimates:
         self._exact = platform.estimates == "exact"
         self.predicts = platform.estimates == "average"
         self._factor = platform.estimate_factor
-        self._kills = platform.overrun == "kill"
         self._last: dict[int, tuple[float, ...]] = {}
 
     def column(self, estimate_us: Ints, run_us: Ints) -> Ints:
-        """The estimates of many jobs, where they are not predicted."""
+        """The estimates of many jobs: what users say times the factor, or the truth."""
         if self._exact:
             return run_us
         if self._factor == 1:
             return estimate_us
         scaled = np.rint(np.minimum(estimate_us * self._factor, LONGEST_US)).astype(np.int64)
-        told: Ints = np.maximum(scaled, 1)
-        return told
+        longer: Ints = np.maximum(scaled, 1)
+        return longer
 
-    def of(self, job: Arrival) -> tuple[Arrival, Time, bool]:
-        """The job as it is to be planned; the run time at which it is killed, and whether it will.
-
-        The limit is NEVER where the estimate itself, or nothing, is it. The run time is cut there.
-        """
-        limit_us = self._of_user(job)
-        if not self.predicts:
-            return job._replace(estimate_us=limit_us), NEVER, False
-        last = self._last.get(job.user, ())
-        predicted_us = limit_us
-        if len(last) == 2:
-            mean_us = round(sum(last) / 2 / job.reference_mips)
-            predicted_us = min(limit_us, max(1, mean_us))
-        if not self._kills:
-            return job._replace(estimate_us=predicted_us), NEVER, False
-        run_us = min(job.run_us, limit_us)
-        told = job._replace(estimate_us=predicted_us, run_us=run_us)
-        return told, limit_us, job.run_us > limit_us
-
-    def _of_user(self, job: Arrival) -> Time:
+    def of(self, estimate_us: Time, run_us: Time) -> Time:
+        """The same for one job."""
         if self._exact:
-            return job.run_us
+            return run_us
         if self._factor == 1:
-            return job.estimate_us
-        return max(1, round(min(job.estimate_us * self._factor, LONGEST_US)))
+            return estimate_us
+        return max(1, round(min(estimate_us * self._factor, LONGEST_US)))
+
+    def predicted(self, user: int, limit_us: Time, reference_mips: float) -> Time:
+        """What `average` expects now of a job of the user, who says `limit_us`."""
+        last = self._last.get(user, ())
+        if len(last) < 2:
+            return limit_us
+        return min(limit_us, max(1, round(sum(last) / 2 / reference_mips)))
 
     def ended(self, user: int, work: float) -> None:
         """A job of the user has ended, after so much work: microseconds times MIPS."""

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from grid.cluster.limits import broken_limits, on_machines_down
-from grid.cluster.state import ClusterState
+from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context, Entity, Finishing
 from grid.model.job import JobKey
 from grid.model.job_results import JobRow
@@ -285,7 +284,7 @@ class ClusterChecker(_Books):
     and never runs anything on a machine that is down.
     """
 
-    def __init__(self, cluster: ClusterState) -> None:
+    def __init__(self, cluster: ClusterShell) -> None:
         super().__init__()
         self._cluster = cluster
         self._looks = 0
@@ -310,9 +309,9 @@ class ClusterChecker(_Books):
     def rests(self) -> Iterator[str]:
         if self._looks:
             self._looks -= 1
-            yield from broken_limits(self._cluster)
+            yield from self._cluster.broken_limits()
         else:
-            yield from on_machines_down(self._cluster)
+            yield from self._cluster.on_machines_down()
 
     def _take(self, key: JobKey, what: Any) -> Iterator[str]:
         # Now, and after the plan that is made when all messages of the instant are there.

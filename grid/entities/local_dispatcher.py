@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grid.cluster.state import ClusterState, KeepsHistory
+from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context
 from grid.model.job_results import direct_results
 from grid.model.job_row import ClusterFigure, ClusterHistory, PlanTimes
@@ -36,7 +36,7 @@ class LocalDispatcher:
 
     def __init__(
         self,
-        cluster: ClusterState,
+        cluster: ClusterShell,
         *,
         vo: int,
         vo_name: str,
@@ -62,7 +62,7 @@ class LocalDispatcher:
         self._reported = 0
 
     @property
-    def cluster(self) -> ClusterState:
+    def cluster(self) -> ClusterShell:
         """For those who only look."""
         return self._cluster
 
@@ -105,8 +105,8 @@ class LocalDispatcher:
             ctx.set_timer(max(0, wake - ctx.now), WAKE)
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self._cluster, KeepsHistory):
-            levels = self._cluster.take_history()
+        levels = self._cluster.take_history()
+        if levels is not None:
             ctx.record(ClusterHistory(self._position, self._processors, levels))
         for figure, value in sorted(self._cluster.figures().items()):
             ctx.record(ClusterFigure(self._position, figure, value))
@@ -134,7 +134,7 @@ class LocalDispatcher:
             end = min(row + FED_AT_A_TIME, len(jobs))
             # Rows of one instant stay together: they are one arrival, before one plan.
             end = int(np.searchsorted(jobs.submit_us, jobs.submit_us[end - 1], side="right"))
-            self._cluster.feed(jobs.take(slice(row, end)))
+            self._cluster.submit_rows(jobs.take(slice(row, end)))
             self._fed_rows = end
 
     def _record_fed(self, ctx: Context, jobs: JobTable) -> None:

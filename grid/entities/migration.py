@@ -31,7 +31,8 @@ from grid.model.migration_messages import (
 )
 
 if TYPE_CHECKING:
-    from grid.cluster.gang import GangCluster, WaitingGang
+    from grid.cluster.gang.core import WaitingGang
+    from grid.cluster.gang.exchange import GangExchange
 
 TIMERS = "migration"
 """The timers of this protocol begin with this."""
@@ -65,7 +66,7 @@ class Giver:
 
     def __init__(
         self,
-        cluster: GangCluster,
+        cluster: GangExchange,
         number: int,
         peers: tuple[Peer, ...],
     ) -> None:
@@ -171,7 +172,7 @@ class _Guest:
 class Taker:
     """Takes gangs of others into `cluster`."""
 
-    def __init__(self, cluster: GangCluster) -> None:
+    def __init__(self, cluster: GangExchange) -> None:
         self._cluster = cluster
         self._guests: dict[str, _Guest] = {}
         self._late: dict[int, Job] = {}
@@ -246,7 +247,7 @@ class Migration:
 
     def __init__(
         self,
-        cluster: GangCluster,
+        cluster: GangExchange,
         number: int,
         peers: tuple[Peer, ...],
     ) -> None:

@@ -6,7 +6,7 @@ in a queue of its own. AFCFS starts, in order of arrival, every gang whose proce
 small ones behind a large one that is blocked, too. LGFS does the same by falling size.
 
 Such a policy is no `Policy` that plans a cluster of machines: its decisions are in
-`grid.policies.gang`, and the cluster that carries them out is `grid.cluster.gang`.
+`grid.cluster.gang.decisions`, and what carries them out is `grid.cluster.gang`.
 """
 
 from __future__ import annotations

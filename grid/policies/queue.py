@@ -15,7 +15,6 @@ from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 from grid.policies.columns import jobs_of, machines_of
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.pool_policy import PoolPolicy
 from grid.policies.settings import Settings, no_settings
 
 
@@ -27,8 +26,7 @@ class InTurn:
     """
 
     def __init__(self, shortest_first: bool) -> None:
-        self._shortest_first = shortest_first
-        self.pool_policy = PoolPolicy.SJF if shortest_first else PoolPolicy.FCFS
+        self.shortest_first = shortest_first
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0 or not view.free.any():
@@ -36,7 +34,7 @@ class InTurn:
         from grid.policies.in_order_kernels import start_in_turn
 
         jobs, order = jobs_of(view), view.queue
-        if self._shortest_first:
+        if self.shortest_first:
             from grid.policies.fitting import work_left
 
             order = order[np.argsort(work_left(order, jobs), kind="stable")]
@@ -54,13 +52,12 @@ class EasyBackfilling:
     """
 
     def __init__(self, shortest_first: bool) -> None:
-        self._shortest_first = shortest_first
-        self.pool_policy = PoolPolicy.EASY_SJBF if shortest_first else PoolPolicy.EASY
+        self.shortest_first = shortest_first
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
-        return backfilled(view, now, view.queue, shortest_first=self._shortest_first)
+        return backfilled(view, now, view.queue, shortest_first=self.shortest_first)
 
 
 class EarliestDeadlineFirst:
@@ -72,8 +69,7 @@ class EarliestDeadlineFirst:
     """
 
     def __init__(self, preemptive: bool) -> None:
-        self._preemptive = preemptive
-        self.pool_policy = None if preemptive else PoolPolicy.EDF
+        self.preemptive = preemptive
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
@@ -82,7 +78,7 @@ class EarliestDeadlineFirst:
 
         jobs, machines = jobs_of(view), machines_of(view)
         deadlines, serial = view.jobs.deadline_us, view.jobs.serial
-        if not self._preemptive:
+        if not self.preemptive:
             order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
             slots, targets = start_all_that_fit(
                 order, view.running, view.free, view.license_copies_free, jobs, machines

@@ -14,7 +14,6 @@ import numpy as np
 from grid.model.time import NEVER, Time
 from grid.policies.columns import jobs_of, machines_of
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.pool_policy import PoolPolicy
 from grid.policies.queue import pairs
 from grid.policies.settings import Settings, no_settings
 
@@ -30,8 +29,6 @@ class ReservingBackfilling:
     backfilling of Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), which C07,
     section 2 describes: reservations only for jobs that others have delayed.
     """
-
-    pool_policy = PoolPolicy.RESERVING
 
     def __init__(self, slowdown_limit: float) -> None:
         self.slowdown_limit = slowdown_limit

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grid.cluster import make_cluster
-from grid.cluster.state import ClusterState
+from grid.cluster import ClusterShell, make_cluster
 from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.information_service import InformationService
@@ -266,9 +265,9 @@ def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
     return tuple(machine.cpus for machine in cluster.machines)
 
 
-def _migration(vo: VirtualOrganization, number: int, cluster: ClusterState) -> Migration | None:
+def _migration(vo: VirtualOrganization, number: int, cluster: ClusterShell) -> Migration | None:
     """The part of the VO's cluster `number` in moving gangs between clusters, if it has one."""
-    from grid.cluster.gang import GangCluster
+    from grid.cluster.gang.exchange import GangExchange
     from grid.entities.migration import Migration, Peer
 
     migrating = [
@@ -278,7 +277,6 @@ def _migration(vo: VirtualOrganization, number: int, cluster: ClusterState) -> M
     ]
     if number not in migrating or len(migrating) == 1:
         return None
-    assert isinstance(cluster, GangCluster)
     peers = tuple(
         Peer(
             names.local_dispatcher(vo.name, vo.clusters[index].name), vo.clusters[index].processors
@@ -286,4 +284,4 @@ def _migration(vo: VirtualOrganization, number: int, cluster: ClusterState) -> M
         for index in migrating
         if index != number
     )
-    return Migration(cluster, migrating.index(number), peers)
+    return Migration(GangExchange(cluster), migrating.index(number), peers)

@@ -75,7 +75,7 @@ def _play(cluster: Cluster) -> None:
         job = _job("", number, processors)
         state.submit(job, 0 if cluster.by_machine else -1, 0)
     ones = np.full(2, SECOND_US)
-    state.feed(
+    state.submit_rows(
         JobTable.of(
             number=[3, 4],
             submit_us=ones,

@@ -11,7 +11,7 @@ import statistics
 import time
 from typing import Any
 
-from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster import make_cluster
 from grid.kernel.entity import random_stream
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, Time
@@ -69,8 +69,8 @@ def plan_us(name: str, jobs: int, **settings: Any) -> float:
     vo = VirtualOrganization("vo", (platform,))
     table = convergent_jobs(["vo"], [vo], stream, random_stream(1, "jobs"))["vo"]
     watch = Stopwatch(jobs, make_policy("cs2_td", {}), make_policy(name, settings))
-    cluster = SpaceSharedCluster(platform, watch)
-    cluster.feed(table)
+    cluster = make_cluster(platform, watch)
+    cluster.submit_rows(table)
     try:
         cluster.advance(NEVER)
     except Done:

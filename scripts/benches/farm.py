@@ -13,7 +13,7 @@ from typing import Any
 from pool import PROCESSORS, overloaded
 from schedule import papers_grid
 
-from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster import make_cluster
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER
@@ -32,9 +32,9 @@ POLICIES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def jobs_a_second(platform: Cluster, jobs: JobTable, name: str, **settings: Any) -> float:
-    cluster = SpaceSharedCluster(platform, make_policy(name, settings))
+    cluster = make_cluster(platform, make_policy(name, settings))
     started = time.process_time()
-    cluster.feed(jobs)
+    cluster.submit_rows(jobs)
     cluster.advance(NEVER)
     return len(jobs) / (time.process_time() - started)
 

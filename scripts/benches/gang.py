@@ -34,7 +34,7 @@ def jobs_a_second(platform: Cluster, jobs: JobTable, policy: str, migration: str
         platform, make_policy(policy, {"migration": migration, "dispatch": "ald"})
     )
     started = time.process_time()
-    cluster.feed(jobs)
+    cluster.submit_rows(jobs)
     cluster.advance(NEVER)
     return len(jobs) / (time.process_time() - started)
 

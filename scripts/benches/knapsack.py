@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster import make_cluster
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.platform import Cluster, VirtualOrganization
@@ -95,8 +95,8 @@ def compared(ratio: tuple[float, float]) -> Comparison:
     jobs = ConvergentJobs(jobs=JOBS, mean_interarrival_s=10.0, checkpointable=1.0)
     vo = VirtualOrganization("vo", (platform,))
     comparison = Comparison()
-    cluster = SpaceSharedCluster(platform, comparison)
-    cluster.feed(convergent_jobs(["vo"], [vo], jobs, random_stream(1, "jobs"))["vo"])
+    cluster = make_cluster(platform, comparison)
+    cluster.submit_rows(convergent_jobs(["vo"], [vo], jobs, random_stream(1, "jobs"))["vo"])
     cluster.advance(NEVER)
     return comparison
 

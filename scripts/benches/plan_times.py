@@ -41,7 +41,7 @@ def measure() -> dict[str, float]:
     for policy in POLICIES:
         timed = Timed(make_policy(policy, {}))
         cluster = make_cluster(platform, timed)
-        cluster.feed(jobs)
+        cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         for step, costs in sorted(timed.nanoseconds.items()):
             queue = f"{step * STEP} to {(step + 1) * STEP - 1} waiting"

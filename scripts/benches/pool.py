@@ -43,7 +43,7 @@ def measure() -> dict[str, float]:
         platform = Cluster("pool", (Machine("pool", PROCESSORS),), policy)
         cluster = make_cluster(platform, make_policy(policy, {}))
         started = time.process_time()
-        cluster.feed(jobs)
+        cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         figures[f"{policy}, jobs a CPU second"] = JOBS / (time.process_time() - started)
     return figures

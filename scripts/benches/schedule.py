@@ -35,7 +35,7 @@ def measure() -> dict[str, float]:
     for policy in ("eg_edf", "tabu"):
         cluster = make_cluster(platform, make_policy(policy, {}))
         started = time.process_time()
-        cluster.feed(jobs)
+        cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         figures[f"{policy}, jobs a CPU second"] = len(jobs) / (time.process_time() - started)
     return figures

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from grid.cluster.pool import PoolCluster
-from grid.cluster.space_shared import SpaceSharedCluster
-from grid.cluster.state import ClusterState
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.general.core import GeneralCore
+from grid.cluster.pool.core import PoolCore
 from grid.model.job import Job, JobState
 from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine
@@ -27,13 +27,20 @@ def pool(cpus: int, mips: float = 1000.0) -> Cluster:
     return Cluster("cluster", (Machine("pool", cpus, mips),))
 
 
-def compiled(platform: Cluster, policy: str) -> PoolCluster:
-    number = make_policy(policy, {}).pool_policy  # type: ignore[attr-defined]
-    return PoolCluster(platform.machines[0], number)
+def compiled(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
+    cluster = make_cluster(platform, make_policy(policy, settings))
+    assert isinstance(cluster.core, PoolCore)
+    return cluster
 
 
-def general(platform: Cluster, policy: str, **settings: object) -> SpaceSharedCluster:
-    return SpaceSharedCluster(platform, make_policy(policy, settings))
+def general(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
+    return general_cluster(platform, make_policy(policy, settings))
+
+
+def general_cluster(platform: Cluster, policy: Any) -> ClusterShell:
+    cluster = make_cluster(platform, policy, compiled=False)
+    assert isinstance(cluster.core, GeneralCore)
+    return cluster
 
 
 def job(number: int, submit: int, processors: int, estimate: int, run: int, **more: object) -> Job:
@@ -55,14 +62,14 @@ def table(jobs: list[Job]) -> JobTable:
     )
 
 
-def play(cluster: ClusterState, jobs: list[Job]) -> list[Outcome]:
+def play(cluster: ClusterShell, jobs: list[Job]) -> list[Outcome]:
     """What came of the jobs, in their order, if they are fed to the cluster."""
-    cluster.feed(table(jobs))
+    cluster.submit_rows(table(jobs))
     cluster.advance(NEVER)
     return outcomes(cluster, len(jobs))
 
 
-def outcomes(cluster: ClusterState, count: int) -> list[Outcome]:
+def outcomes(cluster: ClusterShell, count: int) -> list[Outcome]:
     """What came of `count` fed rows, by row. All must have ended, each once."""
     rows, ended = cluster.take_ended_rows()
     order = np.argsort(rows)
@@ -70,7 +77,7 @@ def outcomes(cluster: ClusterState, count: int) -> list[Outcome]:
     return list(zip(*(column[order].tolist() for column in ended[:4]), strict=True))
 
 
-def starts(cluster: ClusterState, jobs: list[Job]) -> list[int]:
+def starts(cluster: ClusterShell, jobs: list[Job]) -> list[int]:
     return [outcome[2] for outcome in play(cluster, jobs)]
 
 

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster import make_cluster
-from grid.cluster.space_shared import SpaceSharedCluster
-from grid.cluster.state import ClusterState
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.general.core import GeneralCore
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
-from tests.cluster.clusters import job, play
+from tests.cluster.clusters import general_cluster, job, play
 
 
 class Told:
@@ -42,7 +41,7 @@ def cluster_with(cpus: int = 8, **more: object) -> Cluster:
 
 def told(jobs: list[Job], **more: object) -> list[Time]:
     policy = Told()
-    play(SpaceSharedCluster(cluster_with(**more), policy), jobs)
+    play(general_cluster(cluster_with(**more), policy), jobs)
     return [policy.estimates[number] for number in range(len(jobs))]
 
 
@@ -85,7 +84,7 @@ def test_a_prediction_that_falls_short_kills_nobody_and_what_the_user_said_does(
     so that is what is expected in the end. The fourth passes what its user said."""
     first = [of_user(1, 0, 0, 100, 10), of_user(1, 1, 0, 100, 10)]
     policy = Told()
-    cluster = SpaceSharedCluster(cluster_with(estimates="average"), policy)
+    cluster = general_cluster(cluster_with(estimates="average"), policy)
     jobs = [*first, of_user(1, 2, 100, 38, 35), of_user(1, 3, 200, 30, 35)]
     states = [(state, end) for _, state, _, end in play(cluster, jobs)]
     completed, failed = int(JobState.COMPLETED), int(JobState.FAILED)
@@ -108,7 +107,7 @@ def test_average_as_a_slow_version(rows: list[tuple[int, int, int, int]]) -> Non
         now += gap
         jobs.append(of_user(user, number, now, estimate, run))
     policy = Told()
-    played = play(SpaceSharedCluster(cluster_with(2, estimates="average"), policy), jobs)
+    played = play(general_cluster(cluster_with(2, estimates="average"), policy), jobs)
     for one, (_, _, start, end) in zip(jobs, played, strict=True):
         assert end - start == min(one.run_us, one.estimate_us)
         before = [
@@ -146,11 +145,11 @@ def test_exact_and_factor_are_as_if_users_had_said_so(policy: str, more: dict[st
         for one in jobs
     ]
 
-    def both(**settings: object) -> list[ClusterState]:
+    def both(**settings: object) -> list[ClusterShell]:
         platform = cluster_with(**settings)
         return [
             make_cluster(platform, make_policy(policy, {})),
-            SpaceSharedCluster(platform, make_policy(policy, {})),
+            general_cluster(platform, make_policy(policy, {})),
         ]
 
     expected = play(both()[0], said)
@@ -169,4 +168,4 @@ def test_exact_and_factor_are_as_if_users_had_said_so(policy: str, more: dict[st
 
 def test_what_predicts_is_not_played_by_the_compiled_loop() -> None:
     platform = cluster_with(estimates="average")
-    assert isinstance(make_cluster(platform, make_policy("easy", {})), SpaceSharedCluster)
+    assert isinstance(make_cluster(platform, make_policy("easy", {})).core, GeneralCore)

@@ -5,34 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.cluster import make_cluster
-from grid.cluster.gang import GangCluster
-from grid.cluster.limits import broken_limits
-from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.gang.exchange import GangExchange
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
 from grid.policies.registry import make_policy
-from tests.cluster.clusters import compiled, general, job, pool
+from tests.cluster.clusters import compiled, general, general_cluster, job, pool
 
 S = SECOND_US
 
 
-def licensed() -> SpaceSharedCluster:
+def licensed() -> ClusterShell:
     """Two machines, a job with the only copy of a license on the first, one without beside it."""
     machines = (Machine("a", 2, licenses=("x",)), Machine("b", 2, licenses=("x",)))
     platform = Cluster("cluster", machines, licenses=(License("x", 1),))
-    cluster = SpaceSharedCluster(platform, make_policy("fcfs", {}))
+    cluster = general_cluster(platform, make_policy("fcfs", {}))
     cluster.submit(job(0, 0, 2, S, S, licenses=1), 0, 0)
     cluster.submit(job(1, 0, 2, S, S), 1, 0)
     cluster.advance(1)
     return cluster
 
 
-def gangs() -> GangCluster:
+def gangs() -> ClusterShell:
     """Four processors, a gang of three that runs."""
     platform = Cluster("cluster", (Machine("pool", 4),), "afcfs")
     cluster = make_cluster(platform, make_policy("afcfs", {}))
-    assert isinstance(cluster, GangCluster)
     cluster.submit(job(0, 0, 3, S, S), -1, 0)
     cluster.advance(1)
     return cluster
@@ -40,51 +37,51 @@ def gangs() -> GangCluster:
 
 def test_what_keeps_to_its_limits_is_not_told_of() -> None:
     for cluster in (licensed(), gangs(), compiled(pool(2), "fcfs"), general(pool(2), "fcfs")):
-        assert list(broken_limits(cluster)) == []
+        assert list(cluster.broken_limits()) == []
 
 
 def test_too_many_cpus_of_a_machine() -> None:
     cluster = licensed()
-    cluster._slots.jobs.processors[cluster._running.slots[0]] = 3
-    assert list(broken_limits(cluster)) == ["3 CPUs of 2 of machine 0 are busy"]
+    cluster.core._slots.jobs.processors[cluster.core._running.slots[0]] = 3
+    assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
 
 
 def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:
     cluster = licensed()
-    cluster._slots.jobs.licenses[cluster._running.slots] = 1
-    (line,) = broken_limits(cluster)
+    cluster.core._slots.jobs.licenses[cluster.core._running.slots] = 1
+    (line,) = cluster.broken_limits()
     assert line == "2 machines hold license 0, of which there are 1 copies"
     # The jobs of one machine share its copy.
-    cluster._slots.jobs.machine[cluster._running.slots] = 0
-    cluster._slots.jobs.processors[cluster._running.slots] = 1
-    assert list(broken_limits(cluster)) == []
+    cluster.core._slots.jobs.machine[cluster.core._running.slots] = 0
+    cluster.core._slots.jobs.processors[cluster.core._running.slots] = 1
+    assert list(cluster.broken_limits()) == []
 
 
 def test_too_many_processors_of_a_pool() -> None:
     cluster = compiled(pool(2), "easy")
     cluster.submit(job(0, 0, 2, S, S), -1, 0)
     cluster.advance(1)
-    assert list(broken_limits(cluster)) == []
-    cluster._pool.processors[:] += 1
-    assert list(broken_limits(cluster)) == ["3 CPUs of 2 are busy"]
+    assert list(cluster.broken_limits()) == []
+    cluster.core._pool.processors[:] += 1
+    assert list(cluster.broken_limits()) == ["3 CPUs of 2 are busy"]
 
 
 def test_a_gang_that_is_not_whole() -> None:
     cluster = gangs()
-    processors = cluster._state.processors
+    processors = cluster.core._state.processors
     processors.task[np.flatnonzero(processors.task >= 0)[0]] = -1
-    (line,) = broken_limits(cluster)
+    (line,) = cluster.broken_limits()
     assert line == "2 tasks run of a gang that runs with 3 or not at all"
 
 
 def test_a_reservation_that_is_too_large() -> None:
     cluster = gangs()
-    reservation = cluster.reserve(1)
+    reservation = GangExchange(cluster).reserve(1)
     assert reservation is not None
-    assert list(broken_limits(cluster)) == []
-    cluster._state.processors.keeper[:2] = [reservation, reservation]
-    cluster._state.processors.keeper[2:] = -1
-    (line,) = broken_limits(cluster)
+    assert list(cluster.broken_limits()) == []
+    cluster.core._state.processors.keeper[:2] = [reservation, reservation]
+    cluster.core._state.processors.keeper[2:] = -1
+    (line,) = cluster.broken_limits()
     assert line == "2 processors are kept for a gang of 1 tasks"
 
 
@@ -97,12 +94,12 @@ def test_a_machine_that_runs_something_while_it_is_down(policy: str) -> None:
     for number in (0, 1):
         cluster.submit(job(number, 0, 1, 9 * S, 9 * S), -1, 0)
     cluster.advance(2 * S)
-    assert list(broken_limits(cluster)) == []
+    assert list(cluster.broken_limits()) == []
     # It is as if the second outage had been from 1 s on.
-    vars(cluster)["outages"]._all = (MachineOutage(1, S, 5 * S),)
-    assert list(broken_limits(cluster)) == ["machine 1 is down, and something runs there"]
+    cluster._outages._all = (MachineOutage(1, S, 5 * S),)
+    assert list(cluster.broken_limits()) == ["machine 1 is down, and something runs there"]
     cluster.advance(5 * S + 1)
-    assert list(broken_limits(cluster)) == []
+    assert list(cluster.broken_limits()) == []
 
 
 @pytest.mark.parametrize("tasks", [1, 4])
@@ -110,4 +107,4 @@ def test_a_gang_of_any_size_is_whole(tasks: int) -> None:
     cluster = gangs()
     cluster.submit(job(1, 1, tasks, S, S), -1, 1)
     cluster.advance(10 * S)
-    assert list(broken_limits(cluster)) == []
+    assert list(cluster.broken_limits()) == []

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.cluster import make_cluster
-from grid.cluster.state import ClusterState
+from grid.cluster import ClusterShell, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.platform import GANG_POLICIES, Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
@@ -21,7 +20,7 @@ POLICIES = [name for name in policy_names() if name not in GANG_POLICIES]
 
 def cluster_of(
     platform: Cluster, outages: list[tuple[int, int, int]], policy: str = "fcfs"
-) -> ClusterState:
+) -> ClusterShell:
     """`outages` are (machine, start, end) in seconds."""
     down = [MachineOutage(machine, start * S, end * S) for machine, start, end in outages]
     return make_cluster(platform, make_policy(policy, {}), None, down)
@@ -51,7 +50,7 @@ def test_a_job_begins_anew_when_its_machine_is_up_again() -> None:
 
 def test_what_is_lost_and_how_often_is_told() -> None:
     cluster = cluster_of(pool(1), [(0, 4, 10), (0, 11, 12)])
-    cluster.feed(table([one(0, 0, 1, 6)]))
+    cluster.submit_rows(table([one(0, 0, 1, 6)]))
     cluster.advance(NEVER)
     ended = cluster.take_ended_rows().outcome
     columns = (ended.end_us, ended.preemptions, ended.restarts, ended.lost_us, ended.held_us)
@@ -117,7 +116,7 @@ def test_under_any_policy_all_jobs_end_and_none_runs_on_a_machine_that_is_down(p
             times = np.sort(rng.choice(150, 6, replace=False)).tolist()
             outages += [(machine, *times[n : n + 2]) for n in (0, 2, 4)]
         cluster = cluster_of(farm((4, 1000.0), (3, 500.0), (3, 2000.0)), outages, policy)
-        cluster.feed(table(jobs))
+        cluster.submit_rows(table(jobs))
         cluster.advance(NEVER)
         rows, ended = cluster.take_ended_rows()
         assert sorted(rows.tolist()) == list(range(len(jobs)))

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from grid.cluster import make_cluster
-from grid.cluster.gang import GangCluster
-from grid.cluster.limits import broken_limits
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.gang.exchange import GangExchange
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.migration import Migration, Peer
 from grid.kernel.entity import Context
@@ -32,7 +31,7 @@ from grid.model.migration_messages import (
 from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs
-from tests.cluster.gang_checks import check_cluster, reservations
+from tests.cluster.gang.gang_checks import check_cluster, reservations
 
 LATENCY = 1000
 MANAGER = "manager"
@@ -142,7 +141,7 @@ class Vo:
     rules: GangPolicy
     mips: Sequence[float]
     hearing: Hearing = field(default_factory=Hearing)
-    clusters: dict[str, GangCluster] = field(default_factory=dict)
+    clusters: dict[str, ClusterShell] = field(default_factory=dict)
     reserved: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """When each reservation was first seen, by taker, giver and number."""
     mortal: bool = False
@@ -156,10 +155,9 @@ class Vo:
         machines = tuple(Machine(f"m{p}", 1, self.mips[p % len(self.mips)]) for p in range(size))
         platform = Cluster(name, machines)
         cluster = make_cluster(platform, self.rules, None, self.down.get(name, ()))
-        assert isinstance(cluster, GangCluster)
         self.clusters[name] = cluster
         peers = tuple(Peer(other, self.sizes[other]) for other in self.sizes if other != name)
-        migration = Migration(cluster, number, peers)
+        migration = Migration(GangExchange(cluster), number, peers)
         dispatcher = LocalDispatcher(
             cluster,
             vo=0,
@@ -175,9 +173,9 @@ class Vo:
         here = replace(self.hearing, check=partial(self.check, cluster, migration))
         return Arriving(name, self.jobs.get(name, ()), here, dispatcher)
 
-    def check(self, cluster: GangCluster, migration: Migration, ctx: Context) -> None:
+    def check(self, cluster: ClusterShell, migration: Migration, ctx: Context) -> None:
         check_cluster(cluster)
-        assert list(broken_limits(cluster)) == []
+        assert list(cluster.broken_limits()) == []
         kept = [
             (ctx.name, giver, guest.number)
             for giver, guest in migration._taker._guests.items()
@@ -198,7 +196,7 @@ def play(
     mips: Sequence[float] = (1000.0,),
     outages: dict[str, Sequence[Outage]] | None = None,
     down: dict[str, Sequence[MachineOutage]] | None = None,
-) -> tuple[Hearing, dict[str, GangCluster]]:
+) -> tuple[Hearing, dict[str, ClusterShell]]:
     """Clusters of so many processors by name, until nothing is left to do.
 
     With `outages` the entities crash, and are made such that they bear it. `down` are machines,

@@ -14,7 +14,7 @@ from grid.kernel.faults import Faults, LinkFaults, Outage, disjoint
 from grid.model.job import Job
 from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US
-from tests.cluster.gang_checks import reservations
+from tests.cluster.gang.gang_checks import reservations
 from tests.entities.migrating import LATENCY, Losing, gang_job, play, policy
 
 RULES = policy(external_migration_s=1, ask_every_s=60, answer_within_s=0.05)

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.time import NEVER
 from grid.policies.registry import make_policy
+from tests.cluster.clusters import general_cluster
 from tests.policies.convergent.clusters import random_cluster
 
 POLICIES: tuple[tuple[str, dict[str, object]], ...] = (
@@ -54,8 +54,8 @@ def played(seeds: int) -> Iterator[tuple[str, list[list[int]]]]:
             jobs = replace(jobs, run_us=run_us)
             platform = replace(platform, overrun="extend")
         for name, settings in POLICIES:
-            cluster = SpaceSharedCluster(platform, make_policy(name, settings))
-            cluster.feed(jobs)
+            cluster = general_cluster(platform, make_policy(name, settings))
+            cluster.submit_rows(jobs)
             cluster.advance(NEVER)
             rows, outcome = cluster.take_ended_rows()
             columns = (rows, *outcome[:4])

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster.space_shared import SpaceSharedCluster
+from grid.cluster import ClusterShell
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
-from tests.cluster.clusters import job, play
-from tests.cluster.slow_farm import (
+from tests.cluster.clusters import general_cluster, job, play
+from tests.cluster.general.slow_farm import (
     SlowEasy,
     SlowEdf,
     SlowFcfs,
@@ -107,7 +107,7 @@ def job_lists(draw: st.DrawFn, licenses: int = 3) -> list[Job]:
     return jobs
 
 
-def play_bound(cluster: SpaceSharedCluster, jobs: list[Job], machines: list[int]) -> list[Any]:
+def play_bound(cluster: ClusterShell, jobs: list[Job], machines: list[int]) -> list[Any]:
     """What came of the jobs, each submitted at its time and bound to its machine (-1: to none)."""
     for one, machine in zip(jobs, machines, strict=True):
         cluster.advance(one.submit_us)
@@ -123,7 +123,7 @@ def play_bound(cluster: SpaceSharedCluster, jobs: list[Job], machines: list[int]
 @settings(max_examples=60, deadline=None)
 def test_plans_are_those_of_the_slow_policy(name: str, farm: Cluster, jobs: list[Job]) -> None:
     both = Both(policy_named(name), SLOW[name](), lazy=name == "flexible")
-    cluster = SpaceSharedCluster(farm, both)
+    cluster = general_cluster(farm, both)
     play(cluster, jobs)
 
 
@@ -134,7 +134,7 @@ def test_plans_with_bound_jobs_too(
     name: str, farm: Cluster, jobs: list[Job], data: st.DataObject
 ) -> None:
     both = Both(policy_named(name), SLOW[name](), lazy=name == "flexible")
-    cluster = SpaceSharedCluster(farm, both)
+    cluster = general_cluster(farm, both)
     places = st.integers(-1, len(farm.machines) - 1)
     machines = [data.draw(places) for _ in jobs]
     for one, machine in zip(play_bound(cluster, jobs, machines), machines, strict=True):
@@ -150,10 +150,10 @@ def test_bound_jobs_have_easy_on_each_machine(
     places = st.integers(0, len(farm.machines) - 1)
     machines = [data.draw(places) for _ in jobs]
     for name in ("fcfs", "easy", "easy_sjbf"):
-        together = play_bound(SpaceSharedCluster(farm, make_policy(name, {})), jobs, machines)
+        together = play_bound(general_cluster(farm, make_policy(name, {})), jobs, machines)
         for number, machine in enumerate(farm.machines):
             own = [one for one, where in zip(jobs, machines, strict=True) if where == number]
-            alone = play(SpaceSharedCluster(Cluster("one", (machine,)), make_policy(name, {})), own)
+            alone = play(general_cluster(Cluster("one", (machine,)), make_policy(name, {})), own)
             mine = [together[one.number] for one in own]
             assert [(one.start_us, one.end_us) for one in mine] == [one[2:] for one in alone]
 
@@ -173,7 +173,7 @@ def test_flexible_by_hand() -> None:
     ]
     for chosen, starts in (({}, [0, 130, 100]), ({"age_factor": 1.0}, [0, 100, 160])):
         policy = make_policy("flexible", chosen)
-        played = play(SpaceSharedCluster(Cluster("c", (Machine("m", 1),)), policy), jobs)
+        played = play(general_cluster(Cluster("c", (Machine("m", 1),)), policy), jobs)
         assert [start // s for _, _, start, _ in played] == starts
 
 
@@ -192,7 +192,7 @@ def test_a_kept_reservation_is_not_lost_to_an_urgent_job() -> None:
     ]
     for reservation, starts in (("remade", [0, 0, 20, 15]), ("kept", [0, 0, 15, 25])):
         policy = make_policy("flexible", {"reservation": reservation})
-        played = play(SpaceSharedCluster(Cluster("c", (Machine("m", 2),)), policy), jobs)
+        played = play(general_cluster(Cluster("c", (Machine("m", 2),)), policy), jobs)
         assert [start // s for _, _, start, _ in played] == starts
 
 
@@ -202,7 +202,7 @@ def test_a_kept_reservation_is_not_lost_to_an_urgent_job() -> None:
 def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job]) -> None:
     for reservation in ("remade", "kept"):
         policy = make_policy("flexible", {"priority": priority, "reservation": reservation})
-        played = play(SpaceSharedCluster(farm, policy), jobs)
+        played = play(general_cluster(farm, policy), jobs)
         assert {state for _, state, _, _ in played} <= {
             JobState.COMPLETED,
             JobState.FAILED,
@@ -242,7 +242,7 @@ def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
                     assert earlier + jobs.processors[slot] > machines.cpus[machine]
             return plan
 
-    play(SpaceSharedCluster(farm, Watched()), jobs)
+    play(general_cluster(farm, Watched()), jobs)
 
 
 def test_preemptive_edf_by_hand() -> None:
@@ -257,7 +257,7 @@ def test_preemptive_edf_by_hand() -> None:
     ]
     for preemptive, ends in ((True, [13, 5]), (False, [10, 13])):
         policy = make_policy("edf", {"preemptive": preemptive})
-        cluster = SpaceSharedCluster(Cluster("c", (Machine("m", 1),)), policy)
+        cluster = general_cluster(Cluster("c", (Machine("m", 1),)), policy)
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
 
 

@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster.pool import PoolCluster
-from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.job import Job
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.pool_policy import PoolPolicy
 from grid.policies.reserving import ReservingBackfilling
-from tests.cluster.clusters import job, nasa, outcomes, play, pool, table
+from tests.cluster.clusters import compiled, general_cluster, job, nasa, outcomes, play, pool, table
 from tests.policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
 
 LIMITS = (0.0, 1.0, 2.5)
@@ -40,7 +37,7 @@ class Watched:
 
 
 def starts(cpus: int, limit: float, *jobs: Job) -> list[int]:
-    cluster = SpaceSharedCluster(pool(cpus), ReservingBackfilling(limit))
+    cluster = general_cluster(pool(cpus), ReservingBackfilling(limit))
     return [start for _, _, start, _ in play(cluster, list(jobs))]
 
 
@@ -119,7 +116,7 @@ def cluster_of(machines: list[SlowMachine], copies: list[int]) -> Cluster:
 def compare(slow_jobs: list[SlowJob], machines: list[SlowMachine], copies: list[int], limit: float):
     SlowReserving(machines, copies, limit).play(slow_jobs)
     policy = Watched(limit)
-    cluster = SpaceSharedCluster(cluster_of(machines, copies), policy)
+    cluster = general_cluster(cluster_of(machines, copies), policy)
     for number, one in enumerate(slow_jobs):
         mask = sum(1 << n for n in one.licenses)
         made = job(number, one.submit, one.processors, one.estimate, one.run, licenses=mask)
@@ -159,8 +156,8 @@ def test_the_compiled_loop_as_the_slow_version(limit: float, data: Any, first: i
     """In two windows, wherever they part."""
     slow_jobs = data.draw(streams(ONE_POOL, 0))
     SlowReserving(ONE_POOL, [], limit).play(slow_jobs)
-    cluster = PoolCluster(pool(8).machines[0], PoolPolicy.RESERVING, limit)
-    cluster.feed(
+    cluster = compiled(pool(8), "selective", slowdown_limit=limit)
+    cluster.submit_rows(
         table(
             [
                 job(number, one.submit, one.processors, one.estimate, one.run)
@@ -190,8 +187,8 @@ def test_promises_are_kept_on_a_real_log() -> None:
     estimate_us = jobs.run_us + jobs.run_us * (jobs.number % 5) // 4
     jobs = replace(jobs, submit_us=jobs.submit_us // 4, estimate_us=estimate_us)
     policy = Watched(0.0)
-    cluster = SpaceSharedCluster(pool(128), policy)
-    cluster.feed(jobs)
+    cluster = general_cluster(pool(128), policy)
+    cluster.submit_rows(jobs)
     cluster.advance(NEVER)
     played = outcomes(cluster, len(jobs))
     assert len(policy.promised) > 1000
@@ -204,7 +201,7 @@ def test_promises_are_kept_on_a_real_log() -> None:
 
 def test_a_job_that_outlives_its_estimate_moves_reservations_back() -> None:
     """1 was to end at 10 and ends at 35; it is expected at 20, then at 40. 2 is promised 10."""
-    cluster = SpaceSharedCluster(
+    cluster = general_cluster(
         Cluster("cluster", (Machine("pool", 4),), overrun="extend"), policy := Watched(0.0)
     )
     jobs = [job(1, 0, 4, 10, 35), job(2, 1, 4, 5, 5), job(3, 2, 1, 5, 5)]

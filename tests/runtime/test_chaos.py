@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
-from grid.cluster.gang import GangCluster
-from grid.cluster.gang_outages import FailingGangCluster
+from grid.cluster import ClusterShell
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
@@ -234,12 +233,10 @@ def gang_taken_back_when_no_confirmation_comes(
     self._end(ctx)
 
 
-@replaced(FailingGangCluster, "_advance")
-def gangs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> None:
-    del right
-    self.outages.take(until - 1)
-    GangCluster._advance(self, until)
-    self.played_us = max(self.played_us, until)
+@replaced(ClusterShell, "advance")
+def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> None:
+    self._outages.take(until - 1)
+    right(self, until)
 
 
 @pytest.mark.parametrize("name", BUGS)

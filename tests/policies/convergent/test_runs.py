@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.cluster.space_shared import SpaceSharedCluster
 from grid.model.job import JobState
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, PreemptionOverheads
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan, Policy
 from grid.policies.registry import make_policy
+from tests.cluster.clusters import general_cluster
 from tests.policies.convergent.clusters import random_cluster
 
 RUNS = int(os.environ.get("GRID_RUNS", "12"))
@@ -85,8 +85,8 @@ def played(name: str, platform: Cluster, jobs: JobTable) -> tuple[Watched, Any]:
     copies = [license_.copies for license_ in platform.licenses]
     policy = make_policy(name, SETTINGS.get(name, {}))
     watched = Watched(policy, copies, one_a_machine=name in CS2007)
-    cluster = SpaceSharedCluster(platform, watched)
-    cluster.feed(jobs)
+    cluster = general_cluster(platform, watched)
+    cluster.submit_rows(jobs)
     cluster.advance(NEVER)
     ended = cluster.take_ended_rows()
     assert sorted(ended.row.tolist()) == list(range(len(jobs)))
@@ -175,8 +175,8 @@ def test_one_job_a_machine(name: str) -> None:
         copies = [license_.copies for license_ in platform.licenses]
         policy = make_policy(name, SETTINGS.get(name, {}))
         watched = Watched(policy, copies, one_a_machine=True)
-        cluster = SpaceSharedCluster(replace(platform, one_job_a_machine=True), watched)
-        cluster.feed(jobs)
+        cluster = general_cluster(replace(platform, one_job_a_machine=True), watched)
+        cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         assert len(cluster.take_ended_rows().row) == len(jobs)
 
@@ -188,8 +188,8 @@ def test_sorting_makes_the_same_plans() -> None:
             ends = []
             for matching in ("selection", "sorting"):
                 policy = make_policy(name, {"matching": matching})
-                cluster = SpaceSharedCluster(platform, policy)
-                cluster.feed(jobs)
+                cluster = general_cluster(platform, policy)
+                cluster.submit_rows(jobs)
                 cluster.advance(NEVER)
                 ends.append(cluster.take_ended_rows().outcome.end_us.tolist())
             assert ends[0] == ends[1]
@@ -198,7 +198,7 @@ def test_sorting_makes_the_same_plans() -> None:
 def test_time_driven_variants_start_jobs_at_multiples_of_their_period() -> None:
     platform, jobs = random_cluster(3)
     for period_s in (10.0, 7.5):
-        cluster = SpaceSharedCluster(platform, make_policy("cs2_td", {"period_s": period_s}))
-        cluster.feed(jobs)
+        cluster = general_cluster(platform, make_policy("cs2_td", {"period_s": period_s}))
+        cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         assert (cluster.take_ended_rows().outcome.start_us % round(period_s * 1e6) == 0).all()

@@ -1,24 +1,24 @@
-"""Any number of machines, any policy: the loop over instants that asks for a plan at each."""
+"""The loop over instants that asks a policy for a plan at each, and carries it out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
 import numpy as np
 
-from grid.cluster.arrivals import Arrival, Arrivals
+from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
-from grid.cluster.licenses import LicensePool
-from grid.cluster.machine_columns import machine_columns
-from grid.cluster.orders import ByExpectedEnd, Queue
-from grid.cluster.plan_clock import PlanClock
-from grid.cluster.slots import Slots
-from grid.cluster.state import Ended, EndedRows, PlanError, TimedPlans
-from grid.cluster.usage import LevelNotes, Usage
-from grid.model.job import Job, JobKey, JobOutcome, JobState, outcome_columns, rejected
+from grid.cluster.general.licenses import LicensePool
+from grid.cluster.general.machine_columns import machine_columns
+from grid.cluster.general.orders import ByExpectedEnd, Queue
+from grid.cluster.general.plan_clock import PlanClock
+from grid.cluster.general.slots import Slots
+from grid.cluster.general.usage import LevelNotes, Usage
+from grid.cluster.outcomes import Outcomes
+from grid.cluster.shell import PlanError, TimedPlans
+from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.job_row import Levels
-from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan, Policy
@@ -28,8 +28,8 @@ PADDING = 2**20
 """More CPUs than the jobs that are in a cluster at a time can ask for together."""
 
 
-class SpaceSharedCluster:
-    """A `ClusterState` over machines that hold a job's CPUs from start to end.
+class GeneralCore:
+    """A `Core` over machines that hold a job's CPUs from start to end.
 
     A job that was preempted goes on where it was if it is started on its own machine; on another
     one it starts again, unless it is checkpointable. One that no machine could ever run is rejected
@@ -37,17 +37,32 @@ class SpaceSharedCluster:
     `overrun: extend` it is expected to take as long again as it has since its last start. `clock`
     measures the plans in seconds, if somebody wants that.
 
+    What runs on a machine that goes down is stopped, and waits in its old place of the queue. What
+    was done there is lost, also of a job that was preempted there, unless it is checkpointable; to
+    the policy the job is then one that has never run. A machine that is down has no free CPUs.
+
     With `one_job_a_machine` every job asks for `PADDING` CPUs more and every machine has as many
     more: any two jobs are then too much for a machine, a job fits where it fitted before, and
     policies need not know. Usage then counts machines and jobs, as C07's does (its Fig. 6).
     """
 
+    binds = True
+
     def __init__(
-        self, platform: Cluster, policy: Policy, clock: Callable[[], float] | None = None
+        self,
+        platform: Cluster,
+        policy: Policy,
+        arrivals: Arrivals,
+        estimates: Estimates,
+        outcomes: Outcomes,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._policy = policy
-        self._estimates = Estimates(platform)
-        self._extend = platform.overrun == "extend" or self._estimates.predicts
+        self._arrivals = arrivals
+        self._estimates = estimates
+        self._outcomes = outcomes
+        self._kills = platform.overrun == "kill"
+        self._extend = platform.overrun == "extend" or estimates.predicts
         self._clock = PlanClock(clock)
         names = [license.name for license in platform.licenses]
         copies = [license.copies for license in platform.licenses]
@@ -56,75 +71,63 @@ class SpaceSharedCluster:
         self._overheads = platform.overheads
         self.machines = machine_columns(platform, names, self._padding)
         self._mips: list[float] = self.machines.mips.tolist()
-        self._cpus = int(self.machines.cpus.sum())
         self._widest = int(self.machines.cpus.max())
+        self.processors = int(self.machines.cpus.sum())
         self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._free = self.machines.cpus.copy()
-        self.license_copies = tuple(copies)
+        self._copies = tuple(copies)
         self._licenses = LicensePool(copies, len(self._free))
         self._slots = Slots()
         self._queue = Queue()
         self._running = ByExpectedEnd()
         self._ends: list[tuple[Time, int, int]] = []
-        self._arrivals = Arrivals()
         self._wake_us = NEVER
         self._serial = 0
         self._arrived: list[int] = []
         self._gone: list[int] = []
-        self._ended: list[Ended] = []
-        self._ended_rows: list[tuple[int, JobOutcome[int]]] = []
         self._busy = self._waiting = self._requested = self._moves = 0
-        self._machine_usage = Usage(self._cpus // self._cpus_a_unit)
+        self._machine_usage = Usage(self.processors // self._cpus_a_unit)
         self._license_usage = Usage(sum(copies)) if copies else None
         self._levels = LevelNotes(sum(copies) if copies else None)
 
-    def submit(self, job: Job, machine: int, now: Time) -> None:
-        self._arrivals.submit(job, machine, now)
-
-    def feed(self, jobs: JobTable) -> None:
-        self._arrivals.feed(jobs)
-
-    def advance(self, until: Time) -> None:
-        while (now := self.next_instant()) < until:
+    def play(self, until: Time) -> None:
+        arrivals = self._arrivals
+        while (now := min(self.next_instant(), arrivals.next_us)) < until:
             self._complete(now)
-            self._arrive(now)
+            self._admit(now)
+            arrived = len(self._arrived) > 0
             self._apply(self._ask(now), now)
             unit = self._cpus_a_unit
             required = (self._busy + self._waiting) // unit
             active = self._busy // unit
-            arrived = bool(self._arrived)
+            held, requested = self._licenses.held, self._requested
             self._machine_usage.change(now, active, required, arrived=arrived)
-            self._levels.note(now, self._busy - active * self._padding, self._licenses.held)
+            self._levels.note(now, self._busy - active * self._padding, held)
             if self._license_usage is not None:
-                held, requested = self._licenses.held, self._requested
                 self._license_usage.change(now, held, requested, arrived=arrived)
 
     def next_instant(self) -> Time:
         self._forget_stale_ends()
-        first = min(self._wake_us, self._arrivals.next_us())
+        first = self._wake_us
         if self._ends:
             first = min(first, self._ends[0][0])
         if self._extend and len(self._running):
             first = min(first, self._running.first())
         return first
 
-    def horizon(self) -> Time:
+    def last_instant(self) -> Time:
         running = self._running.slots
-        last = self._arrivals.last_us()
+        last = self._wake_us
         if len(running):
-            last = max(last, int(self._slots.hidden.end_us[running].max()))
-        if self._wake_us != NEVER:
-            last = max(last, self._wake_us)
-        return NEVER if last < 0 else last
+            end = int(self._slots.hidden.end_us[running].max())
+            last = end if last == NEVER else max(last, end)
+        return last
 
-    def take_ended(self) -> list[Ended]:
-        ended, self._ended = self._ended, []
-        return ended
+    def has_jobs(self) -> bool:
+        return len(self._queue) > 0 or len(self._running) > 0
 
-    def take_ended_rows(self) -> EndedRows:
-        ended, self._ended_rows = self._ended_rows, []
-        rows = np.array([row for row, _ in ended], np.int64)
-        return EndedRows(rows, outcome_columns([outcome for _, outcome in ended]))
+    def processors_wanted(self) -> int:
+        return self._busy + self._waiting
 
     def figures(self) -> dict[str, float]:
         """`machine_usage`, the same while jobs still arrive, and both of licenses (see `Usage`).
@@ -137,15 +140,27 @@ class SpaceSharedCluster:
             figures |= self._license_usage.figures("license_usage")
         return figures
 
-    def take_history(self) -> Levels:
+    def take_levels(self) -> Levels:
         return self._levels.take()
 
     def plan_times(self) -> list[TimedPlans]:
         return self._clock.times()
 
-    def load(self) -> float:
-        coming = self._arrivals.submitted_processors()
-        return (self._busy + self._waiting + coming) / self._cpus
+    def busy_machines(self) -> list[int]:
+        machines: list[int] = self._slots.jobs.machine[self._running.slots].tolist()
+        return machines
+
+    def broken_limits(self) -> Iterator[str]:
+        jobs, cpus = self._slots.jobs, self.machines.cpus
+        running = self._running.slots
+        machine = jobs.machine[running]
+        busy = np.bincount(machine, jobs.processors[running], len(cpus))
+        for over in np.flatnonzero(busy > cpus).tolist():
+            yield f"{busy[over]:g} CPUs of {cpus[over]} of machine {over} are busy"
+        for number, copies in enumerate(self._copies):
+            users = len(np.unique(machine[jobs.licenses[running] >> number & 1 == 1]))
+            if users > copies:
+                yield f"{users} machines hold license {number}, of which there are {copies} copies"
 
     def _forget_stale_ends(self) -> None:
         """Drop ends of runs that were cut short by a preemption."""
@@ -156,11 +171,10 @@ class SpaceSharedCluster:
                 break
             heappop(ends)
 
-    # Completions and arrivals
+    # Completions, machines that go down and come up, arrivals
 
     def _complete(self, now: Time) -> None:
         ends, jobs, hidden = self._ends, self._slots.jobs, self._slots.hidden
-        self._gone = []
         while ends and ends[0][0] <= now:
             _, serial, slot = ends[0]
             self._running.remove(int(jobs.expected_end_us[slot]), serial)
@@ -189,37 +203,70 @@ class SpaceSharedCluster:
             jobs.expected_end_us[slot] = expected
             self._running.add(expected, int(jobs.serial[slot]), slot)
 
-    def _arrive(self, now: Time) -> None:
-        self._arrived = []
-        for job, key in self._arrivals.take(now):
-            self._take_in(job, key)
+    def machine_down(self, machine: int, now: Time) -> None:
+        self._notice_change(now)
+        jobs, hidden = self._slots.jobs, self._slots.hidden
+        running = self._running.slots
+        for slot in running[jobs.machine[running] == machine].tolist():
+            self._preempt(slot, now)
+        self._free[machine] = 0
+        waiting = self._queue.slots
+        lost = (jobs.machine[waiting] == machine) & ~jobs.checkpointable[waiting]
+        for slot in waiting[lost].tolist():
+            self._lose_work(slot)
+            jobs.machine[slot] = -1
+            jobs.start_us[slot] = NEVER
+            hidden.overhead_us[slot] = 0
 
-    def _take_in(self, job: Arrival, key: JobKey | None) -> None:
-        job, limit_us, fails = self._estimates.of(job)
-        if self._padding:
-            job = job._replace(processors=job.processors + self._padding)
-        if not self._may_ever_run(job):
-            self._record(key, job.row, rejected(job.arrival_us))
-            return
-        slot = self._slots.take(job, key, self._serial)
-        hidden = self._slots.hidden
-        hidden.state[slot], hidden.fails[slot] = WAITING, fails
-        hidden.killed_after_us[slot] = limit_us
-        self._serial += 1
-        self._queue.append(slot)
-        self._arrived.append(slot)
-        self._waiting += job.processors
-        self._requested += job.licenses.bit_count()
+    def machine_up(self, machine: int, now: Time) -> None:
+        self._notice_change(now)
+        self._free[machine] = self.machines.cpus[machine]
 
-    def _may_ever_run(self, job: Arrival) -> bool:
-        """Whether there is a machine for the job when nothing else runs."""
-        if job.bound_machine < 0 and job.licenses == 0:
-            return job.processors <= self._widest
+    def _notice_change(self, now: Time) -> None:
+        """There will be a plan now if there is a job that could notice."""
+        if self.has_jobs():
+            self._wake_us = min(self._wake_us, now)
+        self._complete(now)
+
+    def _admit(self, now: Time) -> None:
+        arrivals, columns = self._arrivals, self._arrivals.columns
+        due = arrivals.due(now)
+        for place in due:
+            processors = int(columns.processors[place]) + self._padding
+            licenses = int(columns.licenses[place])
+            if not self._may_ever_run(processors, licenses, int(columns.bound_machine[place])):
+                self._outcomes.add(int(columns.row[place]), rejected(now))
+                continue
+            slot = self._slots.take(arrivals.arrays, place, self._serial)
+            self._slots.jobs.processors[slot] = processors
+            self._slots.hidden.state[slot] = WAITING
+            if self._estimates.predicts:
+                self._predict(slot)
+            self._serial += 1
+            self._queue.append(slot)
+            self._arrived.append(slot)
+            self._waiting += processors
+            self._requested += licenses.bit_count()
+        arrivals.taken(due.stop)
+
+    def _predict(self, slot: int) -> None:
+        """The policy sees a prediction; what the user says is when the job is killed, if it is."""
+        jobs, hidden = self._slots.jobs, self._slots.hidden
+        limit_us, run_us = int(jobs.estimate_us[slot]), int(hidden.run_us[slot])
+        mips = float(jobs.reference_mips[slot])
+        jobs.estimate_us[slot] = self._estimates.predicted(int(jobs.user[slot]), limit_us, mips)
+        if self._kills:
+            hidden.killed_after_us[slot] = limit_us
+            hidden.fails[slot] = run_us > limit_us
+            hidden.run_us[slot] = min(run_us, limit_us)
+
+    def _may_ever_run(self, processors: int, licenses: int, bound: int) -> bool:
+        """Whether there is a machine for such a job when nothing else runs."""
+        if bound < 0 and licenses == 0:
+            return processors <= self._widest
         machines = self.machines
-        able = (machines.cpus >= job.processors) & (job.licenses & ~machines.licenses == 0)
-        bound = job.bound_machine
-        possible = bool(able.any() if bound < 0 else able[bound])
-        return possible and not job.licenses & self._never_free
+        able = (machines.cpus >= processors) & (licenses & ~machines.licenses == 0)
+        return bool(able.any() if bound < 0 else able[bound]) and not licenses & self._never_free
 
     # Plans
 
@@ -238,6 +285,7 @@ class SpaceSharedCluster:
         )
         for slot in self._gone:
             self._slots.give_back(slot)
+        self._arrived, self._gone = [], []
         return self._clock.plan(self._policy, view, now)
 
     def _apply(self, plan: Plan, now: Time) -> None:
@@ -253,7 +301,7 @@ class SpaceSharedCluster:
         for slot, machine in plan.start:
             self._start(slot, machine, now)
         if plan.wake_us <= now:
-            raise self._wrong(f"wants to wake at {plan.wake_us}, and it is {now}")
+            raise self._error(f"wants to wake at {plan.wake_us}, and it is {now}")
         self._wake_us = plan.wake_us
 
     def _leaving(self, plan: Plan) -> list[int]:
@@ -261,22 +309,22 @@ class SpaceSharedCluster:
         leaving = plan.reject + [slot for slot, _ in plan.start]
         state = self._slots.hidden.state
         if len(set(leaving)) < len(leaving) or any(state[slot] != WAITING for slot in leaving):
-            raise self._wrong("starts or rejects a job that does not wait, or does it twice")
+            raise self._error("starts or rejects a job that does not wait, or does it twice")
         return leaving
 
     def _start(self, slot: int, machine: int, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden
         processors = int(jobs.processors[slot])
         if not 0 <= machine < len(self._mips) or self._free[machine] < processors:
-            raise self._wrong(f"starts a job of {processors} CPUs on machine {machine}")
+            raise self._error(f"starts a job of {processors} CPUs on machine {machine}")
         if jobs.bound_machine[slot] not in (-1, machine):
-            raise self._wrong(f"starts a job of machine {jobs.bound_machine[slot]} on {machine}")
+            raise self._error(f"starts a job of machine {jobs.bound_machine[slot]} on {machine}")
         needs = int(jobs.licenses[slot])
         if needs and (
             needs & ~int(self.machines.licenses[machine])
             or not self._licenses.acquire(needs, machine)
         ):
-            raise self._wrong(f"starts a job on machine {machine} without its licenses")
+            raise self._error(f"starts a job on machine {machine} without its licenses")
         self._free[machine] -= processors
         self._busy += processors
         self._waiting -= processors
@@ -333,7 +381,7 @@ class SpaceSharedCluster:
     def _preempt(self, slot: int, now: Time) -> None:
         jobs, hidden = self._slots.jobs, self._slots.hidden
         if hidden.state[slot] != RUNNING:
-            raise self._wrong("preempts a job that does not run")
+            raise self._error("preempts a job that does not run")
         expected = int(jobs.expected_end_us[slot])
         self._running.remove(expected, int(jobs.serial[slot]))
         worked = self._count_run(slot, now)
@@ -374,8 +422,7 @@ class SpaceSharedCluster:
         hidden.state[slot] = GONE
         hidden.end_us[slot] = NEVER
         self._requested -= int(jobs.licenses[slot]).bit_count()
-        began = int(hidden.first_start_us[slot])
-        lost = int(hidden.lost_us[slot])
+        began, lost = int(hidden.first_start_us[slot]), int(hidden.lost_us[slot])
         outcome = JobOutcome(
             int(jobs.machine[slot]),
             int(state),
@@ -386,13 +433,7 @@ class SpaceSharedCluster:
             lost,
             int(hidden.kept_us[slot]) + lost,
         )
-        self._record(self._slots.keys[slot], int(hidden.row[slot]), outcome)
+        self._outcomes.add(int(hidden.row[slot]), outcome)
 
-    def _record(self, key: JobKey | None, row: int, outcome: JobOutcome[int]) -> None:
-        if key is not None:
-            self._ended.append(Ended(key, outcome))
-        else:
-            self._ended_rows.append((row, outcome))
-
-    def _wrong(self, what: str) -> PlanError:
+    def _error(self, what: str) -> PlanError:
         return PlanError(f"policy {type(self._policy).__name__} {what}")

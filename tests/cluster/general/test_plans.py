@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster.space_shared import SpaceSharedCluster
-from grid.cluster.state import Ended, PlanError
+from grid.cluster import ClusterShell, PlanError
+from grid.cluster.outcomes import Ended
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
-from tests.cluster.clusters import general, job, play, pool
+from tests.cluster.clusters import general, general_cluster, job, play, pool
 
 
 class Scripted:
@@ -46,7 +46,7 @@ def timed(plans: dict[int, dict[str, Any]]) -> Scripted:
     return Scripted(script)
 
 
-def submit_all(cluster: SpaceSharedCluster, jobs: list[Job]) -> list[Ended]:
+def submit_all(cluster: ClusterShell, jobs: list[Job]) -> list[Ended]:
     for one in jobs:
         cluster.advance(one.submit_us)
         cluster.submit(one, -1, one.submit_us)
@@ -60,7 +60,7 @@ TWO = Cluster("two", (Machine("slow", 2, 1000.0), Machine("fast", 2, 2000.0)))
 def test_preempted_job_goes_on_where_it_was() -> None:
     """100 us on the slow machine: 30 done, 20 suspended, 70 to go."""
     plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 0)]}}
-    [ended] = submit_all(SpaceSharedCluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
+    [ended] = submit_all(general_cluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
     assert ended == Ended(("vo", 0), JobOutcome(0, JobState.COMPLETED, 0, 120, 1, 0, 0, 100))
 
 
@@ -73,7 +73,7 @@ def test_preempted_job_on_another_machine(
 ) -> None:
     """On the fast machine 100 us take 50, and the 70 that are left after a checkpoint 35."""
     plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 1)]}}
-    cluster = SpaceSharedCluster(TWO, timed(plans))
+    cluster = general_cluster(TWO, timed(plans))
     [ended] = submit_all(cluster, [job(0, 0, 1, 100, 100, checkpointable=checkpointable)])
     outcome = JobOutcome(1, JobState.COMPLETED, 0, end, 1, restarts, lost, held)
     assert ended == Ended(("vo", 0), outcome)
@@ -86,7 +86,7 @@ def test_a_job_moved_within_one_plan_and_back() -> None:
         30: {"preempt": [0], "start": [(0, 1)]},
         40: {"preempt": [0], "start": [(0, 0)]},
     }
-    [ended] = submit_all(SpaceSharedCluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
+    [ended] = submit_all(general_cluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
     assert ended == Ended(("vo", 0), JobOutcome(0, JobState.COMPLETED, 0, 140, 2, 2, 40, 140))
 
 
@@ -103,7 +103,7 @@ def test_what_a_policy_sees_of_a_preempted_job() -> None:
             return Plan(preempt=[slot], wake_us=60)
         return Plan(start=[(slot, 1)])
 
-    cluster = SpaceSharedCluster(TWO, Scripted(script))
+    cluster = general_cluster(TWO, Scripted(script))
     cluster.submit(job(0, 0, 2, 100, 100), -1, 0)
     cluster.advance(61)
     # 20 us on the fast machine are 40 of the estimate; 30 us are left there.
@@ -122,7 +122,7 @@ def test_preempted_job_keeps_its_place_in_the_queue() -> None:
             return Plan(preempt=[slots[1]], wake_us=8)
         return Plan()
 
-    cluster = SpaceSharedCluster(pool(4), Scripted(script))
+    cluster = general_cluster(pool(4), Scripted(script))
     for number in range(4):
         cluster.submit(job(number, 5, 1, 10, 10), -1, 5)
     cluster.advance(9)
@@ -140,7 +140,7 @@ def test_overrunning_jobs_are_killed_or_expected_to_take_twice_as_long() -> None
         return Plan(start=[(slots[0], 0)] if now == 0 else [])
 
     extending = Cluster("c", (Machine("m", 1),), overrun="extend")
-    [outcome] = play(SpaceSharedCluster(extending, Scripted(script)), [job(0, 0, 1, 10, 35)])
+    [outcome] = play(general_cluster(extending, Scripted(script)), [job(0, 0, 1, 10, 35)])
     assert outcome == (0, JobState.COMPLETED, 0, 35)
     assert expected == [(0, []), (10, [20]), (20, [40]), (35, [])]
 
@@ -166,7 +166,7 @@ def test_a_copy_is_shared_on_its_machine_and_free_when_its_last_job_ends() -> No
 
     jobs = [job(0, 0, 1, 10, 10, licenses=1), job(1, 0, 1, 20, 20, licenses=1)]
     jobs.append(job(2, 0, 1, 10, 10, licenses=1))
-    cluster = SpaceSharedCluster(LICENSED, Scripted(script))
+    cluster = general_cluster(LICENSED, Scripted(script))
     play(cluster, jobs)
     assert free == [(0, 1), (10, 0), (20, 1), (30, 1)]
     # CS2 Eq. 17: of the one copy all of the time; Eq. 16: 2, 1 and 1 CPUs of 3, 2 and 1 asked for.
@@ -208,7 +208,7 @@ def test_jobs_that_can_run_nowhere_are_rejected_when_they_come() -> None:
     ],
 )
 def test_plans_that_break_a_limit_are_errors(plan: dict[str, Any], said: str) -> None:
-    cluster = SpaceSharedCluster(LICENSED, timed({0: plan}))
+    cluster = general_cluster(LICENSED, timed({0: plan}))
     for number in range(2):
         cluster.submit(job(number, 0, 3, 10, 10), -1, 0)
     for number in range(2, 4):
@@ -218,15 +218,15 @@ def test_plans_that_break_a_limit_are_errors(plan: dict[str, Any], said: str) ->
 
 
 def test_other_plans_that_break_a_limit() -> None:
-    cluster = SpaceSharedCluster(TWO, timed({0: {"start": [(0, 1)]}}))
+    cluster = general_cluster(TWO, timed({0: {"start": [(0, 1)]}}))
     cluster.submit(job(0, 0, 1, 10, 10), 0, 0)
     with pytest.raises(PlanError, match="machine 0 on 1"):
         cluster.advance(1)
-    cluster = SpaceSharedCluster(TWO, timed({0: {"start": [(0, 1)]}, 3: {"start": [(0, 0)]}}))
+    cluster = general_cluster(TWO, timed({0: {"start": [(0, 1)]}, 3: {"start": [(0, 0)]}}))
     cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
     with pytest.raises(PlanError, match="does not wait"):
         cluster.advance(4)
-    cluster = SpaceSharedCluster(TWO, Scripted(lambda _, __, now: Plan(wake_us=now)))
+    cluster = general_cluster(TWO, Scripted(lambda _, __, now: Plan(wake_us=now)))
     cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
     with pytest.raises(PlanError, match="wants to wake at 0"):
         cluster.advance(1)
@@ -238,7 +238,7 @@ def test_rejected_by_the_plan() -> None:
         0: {"start": [(0, 0)]},
         4: {"preempt": [0], "reject": [0, 1]},
     }
-    cluster = SpaceSharedCluster(TWO, timed(plans))
+    cluster = general_cluster(TWO, timed(plans))
     ended = submit_all(cluster, [job(0, 0, 1, 10, 10), job(1, 0, 1, 10, 10)])
     assert ended == [
         Ended(("vo", 0), JobOutcome(0, JobState.FAILED, 0, 4, 1, 0, 0, 4)),

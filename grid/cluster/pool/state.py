@@ -1,16 +1,13 @@
-"""The state of one pool of processors, in arrays: what `pool_loop` works on and its caller owns."""
+"""The state of one pool of processors, in arrays: what `loop` works on and its caller owns."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from grid.model.arrays import Floats, Ints
 
 (
+    POLICY,
     CPUS,
     FREE,
     RUNNING,
@@ -18,7 +15,6 @@ Floats = npt.NDArray[np.float64]
     LAST,
     SHORTEST,
     NEXT_ARRIVAL,
-    ARRIVALS,
     ENDED,
     FREE_SLOTS,
     SERIAL,
@@ -39,20 +35,22 @@ COUNTERS = 21
 `Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
 head waits and nobody behind it could start at the last plan. Its shadow time is SHADOW, with EXTRA
 processors; -1: nobody has asked yet. ASKED is what waiting jobs ask for; the usage since SINCE is
-not in `Pool.usage` yet. The profile has STEPS; for GAIN_FROM and GAIN_TO see `pool_reserving`;
+not in `Pool.measures` yet. The profile has STEPS; for GAIN_FROM and GAIN_TO see `reserving`;
 ENDED_EARLY says whether a job has ended before its estimate since the last plan, NEXT_START when
 the next reservation is.
 """
 
-SHARE, PART_S, WHOLE_S = range(3)
-"""Positions in `Pool.usage`, see `grid.cluster.usage`; SHARE is below 0 while nobody asks."""
+SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S, MIPS, SLOWDOWN_LIMIT = range(7)
+MEASURES = 7
+"""Positions in `Pool.measures`. The first five are the usage, see `grid.cluster.general.usage`;
+SHARE is below 0 while nobody asks. SLOWDOWN_LIMIT is a setting of `PoolPolicy.RESERVING`."""
 
 
-class Arrivals(NamedTuple):
-    """Jobs that are to come, in order of time: positions NEXT_ARRIVAL to ARRIVALS of a column.
+class Coming(NamedTuple):
+    """Jobs that are to come, in order of time: columns of `grid.cluster.arrivals.ArrivalColumns`.
 
     `submit` is when their users submitted them, which may be before `time`. `estimate` and `run`
-    are on this pool's processors; `work` is what SJF goes by.
+    are on CPUs of `reference_mips`.
     """
 
     time: Ints
@@ -60,15 +58,16 @@ class Arrivals(NamedTuple):
     processors: Ints
     estimate: Ints
     run: Ints
+    reference_mips: Floats
     deadline: Ints
-    work: Floats
     row: Ints
 
 
 class Pool(NamedTuple):
     """State of the pool. By slot: `processors` to `reserved`; the others are lists of slots.
 
-    `queue` has the waiting jobs in order of the policy, `shortest` those of EASY_SJBF by work.
+    `estimate` and `run` are on this pool's processors; `work` is what SJF goes by. `queue` has the
+    waiting jobs in order of the policy, `shortest` those of EASY_SJBF by work.
     `by_end` is a heap of the running jobs by (end, serial). `expected_end` and `freed` are for
     `_reserve_for_head` to write in. `reserved` is the reserved start of a waiting job, NEVER for
     none; `step_time` and `step_level` are the profile of the processors that will be free (see
@@ -96,7 +95,7 @@ class Pool(NamedTuple):
     step_time: Ints
     step_level: Ints
     work: Floats
-    usage: Floats
+    measures: Floats
 
 
 class Ends(NamedTuple):

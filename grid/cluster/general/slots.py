@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from grid.cluster.arrivals import Arrival
+from grid.cluster.arrivals import NAMES
 from grid.model.arrays import Ints
-from grid.model.job import JobKey, dtypes
+from grid.model.job import dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import JobColumns
 
@@ -38,7 +39,7 @@ class HiddenColumns:
     overhead_us: Ints
     """With how much of it the present run begins."""
     row: Ints
-    """Row of the fed tables; -1 for a submitted job."""
+    """See `ArrivalColumns`."""
     state: Ints
     killed_after_us: Ints
     """The run time at which it is killed whatever its estimate is; `run_us` is cut there."""
@@ -55,21 +56,19 @@ class Slots:
     def __init__(self) -> None:
         self.jobs = JobColumns(**_columns(JobColumns, FIRST_SLOTS))
         self.hidden = HiddenColumns(**_columns(HiddenColumns, FIRST_SLOTS))
-        self.keys: list[JobKey | None] = [None] * FIRST_SLOTS
         self._free = list(range(FIRST_SLOTS - 1, -1, -1))
         self._list_columns()
 
-    def take(self, job: Arrival, key: JobKey | None, serial: int) -> int:
-        """A slot for a new job, its columns as those of a job that has not run."""
+    def take(self, arrays: Sequence[npt.NDArray[Any]], place: int, serial: int) -> int:
+        """A slot for the job at `place` of `Arrivals.arrays`, as that of a job that has not run."""
         if not self._free:
             self._grow()
         slot = self._free.pop()
-        for column, value in zip(self._known, job, strict=True):
-            column[slot] = value
+        for column, values in zip(self._known, arrays, strict=True):
+            column[slot] = values[place]
         for column, value in self._fresh:
             column[slot] = value
         self.jobs.serial[slot] = serial
-        self.keys[slot] = key
         return slot
 
     def give_back(self, slot: int) -> None:
@@ -77,22 +76,21 @@ class Slots:
         self._free.append(slot)
 
     def _grow(self) -> None:
-        size = len(self.keys)
+        size = len(self.jobs.serial)
         for columns in (self.jobs, self.hidden):
             for column in fields(columns):
                 old = getattr(columns, column.name)
                 longer = np.concatenate((old, np.zeros_like(old)))
                 object.__setattr__(columns, column.name, longer)
-        self.keys += [None] * size
         self._free += range(2 * size - 1, size - 1, -1)
         self._list_columns()
 
     def _list_columns(self) -> None:
         jobs, hidden = self.jobs, self.hidden
         self._known: list[npt.NDArray[Any]] = [
-            getattr(jobs if hasattr(jobs, name) else hidden, name) for name in Arrival._fields
+            getattr(jobs if hasattr(jobs, name) else hidden, name) for name in NAMES
         ]
-        self._fresh: list[tuple[npt.NDArray[np.int64], int]] = [
+        self._fresh: list[tuple[Ints, int]] = [
             (jobs.machine, -1),
             (jobs.start_us, NEVER),
             (jobs.expected_end_us, NEVER),
@@ -104,6 +102,8 @@ class Slots:
             (hidden.kept_us, 0),
             (hidden.lost_us, 0),
             (hidden.overhead_us, 0),
+            (hidden.killed_after_us, NEVER),
+            (hidden.fails, 0),
         ]
 
 

@@ -10,37 +10,16 @@ when the caller has made it larger.
 
 from __future__ import annotations
 
-from grid.cluster.pool_reserving import give_back, is_due, keep_reservations
-from grid.cluster.pool_state import (
-    ARRIVALS,
-    ASKED,
-    BLOCKED,
-    CPUS,
-    ENDED,
-    EXTRA,
-    FIRST,
-    FREE,
-    FREE_SLOTS,
-    LAST,
-    NEXT_ARRIVAL,
-    NEXT_START,
-    PART_S,
-    RUNNING,
-    SERIAL,
-    SHADOW,
-    SHARE,
-    SHORTEST,
-    SINCE,
-    WHOLE_S,
-    Arrivals,
-    Ends,
-    Pool,
-)
+import numpy as np
+
+from grid.cluster.pool import PoolPolicy
+from grid.cluster.pool import state as at
+from grid.cluster.pool.reserving import give_back, is_due, keep_reservations
+from grid.cluster.pool.state import Coming, Ends, Pool
 from grid.model.arrays import Ints
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.compiled import compiled, inlined
-from grid.policies.pool_policy import PoolPolicy
 
 FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
 EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
@@ -53,59 +32,64 @@ DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
 
 @compiled
-def advance(
-    policy: int, slowdown_limit: float, until: int, pool: Pool, arrivals: Arrivals, ends: Ends
-) -> int:
-    """Play every instant before `until`; returns DONE, or what array has to be made larger."""
+def advance(until: int, first: int, end: int, pool: Pool, coming: Coming, ends: Ends) -> int:
+    """Play every instant before `until`; returns DONE, or what array has to be made larger.
+
+    Positions `first` to before `end` of `coming` are to arrive; NEXT_ARRIVAL is left at the first
+    that has not.
+    """
     counters = pool.counters
-    total = counters[ARRIVALS]
+    policy = counters[at.POLICY]
+    counters[at.NEXT_ARRIVAL] = first
     while True:
-        upcoming = counters[NEXT_ARRIVAL]
+        upcoming = counters[at.NEXT_ARRIVAL]
         now = NEVER
-        if counters[RUNNING] > 0:
+        if counters[at.RUNNING] > 0:
             now = pool.end[pool.by_end[0]]
-        if upcoming < total and arrivals.time[upcoming] < now:
-            now = arrivals.time[upcoming]
-        now = min(now, counters[NEXT_START])
+        if upcoming < end and coming.time[upcoming] < now:
+            now = coming.time[upcoming]
+        now = min(now, counters[at.NEXT_START])
         if now >= until:
             return DONE
         last = upcoming
-        while last < total and arrivals.time[last] == now:
+        while last < end and coming.time[last] == now:
             last += 1
-        if last - upcoming > counters[FREE_SLOTS]:
+        if last - upcoming > counters[at.FREE_SLOTS]:
             return SLOTS_FULL
-        if counters[ENDED] + counters[RUNNING] + last - upcoming > len(ends.row):
+        if counters[at.ENDED] + counters[at.RUNNING] + last - upcoming > len(ends.row):
             return ENDED_FULL
         if _complete(policy, now, pool, ends):
-            counters[BLOCKED] = 0
-        waiting = counters[LAST] - counters[FIRST]
+            counters[at.BLOCKED] = 0
+        waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.SERIAL]
         for arrival in range(upcoming, last):
-            _arrive(policy, now, arrival, pool, arrivals, ends)
-        counters[NEXT_ARRIVAL] = last
-        _plan(policy, slowdown_limit, now, waiting, pool)
-        _use(now, pool)
+            _arrive(policy, now, arrival, pool, coming, ends)
+        counters[at.NEXT_ARRIVAL] = last
+        _plan(policy, now, waiting, pool)
+        _use(now, counters[at.SERIAL] > serial, pool)
 
 
 @inlined
-def _use(now: int, pool: Pool) -> None:
-    """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.usage` has it."""
-    counters, usage = pool.counters, pool.usage
-    if usage[SHARE] >= 0:
-        seconds = (now - counters[SINCE]) / SECOND_US
-        usage[PART_S] += usage[SHARE] * seconds
-        usage[WHOLE_S] += seconds
-    busy = counters[CPUS] - counters[FREE]
-    wanted = min(counters[CPUS], busy + counters[ASKED])
-    usage[SHARE] = busy / wanted if wanted > 0 else -1.0
-    counters[SINCE] = now
+def _use(now: int, arrived: bool, pool: Pool) -> None:
+    """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.general.usage` has it."""
+    counters, usage = pool.counters, pool.measures
+    if usage[at.SHARE] >= 0:
+        seconds = (now - counters[at.SINCE]) / SECOND_US
+        usage[at.PART_S] += usage[at.SHARE] * seconds
+        usage[at.WHOLE_S] += seconds
+    busy = counters[at.CPUS] - counters[at.FREE]
+    wanted = min(counters[at.CPUS], busy + counters[at.ASKED])
+    usage[at.SHARE] = busy / wanted if wanted > 0 else -1.0
+    counters[at.SINCE] = now
+    if arrived:
+        usage[at.ARRIVING_PART_S], usage[at.ARRIVING_WHOLE_S] = usage[at.PART_S], usage[at.WHOLE_S]
 
 
 @inlined
 def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: Ends) -> None:
-    place = counters[ENDED]
+    place = counters[at.ENDED]
     ends.row[place], ends.state[place] = row, state
     ends.start[place], ends.end[place] = start, end
-    counters[ENDED] = place + 1
+    counters[at.ENDED] = place + 1
 
 
 @inlined
@@ -113,77 +97,82 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
     any_ended = False
-    while counters[RUNNING] > 0 and pool.end[pool.by_end[0]] == now:
+    while counters[at.RUNNING] > 0 and pool.end[pool.by_end[0]] == now:
         slot = pool.by_end[0]
         killed = pool.run[slot] > pool.estimate[slot]
         state = FAILED if killed else COMPLETED
         _record(pool.row[slot], state, pool.start[slot], now, counters, ends)
         _pop(pool)
-        counters[FREE] += pool.processors[slot]
+        counters[at.FREE] += pool.processors[slot]
         if policy == RESERVING:
             give_back(now, slot, pool)
-        pool.free_slots[counters[FREE_SLOTS]] = slot
-        counters[FREE_SLOTS] += 1
+        pool.free_slots[counters[at.FREE_SLOTS]] = slot
+        counters[at.FREE_SLOTS] += 1
         any_ended = True
     return any_ended
 
 
 @compiled
-def _arrive(
-    policy: int, now: int, arrival: int, pool: Pool, arrivals: Arrivals, ends: Ends
-) -> None:
+def _arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ends) -> None:
     """Take the job into the queue, or reject it at once if the pool is too small for it."""
     counters = pool.counters
-    if arrivals.processors[arrival] > counters[CPUS]:
-        _record(arrivals.row[arrival], REJECTED, -1, now, counters, ends)
+    if coming.processors[arrival] > counters[at.CPUS]:
+        _record(coming.row[arrival], REJECTED, -1, now, counters, ends)
         return
-    counters[ASKED] += arrivals.processors[arrival]
-    counters[FREE_SLOTS] -= 1
-    slot = pool.free_slots[counters[FREE_SLOTS]]
-    pool.submit[slot] = arrivals.submit[arrival]
-    pool.processors[slot] = arrivals.processors[arrival]
-    pool.estimate[slot] = arrivals.estimate[arrival]
-    pool.run[slot] = arrivals.run[arrival]
-    pool.deadline[slot] = arrivals.deadline[arrival]
-    pool.work[slot] = arrivals.work[arrival]
-    pool.row[slot] = arrivals.row[arrival]
-    pool.serial[slot] = counters[SERIAL]
+    counters[at.ASKED] += coming.processors[arrival]
+    counters[at.FREE_SLOTS] -= 1
+    slot = pool.free_slots[counters[at.FREE_SLOTS]]
+    pool.submit[slot] = coming.submit[arrival]
+    pool.processors[slot] = coming.processors[arrival]
+    estimate, reference_mips = coming.estimate[arrival], coming.reference_mips[arrival]
+    pool.work[slot] = estimate * reference_mips
+    pool.estimate[slot] = _duration(estimate, reference_mips, pool)
+    pool.run[slot] = _duration(coming.run[arrival], reference_mips, pool)
+    pool.deadline[slot] = coming.deadline[arrival]
+    pool.row[slot] = coming.row[arrival]
+    pool.serial[slot] = counters[at.SERIAL]
     pool.waits[slot] = 1
     pool.reserved[slot] = NEVER
-    counters[SERIAL] += 1
-    if counters[LAST] == len(pool.queue):
-        first, last = counters[FIRST], counters[LAST]
+    counters[at.SERIAL] += 1
+    if counters[at.LAST] == len(pool.queue):
+        first, last = counters[at.FIRST], counters[at.LAST]
         for place in range(first, last):
             pool.queue[place - first] = pool.queue[place]
-        counters[FIRST], counters[LAST] = 0, last - first
-    queue, place = pool.queue, counters[LAST]
+        counters[at.FIRST], counters[at.LAST] = 0, last - first
+    queue, place = pool.queue, counters[at.LAST]
     if policy == SJF:
-        while place > counters[FIRST] and pool.work[queue[place - 1]] > pool.work[slot]:
+        while place > counters[at.FIRST] and pool.work[queue[place - 1]] > pool.work[slot]:
             queue[place] = queue[place - 1]
             place -= 1
     elif policy == EDF:
-        while place > counters[FIRST] and pool.deadline[queue[place - 1]] > pool.deadline[slot]:
+        while place > counters[at.FIRST] and pool.deadline[queue[place - 1]] > pool.deadline[slot]:
             queue[place] = queue[place - 1]
             place -= 1
     queue[place] = slot
-    counters[LAST] += 1
+    counters[at.LAST] += 1
     if policy == EASY_SJBF:
-        place = counters[SHORTEST]
+        place = counters[at.SHORTEST]
         while place > 0 and pool.work[pool.shortest[place - 1]] > pool.work[slot]:
             pool.shortest[place] = pool.shortest[place - 1]
             place -= 1
         pool.shortest[place] = slot
-        counters[SHORTEST] += 1
+        counters[at.SHORTEST] += 1
 
 
 @inlined
-def _plan(policy: int, slowdown_limit: float, now: int, waiting: int, pool: Pool) -> None:
+def _duration(time_us: int, reference_mips: float, pool: Pool) -> int:
+    """`grid.policies.fitting.duration` on a processor of this pool."""
+    return max(1, int(np.rint(time_us * reference_mips / pool.measures[at.MIPS])))
+
+
+@inlined
+def _plan(policy: int, now: int, waiting: int, pool: Pool) -> None:
     if policy in (EASY, EASY_SJBF):
         _plan_backfilling(policy, now, waiting, pool)
     elif policy == EDF:
         _plan_all_that_fit(now, pool)
     elif policy == RESERVING:
-        _plan_reserving(slowdown_limit, now, pool)
+        _plan_reserving(now, pool)
     else:
         _plan_in_turn(now, pool)
 
@@ -192,12 +181,12 @@ def _plan(policy: int, slowdown_limit: float, now: int, waiting: int, pool: Pool
 def _plan_in_turn(now: int, pool: Pool) -> None:
     """The first job that does not fit holds up all behind it."""
     counters = pool.counters
-    while counters[FIRST] < counters[LAST]:
-        slot = pool.queue[counters[FIRST]]
-        if pool.processors[slot] > counters[FREE]:
+    while counters[at.FIRST] < counters[at.LAST]:
+        slot = pool.queue[counters[at.FIRST]]
+        if pool.processors[slot] > counters[at.FREE]:
             return
         _start(now, slot, pool)
-        counters[FIRST] += 1
+        counters[at.FIRST] += 1
 
 
 @compiled
@@ -205,58 +194,58 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
     """Every job in its turn, if it fits then."""
     counters = pool.counters
     started = False
-    for place in range(counters[FIRST], counters[LAST]):
-        if counters[FREE] == 0:
+    for place in range(counters[at.FIRST], counters[at.LAST]):
+        if counters[at.FREE] == 0:
             break
         slot = pool.queue[place]
-        if pool.processors[slot] <= counters[FREE]:
+        if pool.processors[slot] <= counters[at.FREE]:
             _start(now, slot, pool)
             started = True
     if started:
-        counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
+        counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
 @compiled
-def _plan_reserving(slowdown_limit: float, now: int, pool: Pool) -> None:
+def _plan_reserving(now: int, pool: Pool) -> None:
     """Every job whose reserved start has come, and without one what delays no reservation."""
     counters = pool.counters
-    keep_reservations(slowdown_limit, now, pool)
+    keep_reservations(now, pool)
     started = False
-    for place in range(counters[FIRST], counters[LAST]):
+    for place in range(counters[at.FIRST], counters[at.LAST]):
         slot = pool.queue[place]
         if is_due(now, slot, pool):
             _start(now, slot, pool)
             started = True
     if started:
-        counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
+        counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
 @compiled
 def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
     """Start jobs in turn, and behind a blocked head what does not delay it (EASY).
 
-    `waiting` jobs were in the queue before this instant's arrivals. If nothing has ended since the
+    `waiting` jobs were in the queue before this instant's coming. If nothing has ended since the
     last plan, what did not start then cannot start now, and the head's reservation stands.
     """
     counters = pool.counters
-    first = counters[FIRST]
-    if counters[BLOCKED] == 0:
+    first = counters[at.FIRST]
+    if counters[at.BLOCKED] == 0:
         _plan_in_turn(now, pool)
-        counters[BLOCKED], counters[SHADOW] = counters[FIRST] < counters[LAST], -1
+        counters[at.BLOCKED], counters[at.SHADOW] = counters[at.FIRST] < counters[at.LAST], -1
         waiting = 1
     passed = False
-    if counters[FREE] > 0 and counters[LAST] - counters[FIRST] > waiting:
-        if counters[SHADOW] < 0:
+    if counters[at.FREE] > 0 and counters[at.LAST] - counters[at.FIRST] > waiting:
+        if counters[at.SHADOW] < 0:
             _reserve_for_head(pool)
         if policy == EASY:
-            behind = counters[FIRST] + waiting
-            passed = _backfill(now, pool.queue, behind, counters[LAST], pool)
+            behind = counters[at.FIRST] + waiting
+            passed = _backfill(now, pool.queue, behind, counters[at.LAST], pool)
         else:
-            passed = _backfill(now, pool.shortest, 0, counters[SHORTEST], pool)
-    if policy == EASY_SJBF and (passed or counters[FIRST] != first):
-        counters[SHORTEST] = _close_gaps(pool.shortest, 0, counters[SHORTEST], pool)
+            passed = _backfill(now, pool.shortest, 0, counters[at.SHORTEST], pool)
+    if policy == EASY_SJBF and (passed or counters[at.FIRST] != first):
+        counters[at.SHORTEST] = _close_gaps(pool.shortest, 0, counters[at.SHORTEST], pool)
     if passed:
-        counters[LAST] = _close_gaps(pool.queue, counters[FIRST], counters[LAST], pool)
+        counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
 @compiled
@@ -267,17 +256,17 @@ def _reserve_for_head(pool: Pool) -> None:
     the part in which the shadow time is: nothing has to be kept in order for it.
     """
     counters, times, sizes = pool.counters, pool.expected_end, pool.freed
-    needed = pool.processors[pool.queue[counters[FIRST]]]
-    low, high = 0, counters[RUNNING]
+    needed = pool.processors[pool.queue[counters[at.FIRST]]]
+    low, high = 0, counters[at.RUNNING]
     for place in range(high):
         slot = pool.by_end[place]
         times[place] = pool.start[slot] + pool.estimate[slot]
         sizes[place] = pool.processors[slot]
-    available = counters[FREE]
+    available = counters[at.FREE]
     while True:
         pivot = times[(low + high) // 2]
         less, place, more = low, low, high
-        before, at = 0, 0
+        before, same = 0, 0
         while place < more:
             time, size = times[place], sizes[place]
             if time > pivot:
@@ -291,16 +280,16 @@ def _reserve_for_head(pool: Pool) -> None:
                 times[less], sizes[less] = time, size
                 less += 1
             else:
-                at += size
+                same += size
             place += 1
         if available + before >= needed:
             high = less
-        elif available + before + at >= needed:
-            counters[SHADOW] = pivot
-            counters[EXTRA] = available + before + at - needed
+        elif available + before + same >= needed:
+            counters[at.SHADOW] = pivot
+            counters[at.EXTRA] = available + before + same - needed
             return
         else:
-            available += before + at
+            available += before + same
             low = more
 
 
@@ -313,8 +302,8 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
     """
     counters = pool.counters
     processors, estimate, waits = pool.processors, pool.estimate, pool.waits
-    head = pool.queue[counters[FIRST]]
-    free, shadow, extra = counters[FREE], counters[SHADOW], counters[EXTRA]
+    head = pool.queue[counters[at.FIRST]]
+    free, shadow, extra = counters[at.FREE], counters[at.SHADOW], counters[at.EXTRA]
     passed = False
     for place in range(first, last):
         if free == 0:
@@ -330,7 +319,7 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
         free -= needed
         _start(now, slot, pool)
         passed = True
-    counters[EXTRA] = extra
+    counters[at.EXTRA] = extra
     return passed
 
 
@@ -349,8 +338,8 @@ def _close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
 @inlined
 def _start(now: int, slot: int, pool: Pool) -> None:
     counters = pool.counters
-    counters[FREE] -= pool.processors[slot]
-    counters[ASKED] -= pool.processors[slot]
+    counters[at.FREE] -= pool.processors[slot]
+    counters[at.ASKED] -= pool.processors[slot]
     pool.waits[slot] = 0
     pool.start[slot] = now
     pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
@@ -366,19 +355,19 @@ def _before(one: int, other: int, pool: Pool) -> bool:
 
 @inlined
 def _push(slot: int, pool: Pool) -> None:
-    heap, place = pool.by_end, pool.counters[RUNNING]
+    heap, place = pool.by_end, pool.counters[at.RUNNING]
     while place > 0 and _before(slot, heap[(place - 1) // 2], pool):
         heap[place] = heap[(place - 1) // 2]
         place = (place - 1) // 2
     heap[place] = slot
-    pool.counters[RUNNING] += 1
+    pool.counters[at.RUNNING] += 1
 
 
 @inlined
 def _pop(pool: Pool) -> None:
     heap = pool.by_end
-    size = pool.counters[RUNNING] - 1
-    pool.counters[RUNNING] = size
+    size = pool.counters[at.RUNNING] - 1
+    pool.counters[at.RUNNING] = size
     last, place = heap[size], 0
     while 2 * place + 1 < size:
         child = 2 * place + 1

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster.gang import GangCluster
+from grid.cluster import ClusterShell, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs, lgfs
 from tests.cluster.clusters import table
-from tests.cluster.gang_checks import check_cluster, reservations
-from tests.cluster.slow_gangs import SlowGangs
+from tests.cluster.gang.gang_checks import check_cluster, reservations
+from tests.cluster.gang.slow_gangs import SlowGangs
 
 CLOCKS = (1000.0, 750.0, 1500.0)
 """2000, 1500 and 3000 MHz of the paper."""
@@ -38,12 +38,12 @@ def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> J
     )
 
 
-def cluster_of(mips: list[float], policy: GangPolicy) -> GangCluster:
+def cluster_of(mips: list[float], policy: GangPolicy) -> ClusterShell:
     machines = tuple(Machine(f"m{p}", 1, speed) for p, speed in enumerate(mips))
-    return GangCluster(Cluster("c", machines), policy)
+    return make_cluster(Cluster("c", machines), policy)
 
 
-def play(cluster: GangCluster, jobs: list[Job], *, checked: bool = True) -> dict[int, Fate]:
+def play(cluster: ClusterShell, jobs: list[Job], *, checked: bool = True) -> dict[int, Fate]:
     """Submit jobs at their times, and look at everything at every instant. How they ended."""
     left = sorted(jobs, key=lambda job: job.submit_us)
     fates: dict[int, Fate] = {}
@@ -134,13 +134,13 @@ def test_the_compiled_cluster_and_the_slow_one_agree_at_every_instant(seed: int)
     compare(seed)
 
 
-def fates_s(cluster: GangCluster, jobs: list[Job]) -> dict[int, tuple[float, float, int]]:
+def fates_s(cluster: ClusterShell, jobs: list[Job]) -> dict[int, tuple[float, float, int]]:
     """Start and end in seconds, and interruptions."""
     fates = play(cluster, jobs).items()
     return {number: (one[0] / SECOND_US, one[1] / SECOND_US, one[2]) for number, one in fates}
 
 
-def same(count: int, policy: GangPolicy) -> GangCluster:
+def same(count: int, policy: GangPolicy) -> ClusterShell:
     return cluster_of([1000.0] * count, policy)
 
 
@@ -256,7 +256,7 @@ def test_fed_jobs_are_played_like_submitted_ones() -> None:
         mips = [chance.choice(CLOCKS) for _ in range(6)]
         policy, jobs = random_policy(chance), random_jobs(chance, 6)
         cluster = cluster_of(mips, policy)
-        cluster.feed(table(jobs))
+        cluster.submit_rows(table(jobs))
         cluster.advance(NEVER)
         check_cluster(cluster)
         rows, ended = cluster.take_ended_rows()
@@ -269,7 +269,7 @@ def test_a_gang_over_its_estimate_is_killed_where_the_cluster_does_so() -> None:
     machines = (Machine("m", 2, 1000.0),)
     job = Job(number=0, vo="v", user=0, submit_us=0, processors=2, estimate_us=3, run_us=5)
     for overrun, fate in (("kill", (JobState.FAILED, 3)), ("extend", (JobState.COMPLETED, 5))):
-        cluster = GangCluster(Cluster("c", machines, overrun=overrun), afcfs({}))
+        cluster = make_cluster(Cluster("c", machines, overrun=overrun), afcfs({}))
         cluster.submit(job, -1, 0)
         cluster.advance(NEVER)
         (ended,) = cluster.take_ended()

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from grid.cluster.space_shared import SpaceSharedCluster
-from grid.cluster.state import PlanError
+from grid.cluster import ClusterShell, PlanError
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
-from tests.cluster.clusters import general, play
+from tests.cluster.clusters import general, general_cluster, play
 
 SLOW, FAST = Machine("slow", 2, 100.0), Machine("fast", 2, 200.0)
 
@@ -41,7 +40,7 @@ def played(
     plans: dict[Time, Plan],
     overheads: PreemptionOverheads | None = None,
     **more: object,
-) -> tuple[SpaceSharedCluster, list[tuple[int, ...]]]:
+) -> tuple[ClusterShell, list[tuple[int, ...]]]:
     """The cluster, and a row a job: start, end, preemptions, restarts, lost, held."""
     platform = Cluster(
         "c",
@@ -49,7 +48,7 @@ def played(
         overheads=overheads or PreemptionOverheads(),
         **more,  # type: ignore[arg-type]
     )
-    cluster = SpaceSharedCluster(platform, Scripted(plans))
+    cluster = general_cluster(platform, Scripted(plans))
     for one in jobs:
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(NEVER)
@@ -157,7 +156,7 @@ def test_equations_15_to_18_usage() -> None:
     ]
     platform = Cluster("c", machines, licenses=(License("l", 2),))
     plans = {0: start(0, 0), 10_000_000: start(0, 1), 20_000_000: start(0, 2)}
-    cluster = SpaceSharedCluster(platform, Scripted(plans))
+    cluster = general_cluster(platform, Scripted(plans))
     for one in jobs:
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(NEVER)

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import make_cluster
-from grid.cluster.pool import PoolCluster
+from grid.cluster.pool.core import PoolCore
 from grid.model.job import Job, JobState
 from grid.model.time import NEVER
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.queue import EasyBackfilling
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import compiled, general, job, nasa, outcomes, play, pool, table
-from tests.cluster.slow_pool import SlowJob, simulate
+from tests.cluster.pool.slow_pool import SlowJob, simulate
 
 POLICIES = ("fcfs", "sjf", "edf", "easy", "easy_sjbf")
 CPUS = 8
@@ -76,8 +78,8 @@ def test_pieces_and_routes_do_not_matter(policy: str, jobs: list[Job], data: st.
         half = next((i for i, one in enumerate(fed) if i >= len(fed) // 2), 0)
         while half and half < len(fed) and fed[half - 1].submit_us == fed[half].submit_us:
             half += 1
-        cluster.feed(table(fed[:half]))
-        cluster.feed(table(fed[half:]))
+        cluster.submit_rows(table(fed[:half]))
+        cluster.submit_rows(table(fed[half:]))
         ended = []
         for one in sent:
             cluster.advance(one.submit_us)
@@ -97,7 +99,7 @@ def test_pieces_and_routes_do_not_matter(policy: str, jobs: list[Job], data: st.
 def test_fed_rows_come_before_submitted_jobs_of_their_instant(kind: type) -> None:
     cluster = kind(pool(4), "fcfs")
     cluster.submit(job(1, 10, 4, 5, 5), -1, 10)
-    cluster.feed(table([job(2, 10, 4, 5, 5), job(3, 12, 4, 5, 5)]))
+    cluster.submit_rows(table([job(2, 10, 4, 5, 5), job(3, 12, 4, 5, 5)]))
     cluster.advance(NEVER)
     assert outcomes(cluster, 2) == [(0, 3, 10, 15), (0, 3, 20, 25)]
     assert [one.outcome.start_us for one in cluster.take_ended()] == [15]
@@ -143,7 +145,7 @@ def test_a_real_log(policy: str) -> None:
     expected = None
     for kind in (compiled, general):
         cluster = kind(pool(128), policy)
-        cluster.feed(jobs)
+        cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         played = outcomes(cluster, len(jobs))
         assert expected is None or played == expected
@@ -159,10 +161,22 @@ def _columns(jobs: object) -> list[list[int]]:
 
 
 def test_the_compiled_loop_is_chosen_where_it_can_play() -> None:
-    assert isinstance(make_cluster(pool(4), make_policy("easy", {})), PoolCluster)
+    assert isinstance(make_cluster(pool(4), make_policy("easy", {})).core, PoolCore)
     two = pool(4)
     two = type(two)("two", two.machines * 2)
-    assert not isinstance(make_cluster(two, make_policy("easy", {})), PoolCluster)
+    assert not isinstance(make_cluster(two, make_policy("easy", {})).core, PoolCore)
+
+
+class Lazy(EasyBackfilling):
+    """Starts nothing at odd times."""
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        return super().plan(view, now) if now % 2 == 0 else Plan(wake_us=now + 1)
+
+
+def test_a_policy_that_is_derived_from_a_compiled_one_makes_its_own_plans() -> None:
+    cluster = make_cluster(pool(4), Lazy(shortest_first=False))
+    assert play(cluster, [job(0, 3, 1, 5, 5)]) == [(0, JobState.COMPLETED, 4, 9)]
 
 
 @given(jobs=job_lists())
@@ -180,9 +194,9 @@ def test_easy_never_delays_its_head(jobs: list[Job]) -> None:
                 promised.setdefault(int(view.jobs.serial[slot]), start)
             return plan
 
-    from grid.cluster.space_shared import SpaceSharedCluster
+    from tests.cluster.clusters import general_cluster
 
-    played = play(SpaceSharedCluster(pool(CPUS), Watched()), right)
+    played = play(general_cluster(pool(CPUS), Watched()), right)
     for serial, start in promised.items():
         assert played[serial][2] <= start
 

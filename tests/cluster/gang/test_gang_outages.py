@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster.gang_outages import FailingGangCluster
-from grid.cluster.limits import broken_limits
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.gang.exchange import GangExchange
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
 from grid.model.job_row import ClusterHistory
@@ -19,9 +19,9 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs
 from grid.results.loss import loss_of_capacity, lost_processors
 from grid.runtime.codec import decode, encode
-from tests.cluster.gang_checks import check_cluster, reservations
-from tests.cluster.slow_gangs import SlowGangs
-from tests.cluster.test_gangs import CLOCKS, gang, random_jobs, random_policy
+from tests.cluster.gang.gang_checks import check_cluster, reservations
+from tests.cluster.gang.slow_gangs import SlowGangs
+from tests.cluster.gang.test_gangs import CLOCKS, gang, random_jobs, random_policy
 
 S = SECOND_US
 Fate = tuple[int, int, int, int, int, int]
@@ -30,15 +30,15 @@ Fate = tuple[int, int, int, int, int, int]
 
 def cluster_of(
     machines: list[tuple[int, float]], policy: GangPolicy, outages: list[MachineOutage]
-) -> FailingGangCluster:
+) -> ClusterShell:
     """Machines of so many processors and MIPS each."""
     made = tuple(Machine(f"m{n}", cpus, mips) for n, (cpus, mips) in enumerate(machines))
-    return FailingGangCluster(Cluster("c", made), policy, outages)
+    return make_cluster(Cluster("c", made), policy, None, outages)
 
 
 def play(
-    cluster: FailingGangCluster, jobs: list[Job], journal: int = 0
-) -> tuple[dict[int, Fate], FailingGangCluster]:
+    cluster: ClusterShell, jobs: list[Job], journal: int = 0
+) -> tuple[dict[int, Fate], ClusterShell]:
     """How jobs ended, and the cluster then. Everything is looked at, at every instant.
 
     At the instant of number `journal` the cluster is written as text, and goes on as it is read.
@@ -53,14 +53,14 @@ def play(
             cluster.submit(left.pop(0), -1, now)
         cluster.advance(now + 1)
         check_cluster(cluster)
-        assert list(broken_limits(cluster)) == []
+        assert list(cluster.broken_limits()) == []
         for key, (_, _, start, end, *how) in cluster.take_ended():
             assert key[1] not in fates, "a job ends twice"
             fates[key[1]] = (start, end, *how)
     return fates, cluster
 
 
-def fates_s(cluster: FailingGangCluster, jobs: list[Job]) -> dict[int, tuple[float, ...]]:
+def fates_s(cluster: ClusterShell, jobs: list[Job]) -> dict[int, tuple[float, ...]]:
     """Start and end in seconds, preemptions and restarts, lost and held time in seconds."""
     return {
         number: (start / S, end / S, stops, restarts, lost / S, held / S)
@@ -68,7 +68,7 @@ def fates_s(cluster: FailingGangCluster, jobs: list[Job]) -> dict[int, tuple[flo
     }
 
 
-def singles(count: int, *outages: tuple[int, float, float], **rules: object) -> FailingGangCluster:
+def singles(count: int, *outages: tuple[int, float, float], **rules: object) -> ClusterShell:
     """One processor a machine, `outages` as (machine, from, until) in seconds."""
     down = [MachineOutage(m, round(start * S), round(end * S)) for m, start, end in outages]
     return cluster_of([(1, 1000.0)] * count, afcfs(rules), down)
@@ -171,29 +171,31 @@ def test_a_gang_that_migrates_to_a_processor_that_goes_down_joins_queues_again()
 
 def test_a_reservation_ends_with_an_outage() -> None:
     cluster = singles(3, (0, 2, 5), migration="full", external_migration_s=1)
-    reservation = cluster.reserve(3)
+    exchange = GangExchange(cluster)
+    reservation = exchange.reserve(3)
     assert reservation is not None
     cluster.advance(3 * S)
     check_cluster(cluster)
     # Its other processors are free for others, and it can still be cancelled.
-    assert cluster.reserve(2) is not None
-    assert not cluster.take_in(gang(0, 3, 1.0), reservation, 3 * S)
-    cluster.cancel(reservation, 3 * S)
+    assert exchange.reserve(2) is not None
+    assert not exchange.take_in(gang(0, 3, 1.0), reservation, 3 * S)
+    exchange.cancel(reservation, 3 * S)
     check_cluster(cluster)
     assert reservations(cluster) == 1
 
 
 def test_a_gang_that_is_taken_in_after_an_outage_that_nobody_saw_is_played_no_earlier() -> None:
     cluster = singles(2, (0, 2, 5), (1, 20, 21), migration="full", external_migration_s=1)
-    reservation = cluster.reserve(1)
+    exchange = GangExchange(cluster)
+    reservation = exchange.reserve(1)
     assert reservation is not None
     assert cluster.next_instant() == NEVER == cluster.horizon()
     # The round begins at 0, so the reservation has gone with the first outage.
-    assert not cluster.take_in(gang(0, 2, 1.0), reservation, 10 * S)
-    cluster.cancel(reservation, 10 * S)
-    reservation = cluster.reserve(2)
+    assert not exchange.take_in(gang(0, 2, 1.0), reservation, 10 * S)
+    exchange.cancel(reservation, 10 * S)
+    reservation = exchange.reserve(2)
     assert reservation is not None
-    assert cluster.take_in(gang(0, 2, 1.0), reservation, 10 * S)
+    assert exchange.take_in(gang(0, 2, 1.0), reservation, 10 * S)
     assert play(cluster, [])[0] == {0: (11 * S, 12 * S, 0, 0, 0, S)}
     times = cluster.take_history().time_us
     assert (np.diff(times) > 0).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from grid.cluster.state import TimedPlans
+from grid.cluster.shell import TimedPlans
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan, Policy
 

@@ -1,4 +1,4 @@
-"""What gang policies decide, as compiled functions of the columns of `gang_view`.
+"""What gang policies decide, as compiled functions of the columns of `state`.
 
 None of them changes anything but the mark that a search leaves on the gangs it has seen. What
 migrates is chosen by GM's four steps (V-A).
@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from grid.model.arrays import Ints
-from grid.policies.gang_view import NONE, Flags, Gangs, Processors, Tasks
+from grid.cluster.gang.state import NONE, Gangs, Processors, Tasks
+from grid.model.arrays import Bools, Ints
 
 
 @njit(cache=True)
-def shortest_queues(load: Ints, eligible: Flags, first: int, wanted: int) -> Ints:
+def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Ints:
     """Join the shortest queue: the `wanted` eligible processors of least load, or all there are.
 
     Among equals, the first ones from `first` on, around the end. A paper's JSQ breaks ties at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from grid.cluster.plan_clock import PlanClock
+from grid.cluster.general.plan_clock import PlanClock
 from grid.model.job_row import PlanTimes
 from grid.policies.interface import Plan
 from grid.runtime.outcome import RunOutcome

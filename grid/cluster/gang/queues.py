@@ -10,82 +10,19 @@ Compiled functions over columns; each keeps what the columns promise:
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
+from grid.cluster.gang import state as at
+from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.policies.gang_view import NONE, QUEUED, Gangs, Processors, Tasks
-
-# Places in `State.number`.
-IDLE = 0
-"""How many processors are idle."""
-BUSY = 1
-"""How many processors run a task."""
-WAITING = 2
-"""Tasks that wait, those of gangs that have just arrived included."""
-SMALLEST = 3
-"""The size of the smallest gang here that does not run; more than there are processors: none."""
-FREE_TASKS = 4
-FREED, CANDIDATES, KEPT_GANGS, ENDED_GANGS, ARRIVALS = 5, 6, 7, 8, 9
-"""How much of each list is used."""
-FIRST_PRIORITY, LAST_PRIORITY = 10, 11
-"""Where the waiting priority jobs begin and end in their list."""
-ENDS = 12
-"""How much of the heap of ends is used."""
-ROUND = 13
-"""The processor at which the next search begins."""
-SEARCH = 14
-DUE_US = 15
-"""When the next plan is wanted whatever happens; NEVER."""
-SECOND, STARTED_IN_SECOND = 16, 17
-"""The second in which the last priority job started, and how many did in it."""
-MIGRATED, MOVED_TASKS, INTERRUPTIONS = 18, 19, 20
-"""Gangs that migrated locally, tasks that were moved by that, and interruptions, so far."""
-NOTED = 21
-"""How much of the history is used."""
-NUMBERS = 22
-
-
-class Lists(NamedTuple):
-    """Lists of fixed room; `State.number` says how much of each is used."""
-
-    free_tasks: Ints
-    freed: Ints
-    """Processors that have become idle since the last plan."""
-    candidates: Ints
-    """Queued gangs that may have become able to start since the last plan."""
-    kept: Ints
-    ended: Ints
-    arrivals: Ints
-    """In order of arrival."""
-    priority: Ints
-    """Priority jobs that wait, from `FIRST_PRIORITY` on."""
-    end_us: Ints
-    end_processor: Ints
-    """A heap of (time, processor). An entry is void where that processor's end is another."""
-    of_size: Ints
-    """By size: how many gangs are here and do not run. Shape (processors + 1,)."""
-    history: Ints
-    """Rows of (time, `BUSY`, `SMALLEST`), one where that has changed."""
-
-
-class State(NamedTuple):
-    """All of a cluster that compiled functions work on."""
-
-    processors: Processors
-    gangs: Gangs
-    tasks: Tasks
-    lists: Lists
-    number: Ints
 
 
 @njit(cache=True)
 def push_end(state: State, time: Time, processor: int) -> None:
     """Note that a task ends there then."""
-    if state.number[ENDS] == len(state.lists.end_us):
+    if state.number[at.ENDS] == len(state.lists.end_us):
         _forget_void_ends(state)
     _add_end(state, time, processor)
 
@@ -93,8 +30,8 @@ def push_end(state: State, time: Time, processor: int) -> None:
 @njit(cache=True)
 def _add_end(state: State, time: Time, processor: int) -> None:
     lists, number = state.lists, state.number
-    place = number[ENDS]
-    number[ENDS] += 1
+    place = number[at.ENDS]
+    number[at.ENDS] += 1
     while place > 0:
         parent = (place - 1) // 2
         if lists.end_us[parent] <= time:
@@ -110,8 +47,8 @@ def _add_end(state: State, time: Time, processor: int) -> None:
 def pop_end(state: State) -> None:
     """Take the earliest entry off the heap."""
     lists, number = state.lists, state.number
-    number[ENDS] -= 1
-    size = number[ENDS]
+    number[at.ENDS] -= 1
+    size = number[at.ENDS]
     time, processor = lists.end_us[size], lists.end_processor[size]
     place = 0
     while 2 * place + 1 < size:
@@ -130,7 +67,7 @@ def pop_end(state: State) -> None:
 @njit(cache=True)
 def _forget_void_ends(state: State) -> None:
     """Build the heap anew; it has room for twice as many entries as there are processors."""
-    state.number[ENDS] = 0
+    state.number[at.ENDS] = 0
     ends = state.processors.end_us
     for p in range(len(ends)):
         if ends[p] != NEVER:
@@ -141,7 +78,7 @@ def _forget_void_ends(state: State) -> None:
 def next_end_us(state: State) -> Time:
     """When the next task ends; NEVER."""
     lists, number = state.lists, state.number
-    while number[ENDS] > 0:
+    while number[at.ENDS] > 0:
         time: int = lists.end_us[0]
         if state.processors.end_us[lists.end_processor[0]] == time:
             return time
@@ -153,21 +90,21 @@ def next_end_us(state: State) -> Time:
 def make_idle(state: State, p: int) -> None:
     """Processor `p` runs nothing and is kept for nobody any more."""
     processors, lists, number = state.processors, state.lists, state.number
-    processors.idle_place[p] = number[IDLE]
-    processors.idle[number[IDLE]] = p
-    number[IDLE] += 1
-    if number[FREED] == len(lists.freed):
+    processors.idle_place[p] = number[at.IDLE]
+    processors.idle[number[at.IDLE]] = p
+    number[at.IDLE] += 1
+    if number[at.FREED] == len(lists.freed):
         _forget_freed_again(state)
-    lists.freed[number[FREED]] = p
-    number[FREED] += 1
+    lists.freed[number[at.FREED]] = p
+    number[at.FREED] += 1
 
 
 @njit(cache=True)
 def _forget_freed_again(state: State) -> None:
     """Keep one entry of each idle processor: one may be freed and taken many times an instant."""
     lists, number = state.lists, state.number
-    number[FREED] = number[IDLE]
-    lists.freed[: number[IDLE]] = state.processors.idle[: number[IDLE]]
+    number[at.FREED] = number[at.IDLE]
+    lists.freed[: number[at.IDLE]] = state.processors.idle[: number[at.IDLE]]
 
 
 @njit(cache=True)
@@ -175,8 +112,8 @@ def take_idle(state: State, p: int) -> None:
     """Processor `p` is idle no more."""
     processors, number = state.processors, state.number
     place = processors.idle_place[p]
-    number[IDLE] -= 1
-    last = processors.idle[number[IDLE]]
+    number[at.IDLE] -= 1
+    last = processors.idle[number[at.IDLE]]
     processors.idle[place] = last
     processors.idle_place[last] = place
     processors.idle_place[p] = NONE
@@ -189,18 +126,18 @@ def count_waiting(state: State, gang: int, change: int) -> None:
     size = state.gangs.size[gang]
     of_size[size] += change
     if change > 0:
-        number[SMALLEST] = min(number[SMALLEST], size)
+        number[at.SMALLEST] = min(number[at.SMALLEST], size)
         return
-    while number[SMALLEST] < len(of_size) and of_size[number[SMALLEST]] == 0:
-        number[SMALLEST] += 1
+    while number[at.SMALLEST] < len(of_size) and of_size[number[at.SMALLEST]] == 0:
+        number[at.SMALLEST] += 1
 
 
 @njit(cache=True)
 def new_task(state: State, gang: int, p: int) -> int:
     """A task of `gang` for processor `p`, in front of its siblings."""
     gangs, tasks, number = state.gangs, state.tasks, state.number
-    number[FREE_TASKS] -= 1
-    task: int = state.lists.free_tasks[number[FREE_TASKS]]
+    number[at.FREE_TASKS] -= 1
+    task: int = state.lists.free_tasks[number[at.FREE_TASKS]]
     tasks.gang[task] = gang
     tasks.sibling[task] = gangs.first_task[gang]
     gangs.first_task[gang] = task
@@ -228,8 +165,8 @@ def free_tasks(state: State, gang: int) -> None:
     gangs, tasks, number = state.gangs, state.tasks, state.number
     task = gangs.first_task[gang]
     while task != NONE:
-        state.lists.free_tasks[number[FREE_TASKS]] = task
-        number[FREE_TASKS] += 1
+        state.lists.free_tasks[number[at.FREE_TASKS]] = task
+        number[at.FREE_TASKS] += 1
         task = tasks.sibling[task]
     gangs.first_task[gang] = NONE
 
@@ -311,6 +248,6 @@ def queue_gang(state: State, gang: int, chosen: Ints) -> None:
     """Put a task of the gang into the queue of each chosen processor."""
     for p in chosen:
         enqueue(state, new_task(state, gang, p))
-    state.gangs.state[gang] = QUEUED
-    state.lists.candidates[state.number[CANDIDATES]] = gang
-    state.number[CANDIDATES] += 1
+    state.gangs.state[gang] = at.QUEUED
+    state.lists.candidates[state.number[at.CANDIDATES]] = gang
+    state.number[at.CANDIDATES] += 1

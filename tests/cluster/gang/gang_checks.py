@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from grid.cluster.gang import GangCluster
-from grid.cluster.gang_moves import BUSY, DUE_US, IDLE, KEPT_GANGS, SMALLEST, WAITING, State
+from grid.cluster import ClusterShell
+from grid.cluster.gang.state import (
+    ARRIVED,
+    BUSY,
+    DUE_US,
+    FREE,
+    IDLE,
+    KEPT,
+    KEPT_GANGS,
+    NONE,
+    QUEUED,
+    RESERVED,
+    RUNNING,
+    SMALLEST,
+    WAITING,
+    State,
+)
 from grid.model.time import NEVER
-from grid.policies.gang_view import ARRIVED, FREE, KEPT, NONE, QUEUED, RESERVED, RUNNING
 
 
-def check_cluster(cluster: GangCluster) -> None:
+def check_cluster(cluster: ClusterShell) -> None:
     """Raises AssertionError."""
-    state = cluster._state
+    state = cluster.core._state
     for slot in range(len(state.gangs.state)):
         if state.gangs.state[slot] != FREE:
             _check_gang(state, slot)
@@ -20,9 +34,9 @@ def check_cluster(cluster: GangCluster) -> None:
     _check_numbers(state)
 
 
-def reservations(cluster: GangCluster) -> int:
+def reservations(cluster: ClusterShell) -> int:
     """How many gangs of others processors are kept for."""
-    return int((cluster._state.gangs.state == RESERVED).sum())
+    return int((cluster.core._state.gangs.state == RESERVED).sum())
 
 
 def _tasks(state: State, gang: int) -> list[int]:

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
-from grid.cluster.gang_moves import (
-    ARRIVALS,
-    BUSY,
-    DUE_US,
-    ENDED_GANGS,
-    KEPT_GANGS,
-    NOTED,
-    SEARCH,
-    SMALLEST,
-    WAITING,
-    State,
-    count_waiting,
-    duration_us,
-    free_tasks,
-    make_idle,
-    push_end,
-    take_idle,
-)
+from grid.cluster.gang import queues
+from grid.cluster.gang import state as at
+from grid.cluster.gang.state import NONE, State
 from grid.model.time import NEVER, Time
-from grid.policies.gang_view import ARRIVED, ENDED, KEPT, NONE, RUNNING
 
 
 @njit(cache=True)
@@ -33,7 +17,7 @@ def keep(state: State, gang: int) -> None:
     task = state.gangs.first_task[gang]
     while task != NONE:
         p = tasks.processor[task]
-        take_idle(state, p)
+        queues.take_idle(state, p)
         processors.keeper[p] = gang
         processors.waiting[p] += 1
         task = tasks.sibling[task]
@@ -42,10 +26,10 @@ def keep(state: State, gang: int) -> None:
 @njit(cache=True)
 def add_kept(state: State, gang: int, ready_us: Time) -> None:
     """The gang, whose processors are kept, goes on at `ready_us` if nothing is in the way."""
-    state.gangs.state[gang] = KEPT
+    state.gangs.state[gang] = at.KEPT
     state.gangs.ready_us[gang] = ready_us
-    state.lists.kept[state.number[KEPT_GANGS]] = gang
-    state.number[KEPT_GANGS] += 1
+    state.lists.kept[state.number[at.KEPT_GANGS]] = gang
+    state.number[at.KEPT_GANGS] += 1
 
 
 @njit(cache=True)
@@ -55,15 +39,15 @@ def run_task(state: State, task: int, now: Time) -> None:
     p = tasks.processor[task]
     processors.task[p] = task
     processors.end_us[p] = now + tasks.remaining_us[task]
-    push_end(state, processors.end_us[p], p)
-    state.number[BUSY] += 1
+    queues.push_end(state, processors.end_us[p], p)
+    state.number[at.BUSY] += 1
 
 
 @njit(cache=True)
 def run_gang(state: State, gang: int, now: Time) -> None:
     """All unfinished tasks of a gang run from now on. Its processors are idle, or kept for it."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
-    kept = gangs.state[gang] == KEPT
+    kept = gangs.state[gang] == at.KEPT
     task = gangs.first_task[gang]
     while task != NONE:
         if tasks.remaining_us[task] > 0:
@@ -72,14 +56,14 @@ def run_gang(state: State, gang: int, now: Time) -> None:
                 processors.keeper[p] = NONE
                 processors.waiting[p] -= 1
             else:
-                take_idle(state, p)
+                queues.take_idle(state, p)
             run_task(state, task, now)
         task = tasks.sibling[task]
     if gangs.start_us[gang] == NEVER:
         gangs.start_us[gang] = now
-    gangs.state[gang] = RUNNING
-    state.number[WAITING] -= gangs.unfinished[gang]
-    count_waiting(state, gang, -1)
+    gangs.state[gang] = at.RUNNING
+    state.number[at.WAITING] -= gangs.unfinished[gang]
+    queues.count_waiting(state, gang, -1)
 
 
 @njit(cache=True)
@@ -95,11 +79,11 @@ def interrupt(state: State, gang: int, now: Time) -> None:
             processors.end_us[p] = NEVER
             processors.keeper[p] = gang
             processors.waiting[p] += 1
-            state.number[BUSY] -= 1
+            state.number[at.BUSY] -= 1
         task = tasks.sibling[task]
     gangs.interruptions[gang] += 1
-    state.number[WAITING] += gangs.unfinished[gang]
-    count_waiting(state, gang, 1)
+    state.number[at.WAITING] += gangs.unfinished[gang]
+    queues.count_waiting(state, gang, 1)
     add_kept(state, gang, now)
 
 
@@ -111,20 +95,20 @@ def end_task(state: State, p: int, now: Time) -> None:
     gang = tasks.gang[task]
     processors.task[p] = NONE
     processors.end_us[p] = NEVER
-    number[BUSY] -= 1
+    number[at.BUSY] -= 1
     if processors.keeper[p] == NONE:
-        make_idle(state, p)
+        queues.make_idle(state, p)
     else:
         gangs.blocked[processors.keeper[p]] -= 1
     tasks.remaining_us[task] = 0
     gangs.unfinished[gang] -= 1
     if gangs.unfinished[gang] == 0:
         gangs.held_us[gang] += _mean_duration_us(state, gang)
-        free_tasks(state, gang)
-        gangs.state[gang] = ENDED
+        queues.free_tasks(state, gang)
+        gangs.state[gang] = at.ENDED
         gangs.end_us[gang] = now
-        state.lists.ended[number[ENDED_GANGS]] = gang
-        number[ENDED_GANGS] += 1
+        state.lists.ended[number[at.ENDED_GANGS]] = gang
+        number[at.ENDED_GANGS] += 1
 
 
 @njit(cache=True)
@@ -132,7 +116,7 @@ def _mean_duration_us(state: State, gang: int) -> Time:
     total = 0
     task = state.gangs.first_task[gang]
     while task != NONE:
-        total += duration_us(state, gang, state.tasks.processor[task])
+        total += queues.duration_us(state, gang, state.tasks.processor[task])
         task = state.tasks.sibling[task]
     return int(total // state.gangs.size[gang])
 
@@ -140,12 +124,12 @@ def _mean_duration_us(state: State, gang: int) -> Time:
 @njit(cache=True)
 def arrive(state: State, gang: int, now: Time) -> None:
     """A gang has come; it is assigned to queues at the next plan, which is due now."""
-    state.gangs.state[gang] = ARRIVED
-    state.lists.arrivals[state.number[ARRIVALS]] = gang
-    state.number[ARRIVALS] += 1
-    state.number[WAITING] += state.gangs.size[gang]
-    state.number[DUE_US] = min(state.number[DUE_US], now)
-    count_waiting(state, gang, 1)
+    state.gangs.state[gang] = at.ARRIVED
+    state.lists.arrivals[state.number[at.ARRIVALS]] = gang
+    state.number[at.ARRIVALS] += 1
+    state.number[at.WAITING] += state.gangs.size[gang]
+    state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
+    queues.count_waiting(state, gang, 1)
 
 
 @njit(cache=True)
@@ -159,9 +143,9 @@ def release(state: State, gang: int) -> None:
             processors.keeper[p] = NONE
             processors.waiting[p] -= 1
             if processors.task[p] == NONE and not processors.down[p]:
-                make_idle(state, p)
+                queues.make_idle(state, p)
         task = tasks.sibling[task]
-    free_tasks(state, gang)
+    queues.free_tasks(state, gang)
     # Priority jobs may still run on what was kept; they block nobody any more.
     state.gangs.blocked[gang] = 0
 
@@ -170,24 +154,24 @@ def release(state: State, gang: int) -> None:
 def note(state: State, now: Time) -> None:
     """Add to the history what it is like from now on."""
     history, number = state.lists.history, state.number
-    rows = number[NOTED]
+    rows = number[at.NOTED]
     if rows and history[rows - 1, 0] == now:
         rows -= 1
     last = rows - 1
-    if rows and history[last, 1] == number[BUSY] and history[last, 2] == number[SMALLEST]:
-        number[NOTED] = rows
+    if rows and history[last, 1] == number[at.BUSY] and history[last, 2] == number[at.SMALLEST]:
+        number[at.NOTED] = rows
         return
     history[rows, 0] = now
-    history[rows, 1] = number[BUSY]
-    history[rows, 2] = number[SMALLEST]
-    number[NOTED] = rows + 1
+    history[rows, 1] = number[at.BUSY]
+    history[rows, 2] = number[at.SMALLEST]
+    number[at.NOTED] = rows + 1
 
 
 @njit(cache=True)
 def pass_heads(state: State, gang: int) -> None:
     """A gang that migrates passes those at the heads of the queues of its processors."""
     gangs, tasks, number = state.gangs, state.tasks, state.number
-    number[SEARCH] += 1
+    number[at.SEARCH] += 1
     task = gangs.first_task[gang]
     while task != NONE:
         head = state.processors.head[tasks.processor[task]]
@@ -195,6 +179,6 @@ def pass_heads(state: State, gang: int) -> None:
         if head == NONE:
             continue
         passed = tasks.gang[head]
-        if gangs.seen[passed] != number[SEARCH]:
-            gangs.seen[passed] = number[SEARCH]
+        if gangs.seen[passed] != number[at.SEARCH]:
+            gangs.seen[passed] = number[at.SEARCH]
             gangs.overtaken[passed] += 1

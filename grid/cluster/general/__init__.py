@@ -1,0 +1,1 @@
+"""Any number of machines under any policy: one plan an instant, asked of the policy itself."""

@@ -1,0 +1,72 @@
+"""How the jobs of a cluster ended, until those who wait for it ask."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from grid.model.arrays import Ints
+from grid.model.job import Job, JobKey, JobOutcome, outcome_columns
+
+
+class Ended(NamedTuple):
+    """How a routed job ended here."""
+
+    key: JobKey
+    outcome: JobOutcome[int]
+
+
+class EndedRows(NamedTuple):
+    """How direct jobs ended here, every column of shape (jobs,).
+
+    `row` counts the rows of all tables that were submitted, from the first one's first.
+    """
+
+    row: Ints
+    outcome: JobOutcome[Ints]
+
+
+class Outcomes:
+    """What the core of a cluster appends, in order of (end, arrival).
+
+    `routed` are the routed jobs by row, from `grid.cluster.arrivals`; those that end leave it.
+    """
+
+    def __init__(self, routed: dict[int, Job]) -> None:
+        self._routed = routed
+        self._ended: list[Ended] = []
+        self._rows: list[tuple[int, JobOutcome[int]]] = []
+        self._columns: list[EndedRows] = []
+
+    def add(self, row: int, outcome: JobOutcome[int]) -> None:
+        if row < 0:
+            self._ended.append(Ended(self._routed.pop(row).key, outcome))
+        else:
+            self._rows.append((row, outcome))
+
+    def add_columns(self, row: Ints, outcome: JobOutcome[Ints]) -> None:
+        """The same of many jobs. One cluster uses either this or `add`."""
+        if self._routed:
+            for place in np.flatnonzero(row < 0).tolist():
+                self.add(int(row[place]), JobOutcome(*(int(column[place]) for column in outcome)))
+            direct = row >= 0
+            row, outcome = row[direct], JobOutcome(*(column[direct] for column in outcome))
+        if len(row):
+            self._columns.append(EndedRows(row, outcome))
+
+    def take(self) -> list[Ended]:
+        """The routed jobs that ended since the last call."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def take_rows(self) -> EndedRows:
+        """The direct jobs that ended since the last call."""
+        parts, self._columns = self._columns, []
+        rows, self._rows = self._rows, []
+        if rows or not parts:
+            numbers = np.array([row for row, _ in rows], np.int64)
+            parts.append(EndedRows(numbers, outcome_columns([outcome for _, outcome in rows])))
+        row = np.concatenate([part.row for part in parts])
+        columns = zip(*(part.outcome for part in parts), strict=True)
+        return EndedRows(row, JobOutcome(*map(np.concatenate, columns)))

@@ -1,0 +1,189 @@
+"""The compiled loop as the core of a cluster: its arrays are made here, and made larger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grid.cluster.arrivals import Arrivals
+from grid.cluster.outcomes import Outcomes
+from grid.cluster.pool import CompiledForm, loop
+from grid.cluster.pool import state as at
+from grid.cluster.pool.state import Coming, Ends, Pool
+from grid.cluster.shell import TimedPlans
+from grid.model.job import JobOutcome, JobState
+from grid.model.platform import Machine
+from grid.model.time import NEVER, Time
+
+FIRST_SLOTS = 256
+FIRST_ENDS = 4096
+
+
+class PoolCore:
+    """A `Core` of one machine without licenses, under a policy that the loop can play."""
+
+    binds = True
+
+    def __init__(
+        self,
+        machine: Machine,
+        form: CompiledForm,
+        arrivals: Arrivals,
+        outcomes: Outcomes,
+    ) -> None:
+        self.processors = machine.cpus
+        self._arrivals = arrivals
+        self._outcomes = outcomes
+        self._pool = _empty_pool(FIRST_SLOTS)
+        counters, measures = self._pool.counters, self._pool.measures
+        counters[at.POLICY] = form.policy
+        counters[at.CPUS] = counters[at.FREE] = machine.cpus
+        measures[at.MIPS], measures[at.SLOWDOWN_LIMIT] = machine.mips, form.slowdown_limit
+        self._pool.step_level[0] = machine.cpus
+        self._coming = _coming(arrivals)
+        self._ends = _no_ends(FIRST_ENDS)
+
+    def play(self, until: Time) -> None:
+        arrivals = self._arrivals
+        if self._coming.time is not arrivals.columns.arrival_us:
+            self._coming = _coming(arrivals)
+        while True:
+            what = loop.advance(
+                until, arrivals.first, arrivals.end, self._pool, self._coming, self._ends
+            )
+            arrivals.taken(int(self._pool.counters[at.NEXT_ARRIVAL]))
+            if what == loop.DONE:
+                break
+            if what == loop.ENDED_FULL:
+                self._hand_over_ends()
+                most = int(self._pool.counters[at.RUNNING]) + self._next_arrivals()
+                if 2 * most > len(self._ends.row):
+                    self._ends = _no_ends(2 * most)
+            else:
+                self._grow()
+        if self._pool.counters[at.ENDED]:
+            self._hand_over_ends()
+
+    def machine_down(self, machine: int, now: Time) -> None:
+        raise NotImplementedError("pools whose machine goes down are played by the general core")
+
+    machine_up = machine_down
+
+    def next_instant(self) -> Time:
+        pool = self._pool
+        first = int(pool.counters[at.NEXT_START])
+        if pool.counters[at.RUNNING] == 0:
+            return first
+        return min(first, int(pool.end[pool.by_end[0]]))
+
+    def last_instant(self) -> Time:
+        pool = self._pool
+        running = pool.by_end[: pool.counters[at.RUNNING]]
+        reserved = int(pool.counters[at.NEXT_START])
+        if len(running) == 0:
+            return reserved
+        end = int(pool.end[running].max())
+        return end if reserved == NEVER else max(end, reserved)
+
+    def has_jobs(self) -> bool:
+        counters = self._pool.counters
+        return bool(counters[at.RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST])
+
+    def processors_wanted(self) -> int:
+        counters = self._pool.counters
+        return int(counters[at.CPUS] - counters[at.FREE] + counters[at.ASKED])
+
+    def busy_machines(self) -> list[int]:
+        return [0] if self._pool.counters[at.RUNNING] else []
+
+    def broken_limits(self) -> Iterator[str]:
+        pool = self._pool
+        busy = int(pool.processors[pool.by_end[: pool.counters[at.RUNNING]]].sum())
+        if busy > self.processors:
+            yield f"{busy} CPUs of {self.processors} are busy"
+
+    def figures(self) -> dict[str, float]:
+        """As those of the general core."""
+        usage = self._pool.measures[at.PART_S : at.ARRIVING_WHOLE_S + 1].tolist()
+        ends = (".part", ".whole", "_arriving.part", "_arriving.whole")
+        figures = {f"machine_usage{end}": value for end, value in zip(ends, usage, strict=True)}
+        return {"migrations_local": 0, **figures}
+
+    def take_levels(self) -> None:
+        """Not kept."""
+
+    def plan_times(self) -> list[TimedPlans]:
+        """None: no plan is told from the loop that it is made in."""
+        return []
+
+    def _next_arrivals(self) -> int:
+        """How many jobs arrive at the next instant of arrivals."""
+        return len(self._arrivals.due(self._arrivals.next_us))
+
+    def _grow(self) -> None:
+        """Twice as many slots, more if the next instant brings more jobs than that."""
+        old = self._pool
+        size = len(old.processors)
+        new = _empty_pool(size + max(size, self._next_arrivals()))
+        for name, target, source in zip(Pool._fields, new, old, strict=True):
+            if name != "free_slots":
+                target[: len(source)] = source
+        kept = int(old.counters[at.FREE_SLOTS])
+        added = np.arange(len(new.processors) - 1, size - 1, -1)
+        new.free_slots[: len(added)] = added
+        new.free_slots[len(added) : len(added) + kept] = old.free_slots[:kept]
+        new.counters[at.FREE_SLOTS] = kept + len(added)
+        self._pool = new
+
+    def _hand_over_ends(self) -> None:
+        count = int(self._pool.counters[at.ENDED])
+        self._pool.counters[at.ENDED] = 0
+        row, state, start, end = (column[:count].copy() for column in self._ends)
+        ran = state != JobState.REJECTED
+        machine, held_us = np.where(ran, 0, -1), np.where(ran, end - start, 0)
+        none = np.zeros(count, np.int64)
+        outcome = JobOutcome(machine, state, start, end, none, none, none, held_us)
+        self._outcomes.add_columns(row, outcome)
+
+
+def _coming(arrivals: Arrivals) -> Coming:
+    columns = arrivals.columns
+    return Coming(
+        columns.arrival_us,
+        columns.submit_us,
+        columns.processors,
+        columns.estimate_us,
+        columns.run_us,
+        columns.reference_mips,
+        columns.deadline_us,
+        columns.row,
+    )
+
+
+def _empty_pool(slots: int) -> Pool:
+    sizes = dict.fromkeys(Pool._fields, slots)
+    # Twice the slots, so that the queue's front is not moved up for every arrival.
+    sizes |= {"counters": at.COUNTERS, "queue": 2 * slots, "measures": at.MEASURES}
+    # A job adds two steps to the profile at most.
+    sizes |= dict.fromkeys(("step_time", "step_level"), 2 * slots + 1)
+    pool = Pool(**_columns(sizes))
+    pool.counters[at.STEPS] = 1
+    pool.counters[at.GAIN_FROM] = pool.counters[at.NEXT_START] = NEVER
+    pool.counters[at.FREE_SLOTS] = slots
+    pool.free_slots[:] = np.arange(slots - 1, -1, -1)
+    pool.measures[at.SHARE] = -1.0
+    return pool
+
+
+def _no_ends(size: int) -> Ends:
+    return Ends(**_columns(dict.fromkeys(Ends._fields, size)))
+
+
+def _columns(sizes: dict[str, int]) -> dict[str, Any]:
+    floats = ("work", "measures")
+    return {
+        name: np.zeros(size, np.float64 if name in floats else np.int64)
+        for name, size in sizes.items()
+    }
