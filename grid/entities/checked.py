@@ -65,8 +65,8 @@ class Checked:
         self._entity = entity
         self._checker = checker
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        self._entity.start(ctx, saved)
+    def start(self, ctx: Context) -> None:
+        self._entity.start(ctx)
         self._look(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
@@ -89,9 +89,9 @@ class Checked:
 
     def _look(self, ctx: Context) -> None:
         checker = self._checker
-        for _, message, _ in ctx.sent:
+        for _, message, _ in ctx.effects.sent:
             self._tell(ctx, checker.says(message))
-        for row in tuple(ctx.records):
+        for row in tuple(ctx.effects.records):
             self._tell(ctx, checker.records(row))
         self._tell(ctx, checker.rests())
 

@@ -30,7 +30,7 @@ class GridDispatcher:
         self._dispatchers = dispatchers
         self._questions: dict[JobKey, _Question] = {}
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         """Nothing to do before the first job."""
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:

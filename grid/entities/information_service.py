@@ -42,7 +42,7 @@ class InformationService:
         )
         self._laid_out = False
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         """Nothing to do: members introduce themselves."""
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:

@@ -66,7 +66,7 @@ class LocalDispatcher:
         """For those who only look."""
         return self._cluster
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         if self._fed is not None:
             ctx.set_timer(0, WAKE)
 

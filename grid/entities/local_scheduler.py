@@ -89,7 +89,7 @@ class LocalScheduler:
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         """Nothing to do before the first job."""
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:

@@ -87,7 +87,7 @@ class ResourceManager:
         self._over_limit = False
         self._to_tell = False
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         for information in self._directory:
             ctx.send(information, JoinVo(self._vo, self._resources))
         if self._leaves_us is not None:

@@ -20,8 +20,7 @@ class WorkloadSource:
         self._jobs = jobs
         self._row = 0
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        self._row = saved or 0
+    def start(self, ctx: Context) -> None:
         self._wait(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:

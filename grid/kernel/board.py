@@ -27,7 +27,7 @@ class Board:
     """The last rows of each publisher, as of any reader's present.
 
     `first_rows` are each publisher's rows before its first post, of shape (its rows, columns);
-    a publisher always posts as many. Posts of one publisher come in order of time.
+    a publisher always posts as many.
     """
 
     def __init__(self, first_rows: Sequence[Rows], longest_latency_us: Time) -> None:
@@ -42,10 +42,16 @@ class Board:
         self._longest_latency_us = longest_latency_us
 
     def post(self, publisher: int, time: Time, rows: Rows, present: Time) -> None:
-        """Post `rows` at `time`. No reader will look at a time before `present` any more."""
+        """Post `rows` at `time`, unless later ones of the same publisher are there already.
+
+        No reader will look at a time before `present` any more.
+        """
         part = self.slices[publisher]
         older = self._older[publisher]
-        older.append((int(self._posted_us[publisher]), self._newest[part].copy()))
+        posted_us = int(self._posted_us[publisher])
+        if time < posted_us:
+            return
+        older.append((posted_us, self._newest[part].copy()))
         self._newest[part] = rows
         self._posted_us[publisher] = time
         # Of the superseded rows, the newest that every reader can already see stays: a reader

@@ -9,33 +9,48 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.time import Time
+from grid.kernel.event import BACKGROUND_TIMER, TIMER
+from grid.model.time import NEVER, Time
 
 Rows = npt.NDArray[np.float64]
+
+
+class Effects:
+    """What an entity has asked for, until whoever runs it carries that out.
+
+    `sent` holds (receiver, message, megabytes). `timers` holds (time, name, kind) in the order of
+    the calls, where the kind is TIMER or BACKGROUND_TIMER, and the time NEVER cancels the timer.
+    `saved` holds (entry, whether it stands for all before it). `posts` are rows for the board,
+    `records` rows for the results.
+    """
+
+    __slots__ = ("posts", "records", "saved", "sent", "timers")
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any, float]] = []
+        self.timers: list[tuple[Time, str, int]] = []
+        self.posts: list[Rows] = []
+        self.records: list[Any] = []
+        self.saved: list[tuple[Any, bool]] = []
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self.sent.clear()
+        self.timers.clear()
+        self.posts.clear()
+        self.records.clear()
+        self.saved.clear()
 
 
 class Context:
     """The world as one entity sees it while it handles one message.
 
-    The context only records what the entity wants; whoever runs the entity carries it out after
-    the handler has returned. `read_board()` gives the rows that others have published, as this
-    entity sees them now; see `grid.kernel.board`.
+    The context only notes in `effects` what the entity wants; whoever runs the entity carries it
+    out after the handler has returned. `read_board()` gives the rows that others have published,
+    as this entity sees them now; see `grid.kernel.board`.
     """
 
-    __slots__ = (
-        "_rng",
-        "background_timers",
-        "cancelled",
-        "name",
-        "now",
-        "posts",
-        "read_board",
-        "records",
-        "saved",
-        "seed",
-        "sent",
-        "timers",
-    )
+    __slots__ = ("_rng", "effects", "name", "now", "read_board", "seed")
 
     def __init__(
         self, name: str, seed: int, read_board: Callable[[], tuple[Rows, list[Time]]]
@@ -44,13 +59,7 @@ class Context:
         self.read_board = read_board
         self.now: Time = 0
         self.seed = seed
-        self.sent: list[tuple[str, Any, float]] = []
-        self.timers: list[tuple[Time, str]] = []
-        self.background_timers: list[tuple[Time, str]] = []
-        self.cancelled: list[str] = []
-        self.posts: list[Rows] = []
-        self.records: list[Any] = []
-        self.saved: list[tuple[Any, bool]] = []
+        self.effects = Effects()
         self._rng: np.random.Generator | None = None
 
     @property
@@ -62,46 +71,46 @@ class Context:
 
     def send(self, to: str, message: Any, megabytes: float = 0.0) -> None:
         """Send `message`; it arrives after the link's latency, and the time its size takes."""
-        self.sent.append((to, message, megabytes))
+        self.effects.sent.append((to, message, megabytes))
 
     def set_timer(self, delay: Time, name: str) -> None:
         """Call `timeout(name)` after `delay` microseconds (0: at the end of this instant).
 
         Setting a timer again moves it.
         """
-        self.timers.append((self.now + delay, name))
+        self.effects.timers.append((self.now + delay, name, TIMER))
 
     def set_background_timer(self, delay: Time, name: str) -> None:
         """The same, but a run does not go on for the sake of this timer alone."""
-        self.background_timers.append((self.now + delay, name))
+        self.effects.timers.append((self.now + delay, name, BACKGROUND_TIMER))
 
     def cancel_timer(self, name: str) -> None:
         """Forget the timer `name`; it need not be set."""
-        self.cancelled.append(name)
+        self.effects.timers.append((NEVER, name, TIMER))
 
     def publish(self, rows: Rows) -> None:
         """Post rows that supersede this entity's last ones; see `grid.kernel.board`."""
-        self.posts.append(rows)
+        self.effects.posts.append(rows)
 
     def save(self, entry: Any, *, stands_for_all: bool = False) -> None:
-        """Add `entry` to the journal that the entity is given back when it starts after a crash.
+        """Add `entry` to the journal from which the entity is made again after a crash.
 
         It is safe before anything that was sent along with it leaves. An entry that
         `stands_for_all` takes the place of all before it, and may be state that goes on changing
-        after this handler: it is copied when the handler returns. Others are never changed.
+        after this handler: it is copied when the handler returns. Other entries never change.
         """
-        self.saved.append((entry, stands_for_all))
+        self.effects.saved.append((entry, stands_for_all))
 
     def record(self, row: Any) -> None:
         """Add a row to what the run leaves behind."""
-        self.records.append(row)
+        self.effects.records.append(row)
 
 
 class Entity(Protocol):
     """One participant of the grid. Its handlers call nothing but their context."""
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        """Called once before any message; `saved` is None, or after a crash what was saved."""
+    def start(self, ctx: Context) -> None:
+        """Called once, before any message."""
         ...
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:

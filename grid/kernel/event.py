@@ -6,8 +6,9 @@ So the order (time, receiver, sender, sequence) is total and known to the sender
 partition of the entities over processes can change it. A tuple, and not a class, because the event
 queue compares millions of them.
 
-A timer is an envelope of an entity to itself whose sender is `TIMER`: it comes after all messages
-of its instant, so an entity that waits for a timer without delay has heard everything.
+A timer is an envelope of an entity to itself: its sender is `TIMER` or `BACKGROUND_TIMER`, its
+message the timer's name. It comes after all messages of its instant, so an entity that waits for a
+timer without delay has received everything.
 """
 
 from __future__ import annotations
@@ -18,3 +19,4 @@ from grid.model.time import Time
 
 Envelope = tuple[Time, int, int, int, Any]
 TIMER = 2**31
+BACKGROUND_TIMER = TIMER + 1

@@ -18,8 +18,8 @@ class Network:
     """Entities live at sites; a link joins every pair of sites, and a site to itself.
 
     `names` are all entities of the grid, sorted; `sites[i]` is the site of entity i. Latencies are
-    microseconds and above zero, so nothing that happens now can be heard of now. `links` holds the
-    latencies that differ from the default, by (site, site), for both directions.
+    microseconds and above zero, so nothing that happens now can be known elsewhere now. `links`
+    holds the latencies that differ from the default, by (site, site), for both directions.
     `bandwidth_mbps` limits what passes between sites, in megabits a second; None: no limit.
     `faults` is what goes wrong with messages, if anything does.
     """

@@ -1,8 +1,13 @@
-"""A logical process: some entities of the grid, and the only event loop in virtual time."""
+"""A logical process: some entities of the grid, and the only event loop, in virtual time and live.
+
+Everything between entities happens here: how long a message takes and what goes wrong with it,
+timers, and what a reader sees of the board. In virtual time the clock jumps from event to event. In
+a live run somebody else has the clock, and the process handles what is due when it is told to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -12,10 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.kernel.board import Board, Post
-from grid.kernel.entity import Context, Entity, Finishing, Rows
+from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
 from grid.kernel.event import TIMER, Envelope
 from grid.kernel.network import Network
 from grid.model.time import NEVER, Time
+
+Present = Callable[[Time, int, Any], Time]
+"""The time at which an envelope is handled live, from (due, sender or kind of timer, message).
+
+It is not before the envelope is due, nor before the time of the last one.
+"""
 
 
 @dataclass(slots=True)
@@ -27,11 +38,16 @@ class Outbox:
 
 
 class LogicalProcess:
-    """Runs `entities` in virtual time, up to a time that somebody else vouches for.
+    """Runs `entities` up to a time that somebody else vouches for.
 
     `first_rows` names the publishers of the grid, in the order of the board, with the rows that
     each has before it first publishes. Whoever runs the process calls `start` once, then `accept`
     and `advance` in turn; rows that entities recorded pile up in `records` until taken.
+
+    With `present` the process is live. What comes late is handled late, and everything that
+    entities send and post goes to the outbox, for its own entities too, so that what they saved can
+    be brought to safety first. `first_sequence` must be above all that an earlier process for the
+    same entities has reached.
     """
 
     def __init__(
@@ -40,12 +56,14 @@ class LogicalProcess:
         network: Network,
         seed: int,
         first_rows: Mapping[str, Rows] | None = None,
+        present: Present | None = None,
+        first_sequence: int = 0,
     ) -> None:
         self._network = network
         self._position = {name: index for index, name in enumerate(network.names)}
         self._entities: list[Entity | None] = [None] * len(network.names)
         self._contexts: list[Context | None] = [None] * len(network.names)
-        self._sequence = [0] * len(network.names)
+        self._sequence = [first_sequence] * len(network.names)
         self._timers: list[dict[str, int]] = [{} for _ in network.names]
         self._heap: list[Envelope] = []
         self._foreground = 0
@@ -63,19 +81,24 @@ class LogicalProcess:
             longest += network.faults.longest_cut_us
         self._board = Board([rows for _, rows in publishers], longest)
         self._reader_latency: dict[int, npt.NDArray[np.int64]] = {}
-        self._alone = len(entities) == len(network.names)
+        self._present = present
+        self._posts_leave = present is not None or len(entities) < len(network.names)
+        self._here = [present is None and name in entities for name in network.names]
+        """Whether what is sent to an entity goes straight to the queue of this process."""
         for name, entity in entities.items():
             position = self._position[name]
             self._entities[position] = entity
             self._contexts[position] = Context(name, seed, partial(self._read_board, position))
 
-    def start(self) -> None:
-        """Start every entity, in order of name, at time zero."""
+    def start(self, now: Time = 0) -> None:
+        """Start every entity, in order of name."""
+        self.now = now
         for position, entity in enumerate(self._entities):
             context = self._contexts[position]
             if entity is not None and context is not None:
-                entity.start(context, None)
-                self._carry_out(position, context)
+                context.now = now
+                entity.start(context)
+                self._carry_out(position, now, context.effects)
 
     def next_time(self) -> Time:
         """The earliest instant at which something happens here; NEVER if nothing will."""
@@ -87,12 +110,12 @@ class LogicalProcess:
         return self._foreground == 0
 
     def accept(self, envelopes: Sequence[Envelope], posts: Iterable[Post] = ()) -> None:
-        """Take in what other processes sent. Nothing of it may be due before this process's time.
+        """Take in what processes sent. In virtual time, nothing may be due before this one's time.
 
         Raises ValueError where it is: the one who granted the time was wrong.
         """
         for envelope in envelopes:
-            if envelope[0] < self.now:
+            if envelope[0] < self.now and self._present is None:
                 raise ValueError(f"an envelope for {envelope[0]} came at {self.now}")
         self._foreground += len(envelopes)
         if len(envelopes) * 4 > len(self._heap):
@@ -105,7 +128,7 @@ class LogicalProcess:
             self._board.post(publisher, time, rows, self.now)
 
     def take_outbox(self) -> Outbox:
-        """What has been sent to entities of other processes since the last call."""
+        """What has been sent since the last call and is not in this process's own queue."""
         outbox = self._outbox
         self._outbox = Outbox()
         return outbox
@@ -116,29 +139,36 @@ class LogicalProcess:
         Stops early where only background timers are left and `until` is NEVER.
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
-        names, timers = self._network.names, self._timers
-        handled = messages = 0
-        while heap and heap[0][0] < until and handled < limit:
-            if until == NEVER and self._foreground == 0:
-                break
-            time, receiver, sender, sequence, message = heappop(heap)
-            handled += 1
-            context: Context = contexts[receiver]  # type: ignore[assignment]
-            entity: Entity = entities[receiver]  # type: ignore[assignment]
-            self.now = context.now = time
-            if sender < TIMER:
-                self._foreground -= 1
-                messages += 1
-                entity.handle(context, names[sender], message)
-            else:
-                if sender == TIMER:
+        names, timers, present = self._network.names, self._timers, self._present
+        handled = messages = receiver = 0
+        try:
+            while heap and heap[0][0] < until and handled < limit:
+                if until == NEVER and self._foreground == 0:
+                    break
+                time, receiver, sender, sequence, message = heappop(heap)
+                handled += 1
+                is_timer = sender >= TIMER
+                if is_timer:
+                    self._foreground -= sender == TIMER
+                    pending = timers[receiver]
+                    if pending.get(message) != sequence:
+                        continue
+                    del pending[message]
+                if present is not None:
+                    time = present(time, sender, message)
+                context: Context = contexts[receiver]  # type: ignore[assignment]
+                entity: Entity = entities[receiver]  # type: ignore[assignment]
+                self.now = context.now = time
+                if is_timer:
+                    entity.timeout(context, message)
+                else:
                     self._foreground -= 1
-                pending = timers[receiver]
-                if pending.get(message) != sequence:
-                    continue
-                del pending[message]
-                entity.timeout(context, message)
-            self._carry_out(receiver, context)
+                    messages += 1
+                    entity.handle(context, names[sender], message)
+                self._carry_out(receiver, time, context.effects)
+        except Exception as error:
+            error.add_note(f"in {names[receiver]}")
+            raise
         self.messages += messages
         return handled
 
@@ -147,79 +177,70 @@ class LogicalProcess:
         for entity, context in zip(self._entities, self._contexts, strict=True):
             if context is not None and isinstance(entity, Finishing):
                 entity.finish(context)
-                self.records += context.records
-                context.records.clear()
+                self.records += context.effects.records
+                context.effects.clear()
 
-    def _carry_out(self, position: int, context: Context) -> None:
-        """Do what the handler of entity `position` has asked for."""
-        if context.sent:
-            self._send(position, context)
-        if context.cancelled:
-            for name in context.cancelled:
-                self._timers[position].pop(name, None)
-            context.cancelled.clear()
-        if context.timers:
-            self._set_timers(position, context.timers, TIMER)
-        if context.background_timers:
-            self._set_timers(position, context.background_timers, TIMER + 1)
-        if context.records:
-            self.records += context.records
-            context.records.clear()
-        if context.posts:
-            publisher = self._publisher[position]
-            self.snapshots += len(context.posts)
-            for rows in context.posts:
-                self._board.post(publisher, context.now, rows, context.now)
-                if not self._alone:
-                    self._outbox.posts.append((publisher, context.now, rows))
-            context.posts.clear()
+    def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
+        """Do what the handler of entity `position` has asked for; only what it saved stays."""
+        if effects.sent:
+            self._send(position, now, effects.sent)
+            effects.sent.clear()
+        if effects.timers:
+            self._set_timers(position, effects.timers)
+            effects.timers.clear()
+        if effects.records:
+            self.records += effects.records
+            effects.records.clear()
+        if effects.posts:
+            self._publish(self._publisher[position], now, effects.posts)
+            effects.posts.clear()
 
-    def _send(self, position: int, context: Context) -> None:
-        network, entities, now = self._network, self._entities, context.now
-        sites = network.sites
+    def _send(self, position: int, now: Time, sent: list[tuple[str, Any, float]]) -> None:
+        network, here, heap = self._network, self._here, self._heap
+        sites, faults = network.sites, network.faults
         site = sites[position]
         latency = network.latency_row(site)
         sequence = self._sequence[position]
-        faults = network.faults
-        for to, message, megabytes in context.sent:
+        for to, message, megabytes in sent:
             receiver = self._position[to]
             arrival = now + latency[sites[receiver]]
             if megabytes and sites[receiver] != site:
                 arrival += network.transfer_us(megabytes)
             sequence += 1
+            arrivals: tuple[Time, ...] = (arrival,)
             if faults is not None:
                 between, key = (site, sites[receiver]), (position, receiver, sequence)
-                for late in faults.arrivals(now, arrival, between, key):
-                    self._post((late, receiver, position, sequence, message))
-                    sequence += 1
-                continue
-            envelope = (arrival, receiver, position, sequence, message)
-            if entities[receiver] is None:
-                self._outbox.envelopes.append(envelope)
-            else:
-                self._foreground += 1
-                heappush(self._heap, envelope)
+                arrivals = faults.arrivals(now, arrival, between, key)
+            for time in arrivals:
+                envelope = (time, receiver, position, sequence, message)
+                sequence += 1
+                if here[receiver]:
+                    self._foreground += 1
+                    heappush(heap, envelope)
+                else:
+                    self._outbox.envelopes.append(envelope)
         self._sequence[position] = sequence
-        context.sent.clear()
 
-    def _post(self, envelope: Envelope) -> None:
-        """Send off one envelope, to this process or to another."""
-        if self._entities[envelope[1]] is None:
-            self._outbox.envelopes.append(envelope)
-        else:
-            self._foreground += 1
-            heappush(self._heap, envelope)
-
-    def _set_timers(self, position: int, timers: list[tuple[Time, str]], kind: int) -> None:
+    def _set_timers(self, position: int, timers: list[tuple[Time, str, int]]) -> None:
         sequence = self._sequence[position]
         pending = self._timers[position]
-        for time, name in timers:
+        for time, name, kind in timers:
+            if time == NEVER:
+                pending.pop(name, None)
+                continue
             sequence += 1
             pending[name] = sequence
             self._foreground += kind == TIMER
             heappush(self._heap, (time, position, kind, sequence, name))
         self._sequence[position] = sequence
-        timers.clear()
+
+    def _publish(self, publisher: int, now: Time, posts: list[Rows]) -> None:
+        self.snapshots += len(posts)
+        for rows in posts:
+            if self._present is None:
+                self._board.post(publisher, now, rows, now)
+            if self._posts_leave:
+                self._outbox.posts.append((publisher, now, rows))
 
     def _read_board(self, reader: int) -> tuple[Rows, list[Time]]:
         """The board as the entity at position `reader` sees it now."""

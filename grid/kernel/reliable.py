@@ -7,13 +7,15 @@ list of its inputs: after a crash they are played again, which brings back its s
 the messages it had sent, under the same numbers. Now and then the state itself is saved, and stands
 for all inputs before.
 
-Each start of an entity is a life of its own, and every message tells the life of its sender. What
-an earlier life sent is dropped, and who hears of a new life sends again what waits for it.
+Each start of an entity begins a new incarnation of it, and every message carries the number of its
+sender's incarnation. What an earlier one sent is dropped, and whoever receives the first message of
+a new one sends again what waits for it.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,7 +27,7 @@ from grid.model.time import NEVER, Time
 class Data:
     """Message number `number` of the sender to this receiver."""
 
-    life: int
+    incarnation: int
     number: int
     message: Any
 
@@ -34,7 +36,7 @@ class Data:
 class Ack:
     """All messages up to `number` of the receiver of this are handled, and that is saved."""
 
-    life: int
+    incarnation: int
     number: int
 
 
@@ -70,7 +72,7 @@ class Input(NamedTuple):
     reads: tuple[Read, ...]
 
 
-class Life(NamedTuple):
+class Incarnation(NamedTuple):
     """An entity has started for the `number`th time."""
 
     number: int
@@ -94,8 +96,8 @@ class _Peer:
     """Number of the last message from it that was handled."""
     early: dict[int, Any] = field(default_factory=dict)
     """Messages from it that came before others that they must wait for, by number."""
-    life: int = 0
-    """The last of its lives that was heard of."""
+    incarnation: int = 0
+    """The latest of its incarnations that sent anything here."""
     again_us: Time = 0
     """When the first waiting message is sent again, and how long to wait after that."""
     wait_us: Time = 0
@@ -111,10 +113,10 @@ class State:
     last message from it that was handled) by name.
     """
 
-    life: int
+    incarnation: int
     entity: Entity
     stream: Any
-    timers: dict[str, tuple[Time, bool]]
+    timers: dict[str, tuple[Time, int]]
     peers: dict[str, tuple[int, list[_Sent], int]]
 
 
@@ -122,32 +124,39 @@ AGAIN = "again"
 
 
 class Reliable:
-    """Wraps `entity`, which has not started yet; every peer of it must be wrapped as well."""
+    """Wraps `entity`, which has not started yet; every peer of it must be wrapped as well.
 
-    def __init__(self, name: str, entity: Entity, seed: int, rules: Rules) -> None:
+    `saved` is what an earlier incarnation saved.
+    """
+
+    def __init__(
+        self, name: str, entity: Entity, seed: int, rules: Rules, saved: Sequence[Any] = ()
+    ) -> None:
         self._entity = entity
+        self._saved = saved
         self._rules = rules
         self._inner = Context(name, seed, self._read_board)
         self._outer = self._inner
-        self._life = 0
-        self._timers: dict[str, tuple[Time, bool]] = {}
+        self._incarnation = 0
+        self._timers: dict[str, tuple[Time, int]] = {}
         self._peers: dict[str, _Peer] = {}
         self._again_us = NEVER
         self._inputs = 0
         self._reads: list[Read] = []
         self._replayed: list[Read] = []
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        for entry in saved or ():
+    def start(self, ctx: Context) -> None:
+        saved, self._saved = self._saved, ()
+        for entry in saved:
             match entry:
                 case State():
                     self._restore(entry)
-                case Life(number):
-                    self._life = number
+                case Incarnation(number):
+                    self._incarnation = number
                 case Input():
                     self._replay(entry)
-        self._life += 1
-        ctx.save(Life(self._life))
+        self._incarnation += 1
+        ctx.save(Incarnation(self._incarnation))
         if saved:
             self._go_on(ctx)
         else:
@@ -155,11 +164,11 @@ class Reliable:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         peer = self._peer(sender)
-        if message.life < peer.life:
+        if message.incarnation < peer.incarnation:
             return
-        if message.life > peer.life:
-            peer.behind |= peer.life > 0
-            peer.life = message.life
+        if message.incarnation > peer.incarnation:
+            peer.behind |= peer.incarnation > 0
+            peer.incarnation = message.incarnation
         match message:
             case Data(_, number, content):
                 self._receive(ctx, sender, peer, number, content)
@@ -178,8 +187,8 @@ class Reliable:
         if isinstance(self._entity, Finishing):
             self._inner.now = ctx.now
             self._entity.finish(self._inner)
-            ctx.records += self._inner.records
-            self._inner.records.clear()
+            ctx.effects.records += self._inner.effects.records
+            self._inner.effects.clear()
 
     # Inputs of the entity
 
@@ -192,14 +201,11 @@ class Reliable:
         for to, one in sent:
             self._transmit(ctx, to, one)
             self._expect_answer(ctx, self._peers[to], one)
-        inner = self._inner
-        for name in inner.cancelled:
-            ctx.cancel_timer("/" + name)
-        for _, name in inner.timers + inner.background_timers:
-            self._set_timer(ctx, name)
-        ctx.records += inner.records
-        ctx.posts += inner.posts
-        self._forget_effects()
+        inner, outer = self._inner.effects, ctx.effects
+        outer.timers += [(due, "/" + timer, which) for due, timer, which in inner.timers]
+        outer.records += inner.records
+        outer.posts += inner.posts
+        inner.clear()
 
     def _replay(self, entry: Input) -> None:
         """Have the entity handle a saved input again, with effects on nobody else."""
@@ -207,7 +213,7 @@ class Reliable:
         if entry.kind == MESSAGE:
             self._peer(entry.sender).handled += 1
         self._play(entry.time, entry.kind, entry.sender, entry.content)
-        self._forget_effects()
+        self._inner.effects.clear()
 
     def _play(self, now: Time, kind: int, sender: str, content: Any) -> list[tuple[str, _Sent]]:
         """Have the entity handle an input; what it sends is numbered, its timers are noted."""
@@ -220,27 +226,19 @@ class Reliable:
             del self._timers[content]
             self._entity.timeout(inner, content)
         else:
-            self._entity.start(inner, None)
+            self._entity.start(inner)
         sent = []
-        for to, message, megabytes in inner.sent:
+        for to, message, megabytes in inner.effects.sent:
             peer = self._peer(to)
             peer.sent += 1
             peer.waiting.append(_Sent(peer.sent, message, megabytes))
             sent.append((to, peer.waiting[-1]))
-        for name in inner.cancelled:
-            self._timers.pop(name, None)
-        for timers, background in ((inner.timers, False), (inner.background_timers, True)):
-            for time, name in timers:
-                self._timers[name] = (time, background)
+        for due, timer, timer_kind in inner.effects.timers:
+            if due == NEVER:
+                self._timers.pop(timer, None)
+            else:
+                self._timers[timer] = (due, timer_kind)
         return sent
-
-    def _forget_effects(self) -> None:
-        inner = self._inner
-        for effects in (
-            inner.sent, inner.cancelled, inner.timers, inner.background_timers,
-            inner.records, inner.posts,
-        ):  # fmt: skip
-            effects.clear()
 
     def _read_board(self) -> Read:
         if self._replayed:
@@ -262,7 +260,7 @@ class Reliable:
         while peer.handled + 1 in peer.early:
             peer.handled += 1
             self._take(ctx, MESSAGE, sender, peer.early.pop(peer.handled))
-        ctx.send(sender, Ack(self._life, peer.handled))
+        ctx.send(sender, Ack(self._incarnation, peer.handled))
 
     def _acknowledged(self, ctx: Context, sender: str, peer: _Peer, number: int) -> None:
         first = peer.waiting[0].number if peer.waiting else number + 1
@@ -279,7 +277,7 @@ class Reliable:
                 self._transmit(ctx, sender, one)
 
     def _transmit(self, ctx: Context, to: str, one: _Sent) -> None:
-        ctx.send(to, Data(self._life, one.number, one.message), one.megabytes)
+        ctx.send(to, Data(self._incarnation, one.number, one.message), one.megabytes)
 
     def _expect_answer(self, ctx: Context, peer: _Peer, one: _Sent) -> None:
         """`one` has just been sent: if it is first in line, wait for its acknowledgement."""
@@ -293,7 +291,7 @@ class Reliable:
             ctx.set_timer(time - ctx.now, AGAIN)
 
     def _send_again(self, ctx: Context) -> None:
-        """Send again what is first in line of each peer that has kept silent for too long."""
+        """Send again what is first in line of each peer that has not answered in time."""
         self._again_us = NEVER
         waiting = [(name, peer) for name, peer in self._peers.items() if peer.waiting]
         for name, peer in waiting:
@@ -305,23 +303,22 @@ class Reliable:
         if waiting:
             self._wake_at(ctx, min(peer.again_us for _, peer in waiting))
 
-    # Lives
+    # Incarnations
 
     def _go_on(self, ctx: Context) -> None:
-        """After a crash: set what timers there were, and let all peers know of the new life."""
+        """After a crash: set the timers again, and tell all peers of the new incarnation."""
         for name in sorted(self._timers, key=lambda name: self._timers[name][0]):
             self._set_timer(ctx, name)
         for name, peer in self._peers.items():
-            ctx.send(name, Ack(self._life, peer.handled))
+            ctx.send(name, Ack(self._incarnation, peer.handled))
             if peer.waiting:
                 peer.again_us = ctx.now
                 self._wake_at(ctx, ctx.now)
 
     def _set_timer(self, ctx: Context, name: str) -> None:
         """Set a timer of the entity as it is noted; one that has run out meanwhile, for now."""
-        time, background = self._timers[name]
-        set_timer = ctx.set_background_timer if background else ctx.set_timer
-        set_timer(max(0, time - ctx.now), "/" + name)
+        time, kind = self._timers[name]
+        ctx.effects.timers.append((max(time, ctx.now), "/" + name, kind))
 
     def _save_state(self, ctx: Context) -> None:
         self._inputs = 0
@@ -330,11 +327,11 @@ class Reliable:
             for name, peer in self._peers.items()
         }
         stream = self._inner.rng.bit_generator.state
-        state = State(self._life, self._entity, stream, dict(self._timers), peers)
+        state = State(self._incarnation, self._entity, stream, dict(self._timers), peers)
         ctx.save(state, stands_for_all=True)
 
     def _restore(self, state: State) -> None:
-        self._life = state.life
+        self._incarnation = state.incarnation
         self._entity = state.entity
         self._inner.rng.bit_generator.state = state.stream
         self._timers = state.timers

@@ -26,6 +26,7 @@ insert into owner select 0 where not exists (select * from owner);
 """
 BUSY_SECONDS = 60.0
 LOCK = "lock"
+SUFFIX = ".sqlite"
 
 Entry = tuple[str, bool]
 """What was saved, as text, and whether it stands for all before it."""
@@ -56,13 +57,20 @@ class Journal:
 
     def entries(self) -> list[Any]:
         """All that is saved and has not been stood for, in order."""
-        rows = self._db.execute("select body from entry order by number")
-        return [decode(body, self._packages) for (body,) in rows]
+        return [self.decode(body) for body in self.bodies()]
+
+    def bodies(self) -> list[str]:
+        """The same, as text."""
+        return [body for (body,) in self._db.execute("select body from entry order by number")]
+
+    def decode(self, body: str) -> Any:
+        """What a text of this journal stands for. Raises ValueError for what it may not hold."""
+        return decode(body, self._packages)
 
     def records(self) -> Iterator[Any]:
         """All that was recorded, in order."""
         for (body,) in self._db.execute("select body from record order by number"):
-            yield decode(body, self._packages)
+            yield self.decode(body)
 
     def add(self, entries: Sequence[Entry], records: Sequence[str]) -> None:
         """Save all of it or nothing. Raises Superseded."""
@@ -83,6 +91,11 @@ class Journal:
 
     def close(self) -> None:
         self._db.close()
+
+
+def journal_path(folder: Path, position: int) -> Path:
+    """The journal of the entity at a position in the sorted names of a grid."""
+    return folder / f"{position:06d}{SUFFIX}"
 
 
 @contextmanager

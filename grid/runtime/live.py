@@ -19,11 +19,13 @@ from typing import Any
 
 import ray
 
+from grid.kernel.process import Outbox
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.host import Host, Parcel, Status, packages_of_policies
-from grid.runtime.journal import Journal, journals_in
+from grid.runtime.host import Host, Status, packages_of_policies
+from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.lateness import Lateness
+from grid.runtime.live_clock import Clock
 from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
 from grid.runtime.pace import Pace, late_share
 from grid.runtime.window import deal
@@ -96,23 +98,23 @@ class LiveActor:
             host.status.node = ray.get_runtime_context().get_node_id()
             self._host = host
         if epoch is not None:
-            self._host.begin(epoch)
+            self._host.begin(Clock(epoch, self._speedup))
         return self._host.status
 
-    async def receive(self, parcel: Parcel) -> None:
+    async def receive(self, outbox: Outbox) -> None:
         """Take in what a peer sent; what comes too early comes again."""
         if self._host is not None:
-            self._host.receive(parcel)
+            self._host.receive(outbox)
 
     async def finish(self) -> None:
         if self._host is not None:
             await self._host.finish()
 
-    def _deliver(self, host: str, parcel: Parcel) -> None:
+    def _deliver(self, host: str, outbox: Outbox) -> None:
         """Call the peer and do not wait: whether it came is for the acknowledgement to tell."""
         if host not in self._peers:
             self._peers[host] = ray.get_actor(host)
-        self._peers[host].receive.remote(parcel)
+        self._peers[host].receive.remote(outbox)
 
 
 def _give_up() -> None:
@@ -140,14 +142,15 @@ def run_live(
         # Compiled once and kept on disk, and not by all actors at the same time.
         warm_up(grid)
         with ray_cluster(address), places(len(grid.vos)) as options:
-            crew = _Crew(grid, folder.resolve(), pace, _hosts(grid, placement, actors), options)
+            host_of = _hosts(grid, placement, actors)
+            running = _Actors(grid, folder.resolve(), pace, host_of, options)
             try:
-                crew.assemble()
+                running.wait_until_started()
                 wall = time.perf_counter()
-                crew.watch(sum(grid.jobs_by_vo()), progress)
+                running.watch(sum(grid.jobs_by_vo()), progress)
             finally:
-                crew.dismiss()
-        outcome = crew.outcome()
+                running.stop()
+        outcome = running.outcome()
     outcome.run.wall_seconds = time.perf_counter() - wall
     outcome.run.start_seconds = wall - started
     return outcome
@@ -162,7 +165,7 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
     return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}
 
 
-class _Crew:
+class _Actors:
     """The actors of a live run, and what is known of them."""
 
     def __init__(
@@ -189,12 +192,12 @@ class _Crew:
         }
         self._status: dict[str, Status] = {}
         self._past: list[Status] = []
-        self._heard: set[str] = set()
+        self._answered: set[str] = set()
         self._asked: dict[Any, tuple[str, float]] = {}
         self._random = random.Random(grid.seed)
         self.kills = 0
 
-    def assemble(self) -> None:
+    def wait_until_started(self) -> None:
         """Wait until all actors are there. Raises LiveFailed where one does not come."""
         self._ask(None, lambda: len(self._status) == len(self._actors), STARTING_SECONDS)
         missing = [host for host in self._actors if host not in self._status]
@@ -219,7 +222,7 @@ class _Crew:
         self._ask(epoch, step, self._pace.limit_s)
         self._finish()
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         for actor in self._actors.values():
             ray.kill(actor)
 
@@ -227,7 +230,7 @@ class _Crew:
         """What the journals hold, and what the actors told."""
         store = RecordStore()
         chunks = []
-        for path in sorted(self._folder.glob("*.sqlite")):
+        for path in sorted(self._folder.glob(f"*{SUFFIX}")):
             journal = Journal(path, packages_of_policies())
             store.add(list(journal.records()))
             journal.close()
@@ -264,20 +267,20 @@ class _Crew:
                 list(self._asked), num_returns=len(self._asked), timeout=TICK_SECONDS
             )
             for answer in ready:
-                self._hear(*self._asked.pop(answer), answer)
-            self._rouse_the_silent()
+                self._take_answer(*self._asked.pop(answer), answer)
+            self._restart_unresponsive()
             time.sleep(max(0.0, pause - time.monotonic()))
 
-    def _hear(self, host: str, since: float, answer: Any) -> None:
+    def _take_answer(self, host: str, since: float, answer: Any) -> None:
         try:
             status: Status = ray.get(answer)
         except ray.exceptions.RayTaskError as error:
             raise LiveFailed(f"{host}: {error.cause}") from None
         except ray.exceptions.RayError:
             # It is dead, or not there yet; Ray sees to that.
-            self._heard.discard(host)
+            self._answered.discard(host)
             return
-        self._heard.add(host)
+        self._answered.add(host)
         before = self._status.get(host)
         if before is not None and before.pid != status.pid:
             self._past.append(before)
@@ -285,15 +288,15 @@ class _Crew:
         if status.error:
             raise LiveFailed(status.error)
 
-    def _rouse_the_silent(self) -> None:
-        """Kill what does not answer any more: it hangs, or its node is cut off.
+    def _restart_unresponsive(self) -> None:
+        """Kill actors that have stopped answering: they hang, or their node is cut off.
 
-        What is starting is given its time; it has answered nothing yet.
+        An actor that is starting has answered nothing yet, and is given its time.
         """
         for answer, (host, since) in list(self._asked.items()):
-            if host in self._heard and time.monotonic() - since > SILENCE_SECONDS:
+            if host in self._answered and time.monotonic() - since > SILENCE_SECONDS:
                 del self._asked[answer]
-                self._heard.discard(host)
+                self._answered.discard(host)
                 ray.kill(self._actors[host], no_restart=False)
 
     def _until_next_kill(self) -> float:

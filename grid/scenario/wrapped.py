@@ -1,9 +1,10 @@
-"""Entities as runs have them: checked, and where things go wrong safe from bad links and mortal."""
+"""Entities as runs have them: checked and, where faults are expected, able to bear them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Any
 
 from grid.entities.checked import (
     Checked,
@@ -17,9 +18,10 @@ from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
 from grid.entities.resource_manager import ResourceManager
+from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
-from grid.kernel.mortal import Mortal
 from grid.kernel.reliable import Reliable, Rules
+from grid.model.faults import Outage
 from grid.model.resources import resources_of
 from grid.scenario.build import Grid
 from grid.scenario.faults import entity_outages
@@ -39,25 +41,51 @@ def entities_of(
 
     `clock` tells seconds, if plans are to be timed.
     """
-    faults = grid.settings.faults
-    if faults is None:
+    if grid.settings.faults is None:
         bare = grid.bare_entities(members, clock)
         if sum(grid.jobs_by_vo()) > MOST_JOBS_CHECKED:
             return bare
         return {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
-    vos = dict(zip(grid.names, (grid.vos[site].name for site in grid.sites), strict=True))
-    outages = entity_outages(faults, grid.seed, vos)
-    rules = virtual_rules(grid)
+    return fault_tolerant(grid, members, virtual_rules(grid), lambda _: MemoryStorage(), clock)
+
+
+def fault_tolerant(
+    grid: Grid,
+    members: Collection[str],
+    rules: Rules,
+    storage_of: Callable[[str], StableStorage],
+    clock: Clock | None = None,
+) -> dict[str, Entity]:
+    """The entities of those names, such as can bear bad links and crashes, with their crashes.
+
+    `storage_of` gives the stable storage of an entity by its name.
+    """
+    outages = outages_of_entities(grid)
     return {
-        name: Mortal(partial(reliable_entity, grid, name, rules, clock), outages.get(name, ()))
+        name: CrashInjector(
+            partial(_reliable_entity, grid, name, rules, clock),
+            outages.get(name, ()),
+            storage_of(name),
+        )
         for name in members
     }
 
 
-def reliable_entity(grid: Grid, name: str, rules: Rules, clock: Clock | None = None) -> Reliable:
+def outages_of_entities(grid: Grid) -> dict[str, tuple[Outage, ...]]:
+    """When entities are down, by name, for those that ever are."""
+    faults = grid.settings.faults
+    if faults is None:
+        return {}
+    vos = dict(zip(grid.names, (grid.vos[site].name for site in grid.sites), strict=True))
+    return entity_outages(faults, grid.seed, vos)
+
+
+def _reliable_entity(
+    grid: Grid, name: str, rules: Rules, clock: Clock | None, saved: Sequence[Any]
+) -> Reliable:
     """The entity of that name, checked and safe from bad links and crashes."""
     entity = checked_entity(grid, name, grid.bare_entities([name], clock)[name])
-    return Reliable(name, entity, grid.seed, rules)
+    return Reliable(name, entity, grid.seed, rules, saved)
 
 
 def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:

@@ -22,7 +22,7 @@ class Returns:
     def __init__(self, peer: str) -> None:
         self._peer = peer
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         for _ in range(4):
             ctx.send(self._peer, 1)
 

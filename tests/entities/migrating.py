@@ -12,9 +12,9 @@ from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.exchange import GangExchange
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.migration import Migration, Peer
+from grid.kernel.crash_injector import CrashInjector, MemoryStorage
 from grid.kernel.entity import Context
 from grid.kernel.faults import Faults, Outage
-from grid.kernel.mortal import Mortal
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable, Rules
@@ -60,8 +60,8 @@ class Arriving:
     def __init__(self, name: str, jobs: Sequence[Job], here: Hearing, inner: LocalDispatcher):
         self.name, self.jobs, self.here, self.inner = name, jobs, here, inner
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        self.inner.start(ctx, saved)
+    def start(self, ctx: Context) -> None:
+        self.inner.start(ctx)
         for place, job in enumerate(self.jobs):
             ctx.set_timer(job.submit_us, f"job {place}")
 
@@ -86,7 +86,7 @@ class Manager:
     def __init__(self, told: Counter[JobKey]) -> None:
         self.told = told
 
-    def start(self, ctx: Context, saved: Any) -> None: ...
+    def start(self, ctx: Context) -> None: ...
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         if isinstance(message, JobEnded):
@@ -122,7 +122,7 @@ class Hearing:
         self.lines.append(f"{ctx.now / SECOND_US:g} {sender or 'user'} -> {ctx.name}: {words}")
 
     def look(self, ctx: Context) -> None:
-        for _, message, _ in ctx.sent:
+        for _, message, _ in ctx.effects.sent:
             if isinstance(message, JobEnded):
                 self.ended[message.key] += 1
                 start = message.outcome.start_us / SECOND_US
@@ -144,7 +144,7 @@ class Vo:
     clusters: dict[str, ClusterShell] = field(default_factory=dict)
     reserved: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """When each reservation was first seen, by taker, giver and number."""
-    mortal: bool = False
+    crashing: bool = False
     down: dict[str, Sequence[MachineOutage]] = field(default_factory=dict)
 
     def entity(self, name: str) -> Any:
@@ -184,8 +184,8 @@ class Vo:
         assert reservations(cluster) == len(kept), "a reservation without a migration"
         for one in kept:
             age = ctx.now - self.reserved.setdefault(one, ctx.now)
-            # Who is dead lets nothing go before it is up again.
-            assert self.mortal or age <= self.rules.answer_within_us, "a reservation is too old"
+            # An entity that is down cancels nothing before it is up again.
+            assert self.crashing or age <= self.rules.answer_within_us, "a reservation is too old"
 
 
 def play(
@@ -202,15 +202,17 @@ def play(
     With `outages` the entities crash, and are made such that they bear it. `down` are machines,
     by cluster.
     """
-    vo = Vo(sizes, jobs, rules, mips, mortal=outages is not None, down=down or {})
+    vo = Vo(sizes, jobs, rules, mips, crashing=outages is not None, down=down or {})
     names = sorted([*sizes, MANAGER])
     # All inputs are played again after a crash; the state itself is never saved.
     again = Rules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)
     entities = {
         name: vo.entity(name)
         if outages is None
-        else Mortal(
-            lambda name=name: Reliable(name, vo.entity(name), 1, again), outages.get(name, ())
+        else CrashInjector(
+            lambda saved, name=name: Reliable(name, vo.entity(name), 1, again, saved),
+            outages.get(name, ()),
+            MemoryStorage(),
         )
         for name in names
     }

@@ -35,8 +35,8 @@ class Watched:
     def __init__(self, entity: Any, forwards: list[ForwardJob]) -> None:
         self.entity, self.forwards = entity, forwards
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        self.entity.start(ctx, saved)
+    def start(self, ctx: Context) -> None:
+        self.entity.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         if isinstance(message, ForwardJob):

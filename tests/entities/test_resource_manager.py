@@ -8,6 +8,7 @@ import pytest
 
 from grid.entities.resource_manager import PERIOD, ResourceManager, SnapshotRules
 from grid.kernel.entity import Context
+from grid.kernel.event import BACKGROUND_TIMER
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.messages import Assigned, AssignJob, JobEnded, LocalStatus, Refused, RunJob
 from grid.model.platform import Cluster, Machine, VirtualOrganization
@@ -43,13 +44,13 @@ class Desk:
     def __init__(self, rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> None:
         self.ctx = Context("a/resources", 1, lambda: (None, []))  # type: ignore[arg-type, return-value]
         self.manager = manager(rules, cpus)
-        self.manager.start(self.ctx, None)
-        self.ctx.sent.clear()
+        self.manager.start(self.ctx)
+        self.ctx.effects.sent.clear()
 
     def tell(self, message: Any) -> list[Any]:
-        self.ctx.sent.clear()
+        self.ctx.effects.sent.clear()
         self.manager.handle(self.ctx, "a/scheduler", message)
-        return [sent for _, sent, _ in self.ctx.sent]
+        return [sent for _, sent, _ in self.ctx.effects.sent]
 
     def end(self, number: int) -> list[Any]:
         outcome = JobOutcome(0, JobState.COMPLETED, 0, 10, 0, 0, 0, 10)
@@ -87,9 +88,9 @@ def test_a_snapshot_goes_out_when_more_jobs_than_the_limit_came(
     seen = []
     for number in range(1, 6):
         desk.tell(AssignJob(job(number), 1, True))
-        if desk.ctx.posts:
+        if desk.ctx.effects.posts:
             seen.append(number)
-            desk.ctx.posts.clear()
+            desk.ctx.effects.posts.clear()
     assert seen == published_at
 
 
@@ -98,28 +99,28 @@ def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_
     loads = []
     for number in range(1, 5):
         desk.tell(AssignJob(job(number), 0, False))
-        loads.append(len(desk.ctx.posts))
+        loads.append(len(desk.ctx.effects.posts))
     assert loads == [0, 0, 1, 1]
     for number in (4, 3, 2):
         desk.end(number)
     desk.tell(AssignJob(job(5, 3), 0, False))
-    assert len(desk.ctx.posts) == 2
+    assert len(desk.ctx.effects.posts) == 2
 
 
 def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> None:
     desk = Desk(SnapshotRules(False, 7_000_000, None, None))
-    assert desk.ctx.background_timers == []
+    assert desk.ctx.effects.timers == []
     for now, due in ((1, 7_000_000), (7_000_001, 14_000_000), (14_000_000, 14_000_000)):
         desk.ctx.now = now
         desk.tell(AssignJob(job(now), 1, True))
         desk.tell(AssignJob(job(now + 1), 1, True))
-        assert desk.ctx.background_timers == [(due, PERIOD)]
-        desk.ctx.background_timers.clear()
+        assert desk.ctx.effects.timers == [(due, PERIOD, BACKGROUND_TIMER)]
+        desk.ctx.effects.timers.clear()
         desk.manager.timeout(desk.ctx, PERIOD)
-        assert len(desk.ctx.posts) == 1
-        desk.ctx.posts.clear()
+        assert len(desk.ctx.effects.posts) == 1
+        desk.ctx.effects.posts.clear()
     desk.manager.timeout(desk.ctx, PERIOD)
-    assert desk.ctx.posts == []
+    assert desk.ctx.effects.posts == []
 
 
 def test_a_summary_names_the_least_used_and_the_one_with_most_memory() -> None:
@@ -127,7 +128,7 @@ def test_a_summary_names_the_least_used_and_the_one_with_most_memory() -> None:
     desk.tell(AssignJob(job(1), 0, False))
     desk.tell(AssignJob(job(2), 2, False))
     desk.manager.timeout(desk.ctx, PERIOD)
-    (rows,) = desk.ctx.posts
+    (rows,) = desk.ctx.effects.posts
     # Machine 1 is empty; machine 2 has 300 MB, three quarters of them free of jobs.
     assert rows[:, NUMBER].tolist() == [1.0, 2.0]
     assert rows[:, ASSIGNED_CPUS].tolist() == [0.0, 1.0]

@@ -24,7 +24,7 @@ class Scripted:
         self.actions = actions
         self.heard: list[tuple[int, str, Any]] = []
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         for verb, *arguments in self.actions:
             getattr(ctx, verb)(*arguments)
 
@@ -129,7 +129,7 @@ class Gossip:
     def __init__(self, peers: list[str]) -> None:
         self.peers = peers
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         ctx.send(self.peers[0], 12)
         ctx.set_timer(int(ctx.rng.integers(1, 200)), "again")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grid.kernel.crash_injector import CrashInjector, MemoryStorage
 from grid.kernel.entity import Context
 from grid.kernel.faults import Faults, LinkFaults, Outage, Partition, disjoint
-from grid.kernel.mortal import Mortal
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable, Rules
@@ -36,7 +36,7 @@ class Talker:
         self.heard: list[tuple[str, Any]] = []
         self.answers = dict.fromkeys(self.peers, 0)
 
-    def start(self, ctx: Context, saved: Any) -> None:
+    def start(self, ctx: Context) -> None:
         ctx.set_timer(int(ctx.rng.integers(1, 500)), "talk")
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
@@ -63,11 +63,14 @@ def run(
     wrapper: Any = Reliable,
     limit: int = 20_000,
 ) -> LogicalProcess:
-    def reliable(name: str) -> Any:
-        return wrapper(name, Talker(name), 1, RULES)
+    def reliable(name: str, saved: list[Any]) -> Any:
+        return wrapper(name, Talker(name), 1, RULES, saved)
 
     network = Network(NAMES, [0, 0, 1], 50, 7, faults=faults)
-    entities = {name: Mortal(partial(reliable, name), outages.get(name, ())) for name in NAMES}
+    entities = {
+        name: CrashInjector(partial(reliable, name), outages.get(name, ()), MemoryStorage())
+        for name in NAMES
+    }
     first_rows = {name: np.zeros((1, 1)) for name in NAMES}
     process = LogicalProcess(entities, network, 1, first_rows)
     process.start()
@@ -169,7 +172,7 @@ class LateJournal(Reliable):
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         held, self._held = getattr(self, "_held", []), []
         super().handle(ctx, sender, message)
-        self._held, ctx.saved[:] = ctx.saved[:], held
+        self._held, ctx.effects.saved[:] = ctx.effects.saved[:], held
 
 
 @pytest.mark.parametrize("broken", [TwoAtOnce, AsItComes, NeverAgain, LateJournal])
@@ -181,7 +184,7 @@ def test_each_part_of_it_is_needed(broken: type[Reliable]) -> None:
 
 def test_who_keeps_asking_is_heard_though_the_first_question_was_lost() -> None:
     class Asker:
-        def start(self, ctx: Context, saved: Any) -> None:
+        def start(self, ctx: Context) -> None:
             ctx.set_timer(0, "ask")
 
         def handle(self, ctx: Context, sender: str, message: Any) -> None:
@@ -192,7 +195,7 @@ def test_who_keeps_asking_is_heard_though_the_first_question_was_lost() -> None:
             ctx.set_timer(RULES.wait_us // 2, "ask")
 
     class Answerer:
-        def start(self, ctx: Context, saved: Any) -> None: ...
+        def start(self, ctx: Context) -> None: ...
 
         def handle(self, ctx: Context, sender: str, message: Any) -> None:
             ctx.send(sender, "!")
@@ -230,7 +233,7 @@ def test_the_fate_of_a_message_depends_on_nothing_but_its_key() -> None:
 
 def test_nothing_passes_a_partition_and_posts_wait_for_its_end() -> None:
     class Publisher:
-        def start(self, ctx: Context, saved: Any) -> None:
+        def start(self, ctx: Context) -> None:
             for time in (100, 200, 300):
                 ctx.set_timer(time, str(time))
 
@@ -241,7 +244,7 @@ def test_nothing_passes_a_partition_and_posts_wait_for_its_end() -> None:
             ctx.send("b", timer)
 
     class Reader:
-        def start(self, ctx: Context, saved: Any) -> None:
+        def start(self, ctx: Context) -> None:
             for time in (160, 260, 340, 360):
                 ctx.set_timer(time, str(time))
 

@@ -18,8 +18,8 @@ from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
 from grid.entities.migration import Giver, Taker
 from grid.entities.resource_manager import ResourceManager
+from grid.kernel.crash_injector import CrashInjector
 from grid.kernel.entity import Context
-from grid.kernel.mortal import Mortal
 from grid.kernel.reliable import Input, Reliable
 from grid.model.job import Job, JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
@@ -91,11 +91,11 @@ def nothing_sent_again(right: Any, self: Any, ctx: Context) -> None:
     del right, self, ctx
 
 
-@replaced(Mortal, "_settle")
+@replaced(CrashInjector, "_settle")
 def acknowledged_before_saved(right: Any, self: Any, ctx: Context) -> None:
     held = [] if self._entity is not self.__dict__.get("_holder") else self._held
-    self._holder, self._held = self._entity, ctx.saved[:]
-    ctx.saved[:] = held
+    self._holder, self._held = self._entity, ctx.effects.saved[:]
+    ctx.effects.saved[:] = held
     right(self, ctx)
 
 
@@ -187,9 +187,9 @@ def assigned_though_not_free(right: Any, self: Any, ctx: Context, *what: Any) ->
     right(self, ctx, scheduler, job, resource, wait)
     self._assigned += 1e9
     del assigned
-    for place, (to, message, size) in enumerate(ctx.sent):
+    for place, (to, message, size) in enumerate(ctx.effects.sent):
         if type(message).__name__ == "LocalStatus":
-            ctx.sent[place] = (to, type(message)(message.assigned_cpus + 1e9), size)
+            ctx.effects.sent[place] = (to, type(message)(message.assigned_cpus + 1e9), size)
 
 
 @replaced(ResourceManager, "_move")
@@ -203,7 +203,7 @@ def moved_without_its_cpus(right: Any, self: Any, ctx: Context, key: Any, cluste
 @replaced(GridDispatcher, "_place")
 def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> None:
     right(self, ctx, question)
-    to, message, size = ctx.sent[-1]
+    to, message, size = ctx.effects.sent[-1]
     other = [name for name in self._dispatchers if name != to]
     ctx.send(other[0], message, size)
 
@@ -211,7 +211,7 @@ def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> 
 @replaced(LocalDispatcher, "_report")
 def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
     right(self, ctx)
-    ctx.sent += ctx.sent[-1:]
+    ctx.effects.sent += ctx.effects.sent[-1:]
 
 
 @replaced(Taker, "comes")

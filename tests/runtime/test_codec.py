@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.kernel import mortal
+from grid.kernel import crash_injector
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, JobState, Option, Requirement, RequirementKind
 from grid.model.job_row import Violation
@@ -148,7 +148,7 @@ def test_entities_go_on_from_a_state_that_was_written(
     monkeypatch.setattr(wrapped, "INPUTS_A_STATE", 5)
     grids = [faults_of(subject, seed)[0] for seed in range(20)]
     pickled = [run_sequential(grid) for grid in grids]
-    monkeypatch.setattr(mortal, "pickle", _Plain)
+    monkeypatch.setattr(crash_injector, "pickle", _Plain)
     written = [run_sequential(grid) for grid in grids]
     for before, after in zip(pickled, written, strict=True):
         assert before.messages == after.messages

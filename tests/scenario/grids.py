@@ -73,8 +73,8 @@ class _Overheard:
     def __init__(self, name: str, entity: Any, lines: list[str], directory: bool) -> None:
         self.name, self.entity, self.lines, self.directory = name, entity, lines, directory
 
-    def start(self, ctx: Context, saved: Any) -> None:
-        self.entity.start(ctx, saved)
+    def start(self, ctx: Context) -> None:
+        self.entity.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         if self.directory or not isinstance(message, (JoinVo, LeaveVo, LocalStatus)):

@@ -1,0 +1,120 @@
+"""Crashes of entities at times that are known beforehand, by any clock."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from grid.kernel.entity import Context, Effects, Entity, Finishing
+from grid.model.faults import Outage
+
+CRASH, RESTART = "crash", "restart"
+
+
+class StableStorage(Protocol):
+    """Where an entity's journal is kept while the entity is down."""
+
+    def keep(self, effects: Effects) -> None:
+        """Keep what a handler saved, and take it out of `effects`."""
+        ...
+
+    def entries(self) -> list[Any]:
+        """All that is kept, in order. The entity may change what it gets."""
+        ...
+
+
+class MemoryStorage:
+    """Stable storage for virtual time, where nothing crashes but what is meant to."""
+
+    def __init__(self) -> None:
+        self._state: bytes | None = None
+        self._entries: list[Any] = []
+
+    def keep(self, effects: Effects) -> None:
+        for entry, stands_for_all in effects.saved:
+            if stands_for_all:
+                # A copy, because the entity goes on changing its state.
+                self._state = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
+                self._entries.clear()
+            else:
+                self._entries.append(entry)
+        effects.saved.clear()
+
+    def entries(self) -> list[Any]:
+        state = [] if self._state is None else [pickle.loads(self._state)]
+        return state + self._entries
+
+
+class CrashInjector:
+    """Wraps an entity and lets it crash: what it has not saved is lost, and so is what comes to it
+    until it is up again.
+
+    `make` makes the entity from the entries of its journal, not yet started. `outages` are disjoint
+    and in order; those that are over when the entity first starts have no effect.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[list[Any]], Entity],
+        outages: Sequence[Outage],
+        storage: StableStorage,
+    ) -> None:
+        self._make = make
+        self._outages = tuple(outages)
+        self._storage = storage
+        self._entity: Entity | None = None
+        self._crashes = 0
+        """How many of the outages have begun."""
+
+    def start(self, ctx: Context) -> None:
+        outages = self._outages
+        while self._crashes < len(outages) and outages[self._crashes].end_us <= ctx.now:
+            self._crashes += 1
+        if self._crashes < len(outages) and outages[self._crashes].start_us < ctx.now:
+            self._crash(ctx)
+        else:
+            self._restart(ctx)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        if self._entity is not None:
+            self._entity.handle(ctx, sender, message)
+            self._settle(ctx)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        crashes, _, name = timer.partition("/")
+        if crashes == CRASH:
+            self._crash(ctx)
+        elif crashes == RESTART:
+            self._restart(ctx)
+        elif self._entity is not None and int(crashes) == self._crashes:
+            self._entity.timeout(ctx, name)
+            self._settle(ctx)
+
+    def finish(self, ctx: Context) -> None:
+        if self._entity is None:
+            # A live run ends with its last job, whoever is down then.
+            self._restart(ctx)
+        if isinstance(self._entity, Finishing):
+            self._entity.finish(ctx)
+        self._storage.keep(ctx.effects)
+
+    def _crash(self, ctx: Context) -> None:
+        self._entity = None
+        ctx.set_timer(max(0, self._outages[self._crashes].end_us - ctx.now), RESTART)
+        self._crashes += 1
+
+    def _restart(self, ctx: Context) -> None:
+        self._entity = self._make(self._storage.entries())
+        self._entity.start(ctx)
+        self._settle(ctx)
+        if self._crashes < len(self._outages):
+            until_crash = self._outages[self._crashes].start_us - ctx.now
+            ctx.set_background_timer(max(0, until_crash), CRASH)
+
+    def _settle(self, ctx: Context) -> None:
+        """Keep what the entity saved, and mark its timers: a crash is the end of them."""
+        self._storage.keep(ctx.effects)
+        mark = f"{self._crashes}/"
+        timers = ctx.effects.timers
+        timers[:] = [(time, mark + name, kind) for time, name, kind in timers]

@@ -1,0 +1,39 @@
+"""The clock of a live run, and the rules that hang on how fast it goes."""
+
+from __future__ import annotations
+
+import time
+
+from grid.kernel.reliable import Rules
+from grid.model.time import SECOND_US, Time
+
+FIRST_WAIT_SECONDS = 1.0
+LONGEST_WAIT_SECONDS = 8.0
+INPUTS_A_STATE = 256
+EARLY_SECONDS = 0.001
+"""An event loop wakes up to a millisecond after the time that it was given. So it is given one
+earlier, and what is due within that is handled as if its time had come."""
+
+
+class Clock:
+    """Virtual time as a multiple of the real one; zero is `epoch`, a time of `time.time()`."""
+
+    def __init__(self, epoch: float, speedup: float) -> None:
+        # Read once: what sets the clock of the machine must not set ours.
+        self._zero = time.monotonic() + (epoch - time.time())
+        self._scale = speedup * SECOND_US
+
+    def now(self) -> Time:
+        """The virtual time; it waits at zero for the epoch."""
+        return max(0, int((time.monotonic() - self._zero) * self._scale))
+
+    def seconds_until(self, due: Time) -> float:
+        """Real seconds until the virtual time `due`; 0 if it has passed."""
+        return max(0.0, self._zero + due / self._scale - time.monotonic())
+
+
+def live_rules(speedup: float) -> Rules:
+    """Messages are sent again after times of the real clock, for that is what processes take."""
+    scale = speedup * SECOND_US
+    first, longest = round(FIRST_WAIT_SECONDS * scale), round(LONGEST_WAIT_SECONDS * scale)
+    return Rules(max(1, first), max(1, longest), INPUTS_A_STATE)
