@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 
 def scheduler(vo: str) -> str:
     return f"{vo}/scheduler"
@@ -25,3 +27,23 @@ def local_dispatcher(vo: str, cluster: str) -> str:
 
 def workload_source(vo: str) -> str:
     return f"{vo}/source"
+
+
+def entities_of_vo(
+    vo: str, clusters: Sequence[str], is_member: bool, has_source: bool
+) -> Iterator[str]:
+    """All entities of a VO with those clusters.
+
+    A member takes part in the protocol: it has a Local Scheduler. It has a source if its users
+    submit jobs there.
+    """
+    for cluster in clusters:
+        yield local_dispatcher(vo, cluster)
+    if len(clusters) > 1:
+        yield grid_dispatcher(vo)
+    if is_member:
+        yield scheduler(vo)
+        yield resource_manager(vo)
+        yield information_service(vo)
+    if has_source:
+        yield workload_source(vo)

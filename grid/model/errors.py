@@ -6,6 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+Path = tuple[str | int, ...]
+"""The keys and positions that lead to a value."""
+
+MAX_STEPS = 16
+"""Steps of a path that a message shows; no key of a scenario lies deeper."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
@@ -51,7 +57,20 @@ def expected_name(name: str, known: Iterable[str], what: str) -> str:
     return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
 
 
+def dotted(path: Path) -> str:
+    """A path as it is written in messages, and in `--set`; always one short line."""
+    steps = [step if isinstance(step, int) or _is_plain(step) else shorten(step) for step in path]
+    return ".".join(map(str, steps[:MAX_STEPS])) + (".…" if len(steps) > MAX_STEPS else "")
+
+
+def _is_plain(step: str) -> bool:
+    return step.isprintable() and 0 < len(step) <= 60 and " " not in step
+
+
 def shorten(found: object, limit: int = 60) -> str:
     """`found` as it may stand in a message: on one line, printable, and not too long."""
-    text = repr(found)
+    try:
+        text = repr(found)
+    except Exception:
+        text = f"an object of type {type(found).__name__}"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -55,15 +55,10 @@ class Grid:
         """The VO of each entity, in order of the entities' names."""
         entities: list[tuple[str, int]] = []
         for position, vo in enumerate(self.vos):
-            mine = [names.local_dispatcher(vo.name, cluster.name) for cluster in vo.clusters]
-            if len(vo.clusters) > 1:
-                mine.append(names.grid_dispatcher(vo.name))
-            if self.direct[position] is None or self.submitted[position] is not None:
-                mine.append(names.scheduler(vo.name))
-                mine.append(names.resource_manager(vo.name))
-                mine.append(names.information_service(vo.name))
-            if self.submitted[position] is not None:
-                mine.append(names.workload_source(vo.name))
+            clusters = [cluster.name for cluster in vo.clusters]
+            has_source = self.submitted[position] is not None
+            is_member = has_source or self.direct[position] is None
+            mine = names.entities_of_vo(vo.name, clusters, is_member, has_source)
             entities += [(name, position) for name in mine]
         return dict(sorted(entities))
 

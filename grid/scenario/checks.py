@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import prod
 
-from grid.model.errors import expected_name, shorten
+from grid.entities.names import entities_of_vo
+from grid.model.errors import Path, dotted, expected_name, shorten
 from grid.model.platform import ARCHITECTURES, GANG_POLICIES, OPERATING_SYSTEMS
-from grid.scenario.fault_checks import fault_problems
+from grid.scenario.fault_checks import Places, fault_problems
+from grid.scenario.grid_settings import grid_faults
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
     JobSection,
     RequirementSection,
     Scenario,
+    VoSection,
     WorkloadSection,
 )
-from grid.scenario.yaml_tree import Path, dotted
+from grid.scenario.value_checks import Problem, repeated
 
 MAX_VOS = 20_000
 MAX_MACHINES = 100_000
 MAX_CPUS = 10_000_000
 MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
-
-Problem = tuple[Path, str, str]
-"""Where something is wrong, what was found there and what was expected."""
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
@@ -39,13 +39,14 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _links(scenario)
     for v, vo in enumerate(scenario.vos or ()):
         names = [cluster.name for cluster in vo.clusters]
-        yield from _twice(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
+        yield from repeated(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
         for c, cluster in enumerate(vo.clusters):
             yield from _licenses(cluster, ("vos", v, "clusters", c))
             yield from _estimates(cluster, ("vos", v, "clusters", c))
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
-    yield from fault_problems(scenario)
+    if scenario.faults is not None:
+        yield from fault_problems(grid_faults(scenario.faults), _places(scenario))
 
 
 def _sizes(scenario: Scenario) -> Iterator[Problem]:
@@ -88,13 +89,6 @@ def _vo_names(scenario: Scenario) -> Iterator[Problem]:
                 break
 
 
-def _twice(names: Sequence[str], path: Path, key: Path, what: str) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if first.setdefault(name, index) != index:
-            yield (*path, index, *key), f"{name!r} again", f"a name of its own for each {what}"
-
-
 def _links(scenario: Scenario) -> Iterator[Problem]:
     if scenario.vos is None:
         return
@@ -114,7 +108,7 @@ def _links(scenario: Scenario) -> Iterator[Problem]:
 
 def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     declared = [license.name for license in cluster.licenses]
-    yield from _twice(declared, (*path, "licenses"), ("name",), "license of this cluster")
+    yield from repeated(declared, (*path, "licenses"), ("name",), "license of this cluster")
     if len(declared) > MAX_LICENSES:
         yield (*path, "licenses"), f"{len(declared)} licenses", f"at most {MAX_LICENSES}"
     if cluster.machines is None or isinstance(cluster.machines, GeneratedMachinesSection):
@@ -137,6 +131,38 @@ def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     elif cluster.estimates == "exact" and cluster.estimate_factor != 1:
         expected = "1 with exact estimates, for it multiplies what users say"
         yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
+
+
+def _places(scenario: Scenario) -> Places | None:
+    """What can go wrong in the grid, as far as the scenario names it."""
+    if scenario.vos is None:
+        return None
+    clusters = {
+        name: {cluster.name: _machine_count(cluster) for cluster in vo.clusters}
+        for vo in scenario.vos
+        for name in vo.names
+    }
+    entities = [entity for vo in scenario.vos for entity in _entities(vo, scenario)]
+    return Places(entities, clusters)
+
+
+def _machine_count(cluster: ClusterSection) -> int:
+    """How many machines a cluster has; a pool of processors is one."""
+    if cluster.machines is None:
+        return 1
+    if isinstance(cluster.machines, tuple):
+        return sum(machine.count for machine in cluster.machines)
+    return cluster.machines.count
+
+
+def _entities(vo: VoSection, scenario: Scenario) -> Iterator[str]:
+    """The entities of the VOs of one section."""
+    is_direct = vo.workload is not None and vo.workload.enters == "cluster"
+    shares = scenario.workload is not None
+    for name in vo.names:
+        clusters = [cluster.name for cluster in vo.clusters]
+        with_source = shares or (vo.workload is not None and not is_direct)
+        yield from entities_of_vo(name, clusters, shares or not is_direct, with_source)
 
 
 def _grid_workload(scenario: Scenario) -> Iterator[Problem]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from grid.model.errors import InputError, Mistake, expected_name, shorten
+from grid.model.errors import InputError, Mistake, Path, dotted, expected_name, shorten
 from grid.scenario.python_tree import tree_of_value
-from grid.scenario.yaml_tree import MAX_DEPTH, Node, Path, child, dotted, read_tree
+from grid.scenario.yaml_tree import MAX_DEPTH, Node, child, read_tree
 
 SECTION = "parameters"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")

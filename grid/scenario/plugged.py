@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
-from grid.model.errors import Mistake, expected_name
+from grid.model.errors import Mistake, Path, expected_name
 from grid.policies.registry import make_policy, policy_names
 from grid.scenario.schema import (
     GeneratedMachinesSection,
@@ -16,7 +16,7 @@ from grid.scenario.schema import (
     WorkloadSection,
 )
 from grid.scenario.validate import validate
-from grid.scenario.yaml_tree import Node, Path, nearest
+from grid.scenario.yaml_tree import Node, nearest
 
 _SETTING = re.compile(r"(\w+): found (.*), expected (.*)", re.DOTALL)
 

@@ -13,15 +13,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake, Path, dotted, shorten
 from grid.scenario.yaml_tree import (
     MAX_DEPTH,
     MAX_NODES,
     MAX_NUMBER_LENGTH,
     Node,
-    Path,
     Scalar,
-    dotted,
 )
 
 PLAIN = "text, a number, true or false, None, a list or a mapping"

@@ -9,10 +9,10 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from grid.model.errors import Mistake
+from grid.model.errors import Mistake, Path, dotted
 from grid.scenario.parameters import SECTION
 from grid.scenario.schema import Scenario
-from grid.scenario.yaml_tree import Node, Path, at, child, dotted, nearest
+from grid.scenario.yaml_tree import Node, at, child, nearest
 
 KEYS = tuple(Scenario.model_fields)
 """What may stand at the top of a scenario, beside its parameters."""

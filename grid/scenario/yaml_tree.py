@@ -13,16 +13,13 @@ from typing import Any, NoReturn
 
 import yaml  # type: ignore[import-untyped]
 
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake, Path, dotted, shorten
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER_LENGTH = 40
-MAX_STEPS = 16
-"""Steps of a path that a message shows; no key of a scenario lies deeper."""
 
 Scalar = str | int | float | bool | None
-Path = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -79,16 +76,6 @@ class Node:
             self.found() if found is None else found,
             expected,
         )
-
-
-def dotted(path: Path) -> str:
-    """A path as it is written in messages, and in `--set`; always one short line."""
-    steps = [step if isinstance(step, int) or _is_plain(step) else shorten(step) for step in path]
-    return ".".join(map(str, steps[:MAX_STEPS])) + (".…" if len(steps) > MAX_STEPS else "")
-
-
-def _is_plain(step: str) -> bool:
-    return step.isprintable() and 0 < len(step) <= 60 and " " not in step
 
 
 def at(root: Node, path: Path) -> Node | None:
