@@ -84,6 +84,8 @@ class JobSummary(Generic[Whole, Number]):
     """The run time that the user expects, on a CPU of `reference_mips`."""
     deadline_us: Whole = _default(NEVER)
     """When it should have ended; `NEVER`: there is no deadline."""
+    power: Number = _default(1.0)
+    """Factor of the watts that a busy CPU of its machine draws."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -31,6 +31,10 @@ class Machine:
     cpu_type: str = ""
     licenses: tuple[str, ...] = ()
     """Names of the licenses whose software this machine can run."""
+    watts_idle: float = 0.0
+    """What each CPU draws while no job holds it and the machine is up."""
+    watts_busy: float = 0.0
+    """What each CPU draws while a job holds it: this instead of `watts_idle`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grid.model.platform import Machine, MachineOutage
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEntry:
@@ -17,6 +19,9 @@ class ClusterEntry:
     name: str
     cpus: tuple[int, ...]
     gangs: bool = False
+    machines: tuple[Machine, ...] = ()
+    """The machines themselves, for their watts."""
+    outages: tuple[MachineOutage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

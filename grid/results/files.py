@@ -91,6 +91,7 @@ def _write_series(path: Path, rows: Series, directory: Directory) -> None:
         "queued": pa.array(rows.queued),
         "lost_cpus": pa.array(rows.lost_cpus, mask=np.isnan(rows.lost_cpus)),
         "license_use": pa.array(rows.license_use, mask=np.isnan(rows.license_use)),
+        "power_w": pa.array(rows.power_w, mask=np.isnan(rows.power_w)),
     }
     pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
 

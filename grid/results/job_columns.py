@@ -12,7 +12,8 @@ as an interval set ("0-3 5"), and nothing where a job did not run. What we read 
   reference kills earlier: such a job is called COMPLETED_FAILED, for want of its speed here.)
 - `allocated_resources` are CPUs, numbered through the grid; see `cpu_assignment`. Empty for a job
   that was preempted or restarted. Its `execution_time` is end - first start all the same.
-- `profile`, `consumed_energy` and `metadata` are empty: there are none.
+- `consumed_energy` is in joules (see `grid.results.energy`); empty for a job that did not run, or
+  ran where no watts are known. `profile` and `metadata` are empty: there are none.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_assignment import CpuIntervals
 from grid.results.directory import Directory
+from grid.results.energy import job_energy
 from grid.results.occupancy import BoolColumn, IntColumn, ran
 
 BATSIM_STATES = (
@@ -68,6 +70,7 @@ def job_columns(
     outcome, placement = jobs.outcome, jobs.placement
     every = np.ones(len(jobs), np.bool_)
     once = ran(jobs)
+    joules = job_energy(jobs, directory)
     run_us = outcome.end_us - outcome.start_us
     turnaround_us = outcome.end_us - jobs.submit_us
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -90,7 +93,7 @@ def job_columns(
         "turnaround_time": seconds(turnaround_us, once),
         "stretch": pa.array(stretch, mask=~(once & (run_us > 0))),
         "allocated_resources": _interval_sets(cpus, rows),
-        "consumed_energy": pa.nulls(len(jobs), pa.float64()),
+        "consumed_energy": pa.array(joules, mask=np.isnan(joules)),
         "metadata": empty,
         "vo": _names(jobs.vo, directory.vos),
         "user": pa.array(jobs.user),
@@ -104,6 +107,7 @@ def job_columns(
         "state": _names(outcome.state, STATES),
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
+        "power": pa.array(jobs.power),
     }
     return pa.RecordBatch.from_pydict(columns)
 

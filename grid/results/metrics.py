@@ -17,6 +17,7 @@ from grid.model.job_results import JobResults
 from grid.model.job_row import ClusterFigure, ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.directory import Directory
+from grid.results.energy import cluster_energy
 from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
 from grid.results.occupancy import (
@@ -53,14 +54,15 @@ def metrics(
     `figures` are what clusters add of their own (see `grid.results.figures`), `histories` those of
     the clusters of gangs, for their `loss_of_capacity`.
 
-    `utilization` and `load_balance` are over one interval for all: from the first submission in
-    the grid to the last end of a job in the grid.
+    `utilization`, `load_balance` and energy are over one interval for all: from the first
+    submission in the grid to the last end of a job in the grid.
     """
     busy = busy_seconds(results, directory)
     cpus = machine_cpus(directory)
     vo_of_cluster = np.array([cluster.vo for cluster in directory.clusters], np.int64)
     vo_of_machine = np.repeat(vo_of_cluster, np.diff(first_machines(directory)))
     span = _makespan(results)
+    jobs_j, idle_j = cluster_energy(results, directory)
     by_vo = np.argsort(results.vo, kind="stable")
     bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
     gangs = [one for one in histories if one.levels.smallest is not None]
@@ -73,10 +75,12 @@ def metrics(
         mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
             vos[name] |= _lost(mine)
+        vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
     whole = _of_jobs(results) | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:
         whole |= _lost(gangs)
+    whole |= _of_power(jobs_j, idle_j)
     return {"grid": whole, "vos": vos}
 
 
@@ -85,6 +89,19 @@ def _lost(gangs: Sequence[ClusterHistory]) -> Figures:
         "loss_of_capacity": loss_of_capacity(gangs),
         "loss_of_capacity_in_clusters": loss_of_capacity(gangs, apart=True),
     }
+
+
+def _of_power(jobs_j: FloatColumn, idle_j: FloatColumn) -> Figures:
+    """Joules of these clusters, for any whose watts are known; nothing where there are none.
+
+    - `energy_jobs_j`: of CPUs while jobs held them, whoever's jobs; `energy_idle_j`: of CPUs that
+      no job held; `energy_j`: both.
+    """
+    known = ~np.isnan(jobs_j)
+    if not known.any():
+        return {}
+    jobs, idle = float(jobs_j[known].sum()), float(idle_j[known].sum())
+    return {"energy_jobs_j": jobs, "energy_idle_j": idle, "energy_j": jobs + idle}
 
 
 def _of_jobs(jobs: JobResults) -> Figures:

@@ -11,6 +11,7 @@ from grid.model.job_results import JobResults
 from grid.model.job_row import ClusterHistory
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
+from grid.results.energy import extra_watts, has_watts, idle_watts
 from grid.results.loss import lost_processors
 from grid.results.occupancy import FloatColumn, IntColumn, ran
 
@@ -25,7 +26,9 @@ class Series:
     others are time-weighted means over it: CPUs in use, that over the cluster's CPUs, and jobs
     that were assigned to the cluster and had not started. `lost_cpus`: CPUs that idle while a gang
     waits there that they could run (GM Eq. 6, of this cluster alone); NaN where no gangs run.
-    `license_use`: license copies held over copies there are; NaN where there are none.
+    `license_use`: license copies held over copies there are; NaN where there are none. `power_w`:
+    watts (see `grid.results.energy`), those of a job that was interrupted spread evenly over the
+    time from its start to its end; NaN where none are known.
     """
 
     time_s: FloatColumn
@@ -35,6 +38,7 @@ class Series:
     queued: FloatColumn
     lost_cpus: FloatColumn
     license_use: FloatColumn
+    power_w: FloatColumn
 
 
 def series(
@@ -77,7 +81,21 @@ def series(
         queued=queued.ravel(),
         lost_cpus=lost.ravel(),
         license_use=licenses.ravel(),
+        power_w=_power(results.take(rows), directory, edges).ravel(),
     )
+
+
+def _power(jobs: JobResults, directory: Directory, edges: IntColumn) -> FloatColumn:
+    """Watts of each cluster, means over each interval. Shape (clusters, intervals)."""
+    outcome, cluster = jobs.outcome, jobs.placement.cluster
+    known = [has_watts(entry) for entry in directory.clusters]
+    if not any(known):
+        return np.full((len(known), len(edges) - 1), np.nan)
+    watts = np.nan_to_num(extra_watts(jobs, directory))
+    power = _means(cluster, outcome.start_us, outcome.end_us, watts, edges, len(known))
+    for number, entry in enumerate(directory.clusters):
+        power[number] += _level_means(*idle_watts(entry), edges) if known[number] else np.nan
+    return power
 
 
 def _edges(results: JobResults, points: int) -> IntColumn:
@@ -95,7 +113,7 @@ def _means(
     cluster: IntColumn,
     begin_us: IntColumn,
     end_us: IntColumn,
-    weight: IntColumn,
+    weight: IntColumn | FloatColumn,
     edges: IntColumn,
     clusters: int,
 ) -> FloatColumn:
@@ -116,12 +134,16 @@ def _means(
     return means
 
 
-def _level_means(times: IntColumn, levels: IntColumn, edges: IntColumn) -> FloatColumn:
+def _level_means(
+    times: IntColumn, levels: IntColumn | FloatColumn, edges: IntColumn
+) -> FloatColumn:
     """Mean over each interval of the step function that has these levels from these times on."""
     return _interval_means(times, np.diff(levels, prepend=0), edges)
 
 
-def _interval_means(times: IntColumn, steps: IntColumn, edges: IntColumn) -> FloatColumn:
+def _interval_means(
+    times: IntColumn, steps: IntColumn | FloatColumn, edges: IntColumn
+) -> FloatColumn:
     """Mean over each interval of the step function that changes by `steps` at sorted `times`."""
     levels = np.concatenate([[0], np.cumsum(steps)])
     points = np.sort(np.concatenate([times, edges]))

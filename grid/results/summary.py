@@ -39,6 +39,8 @@ _ROWS_IF_ANY = {
     "migrations_local": "local migrations",
     "migrations_external": "external migrations",
     "lost_cpu_seconds": "CPU time lost (s)",
+    "energy_j": "energy (J)",
+    "energy_idle_j": "  of idle CPUs (J)",
 }
 """Rows that are left out where the grid has no such figure, or a zero; slowdown where no job has
 a deadline or was preempted, for then the bounded slowdown tells as much."""

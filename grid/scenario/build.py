@@ -103,7 +103,14 @@ class Grid:
         return Directory(
             tuple(vo.name for vo in self.vos),
             tuple(
-                ClusterEntry(position, cluster.name, _machine_sizes(cluster), cluster.gangs)
+                ClusterEntry(
+                    position,
+                    cluster.name,
+                    _machine_sizes(cluster),
+                    cluster.gangs,
+                    cluster.machines,
+                    self._outages(vo, cluster),
+                )
                 for position, vo in enumerate(self.vos)
                 for cluster in vo.clusters
             ),

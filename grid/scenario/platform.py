@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,13 +130,17 @@ def _machines(
 ) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
     """The machines, and the licenses that a generator made with them."""
     if section.processors is not None:
-        return (Machine("pool", section.processors, section.mips),), ()
+        pool = Machine("pool", section.processors, section.mips)
+        return _with_watts((pool,), section.watts_idle, section.watts_busy), ()
     if isinstance(section.machines, GeneratedMachinesSection):
         from grid.workload.generators import generate_machines
 
         generated = section.machines
         stream = random_stream(seed, f"machines of {where}")
-        return generate_machines(generated.generator, generated.count, generated.settings, stream)
+        made, licenses = generate_machines(
+            generated.generator, generated.count, generated.settings, stream
+        )
+        return _with_watts(made, generated.watts_idle, generated.watts_busy), licenses
     machines: list[Machine] = []
     for kind in section.machines or ():
         described = kind.model_dump(exclude={"count"})
@@ -143,3 +148,7 @@ def _machines(
             Machine(f"m{len(machines) + number}", **described) for number in range(kind.count)
         ]
     return tuple(machines), ()
+
+
+def _with_watts(machines: Sequence[Machine], idle: float, busy: float) -> tuple[Machine, ...]:
+    return tuple(replace(one, watts_idle=idle, watts_busy=busy) for one in machines)

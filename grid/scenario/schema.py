@@ -21,6 +21,11 @@ Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 # So slow and no slower that a job of the longest run time or input still ends before `NEVER`.
 Mips = Annotated[float, Field(ge=1, le=1e9, strict=True)]
 Bandwidth = Annotated[float, Field(ge=0.01, le=1e9, strict=True)]
+Watts = Annotated[float, Field(ge=0, le=1e9, strict=True)]
+IdleWatts = Annotated[Watts, Field(description="of each CPU while no job holds it")]
+BusyWatts = Annotated[
+    Watts, Field(description="of each CPU while a job holds it, times the job's `power`")
+]
 Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
@@ -90,6 +95,8 @@ class MachineSection(Section):
     disk_mb: Megabytes = 0.0
     cpu_type: str = ""
     licenses: tuple[Name, ...] = ()
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
 
 
 Machines = Annotated[tuple[MachineSection, ...], Field(min_length=1)]
@@ -101,6 +108,8 @@ class GeneratedMachinesSection(Section):
     generator: Name
     count: Count
     settings: dict[str, Any] = Field(default_factory=dict)
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
 
 
 class LicenseSection(Section):
@@ -132,6 +141,8 @@ class ClusterSection(Section):
     policy: PolicySection | Name = "fcfs"
     processors: Count | None = Field(default=None, description="one pool of so many processors")
     mips: Mips = Field(default=1000.0, description="speed of each processor of a pool")
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
     machines: Machines | GeneratedMachinesSection | None = None
     licenses: tuple[LicenseSection, ...] = ()
     bind: Literal["machine", "cluster"] = Field(
@@ -159,6 +170,8 @@ class ClusterSection(Section):
     def _one_kind_of_resource(self) -> ClusterSection:
         if (self.processors is None) == (self.machines is None):
             raise ValueError("exactly one of `processors` and `machines`")
+        if self.machines is not None and (self.watts_idle or self.watts_busy):
+            raise ValueError("watts in each entry of `machines`: here they are those of a pool")
         return self
 
 
@@ -192,6 +205,9 @@ class JobSection(Section):
     input_mb: Megabytes = 0.0
     ram_mb: Megabytes = 0.0
     checkpointable: Annotated[bool, Field(strict=True)] = False
+    power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
+        default=1.0, description="factor of the watts that a busy CPU of its machine draws"
+    )
     requirements: tuple[RequirementSection, ...] = ()
 
 

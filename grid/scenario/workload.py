@@ -10,7 +10,7 @@ import numpy as np
 from grid.kernel.entity import random_stream
 from grid.model.errors import InputError, Mistake
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import JobTable, concatenate
+from grid.model.job_table import COLUMNS, JobTable, concatenate
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
 from grid.model.time import NEVER, from_seconds
 from grid.scenario.build import Grid
@@ -187,14 +187,18 @@ def _jobs(
 
 def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
     estimates = [section.estimate_s or section.run_s for section in sections]
+    as_written = {
+        name: [getattr(section, name) for section in sections]
+        for name in COLUMNS
+        if name in JobSection.model_fields and name != "number"
+    }
     return JobTable.of(
+        **as_written,
         number=[
             index if section.number is None else section.number
             for index, section in enumerate(sections, start=1)
         ],
-        user=[section.user for section in sections],
         submit_us=[from_seconds(section.submit_s) for section in sections],
-        processors=[section.processors for section in sections],
         estimate_us=[from_seconds(estimate) for estimate in estimates],
         run_us=[from_seconds(section.run_s) for section in sections],
         deadline_us=[
@@ -203,9 +207,6 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
             else from_seconds(section.submit_s + section.deadline_s)
             for section in sections
         ],
-        input_mb=[section.input_mb for section in sections],
-        ram_mb=[section.ram_mb for section in sections],
-        checkpointable=[section.checkpointable for section in sections],
         requirements=[tuple(map(_requirement, section.requirements)) for section in sections],
     )
 

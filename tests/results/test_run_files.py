@@ -35,7 +35,7 @@ BATSIM_COLUMNS = [
 ]
 OUR_COLUMNS = [
     *("vo", "user", "executed_vo", "cluster", "machine", "hops", "utility", "deadline"),
-    *("assigned_time", "state", "preemptions", "restarts"),
+    *("assigned_time", "state", "preemptions", "restarts", "power"),
 ]
 ROWS = [
     job(7, 0.000001, 0.5, 2.75, processors=3, user=12, utility=0.75, deadline=4),
@@ -189,7 +189,7 @@ def test_the_other_files(tmp_path: Path) -> None:
     assert json.loads((folder / "manifest.json").read_text()) == MANIFEST
     assert (folder / "scenario.yaml").read_text(encoding="utf-8") == "name: é\n"
     series = pyarrow.parquet.read_table(folder / "series.parquet")
-    means = ["busy_cpus", "utilization", "queued", "lost_cpus", "license_use"]
+    means = ["busy_cpus", "utilization", "queued", "lost_cpus", "license_use", "power_w"]
     assert series.column_names == ["time_s", "vo", "cluster", *means]
     assert set(zip(series["vo"].to_pylist(), series["cluster"].to_pylist(), strict=True)) == {
         ("north", "pool"),
