@@ -1,25 +1,31 @@
-"""What compiled functions need of a view, as tuples of its columns."""
+"""A cluster as compiled functions see it: `ClusterView` and its columns as tuples of arrays."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.time import Time
 from grid.policies.interface import ClusterView
 
 
 class Jobs(NamedTuple):
     """Columns of `JobColumns`, by slot."""
 
+    serial: Ints
+    submit_us: Ints
     processors: Ints
-    estimate: Ints
-    done: Ints
+    estimate_us: Ints
+    done_us: Ints
     reference_mips: Floats
+    deadline_us: Ints
     licenses: Ints
-    bound: Ints
+    bound_machine: Ints
     machine: Ints
+    start_us: Ints
+    expected_end_us: Ints
     checkpointable: Bools
-    expected_end: Ints
 
 
 class Machines(NamedTuple):
@@ -31,21 +37,31 @@ class Machines(NamedTuple):
     speed_order: Ints
 
 
-def jobs_of(view: ClusterView) -> Jobs:
-    jobs = view.jobs
-    return Jobs(
-        jobs.processors,
-        jobs.estimate_us,
-        jobs.done_us,
-        jobs.reference_mips,
-        jobs.licenses,
-        jobs.bound_machine,
-        jobs.machine,
-        jobs.checkpointable,
-        jobs.expected_end_us,
+class CompiledView(NamedTuple):
+    """What `ClusterView` has, by the same names."""
+
+    now: Time
+    free: Ints
+    license_copies_free: Ints
+    queue: Ints
+    running: Ints
+    ended: Ints
+    jobs: Jobs
+    machines: Machines
+
+
+_job_columns = attrgetter(*Jobs._fields)
+_machine_columns = attrgetter(*Machines._fields)
+
+
+def compiled_view(view: ClusterView) -> CompiledView:
+    return CompiledView(
+        view.now,
+        view.free,
+        view.license_copies_free,
+        view.queue,
+        view.running,
+        view.ended,
+        Jobs._make(_job_columns(view.jobs)),
+        Machines._make(_machine_columns(view.machines)),
     )
-
-
-def machines_of(view: ClusterView) -> Machines:
-    machines = view.machines
-    return Machines(machines.cpus, machines.mips, machines.licenses, machines.speed_order)

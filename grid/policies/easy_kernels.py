@@ -20,7 +20,7 @@ from numba import njit
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.columns import Jobs, Machines
+from grid.policies.columns import CompiledView, Jobs, Machines
 from grid.policies.fitting import (
     Free,
     book,
@@ -60,15 +60,7 @@ class Starts(NamedTuple):
 
 @njit(cache=True)
 def backfill(
-    now: int,
-    order: Ints,
-    shortest_first: bool,
-    kept_machine: int,
-    running: Ints,
-    free_cpus: Ints,
-    copies_free: Ints,
-    jobs: Jobs,
-    machines: Machines,
+    view: CompiledView, order: Ints, shortest_first: bool, kept_machine: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Slots to start and their machines; reserved starts by machine and the slots that have them.
 
@@ -77,21 +69,22 @@ def backfill(
     slots -1, where nothing is reserved. If `kept_machine` is not -1, the first job of `order` has
     its reservation there.
     """
-    free = free_now(running, free_cpus, copies_free, jobs)
+    now, jobs, machines = view.now, view.jobs, view.machines
+    free = free_now(view)
     reserved = _no_reservations(len(free.cpus), free)
     starts = _no_starts(len(order))
     rest = np.empty(len(order), np.int64)
     passed = 0
     anywhere_blocked = False
     for position in range(len(order)):
-        slot, bound = order[position], jobs.bound[order[position]]
+        slot, bound = order[position], jobs.bound_machine[order[position]]
         if (bound < 0 and anywhere_blocked) or (bound >= 0 and reserved.start[bound] < NEVER):
             rest[passed] = slot
             passed += 1
             continue
         if not _start(now, slot, jobs, machines, free, reserved, starts):
             only = kept_machine if position == 0 else bound
-            _reserve(slot, only, running, jobs, machines, free, reserved, starts)
+            _reserve(slot, only, view, free, reserved, starts)
             anywhere_blocked |= bound < 0
     waiting = rest[:passed]
     if shortest_first:
@@ -165,22 +158,16 @@ def _start(
 
 @njit(cache=True)
 def _reserve(
-    slot: int,
-    only: int,
-    running: Ints,
-    jobs: Jobs,
-    machines: Machines,
-    free: Free,
-    reserved: Reservations,
-    starts: Starts,
+    slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, starts: Starts
 ) -> None:
     """Reserve the machine where the job can start first, the fastest of several; or the `only` one.
 
     Machines with a reservation are not asked; if no other can run the job, it has none.
     """
     # Jobs of other machines matter too if they hold licenses.
+    jobs, machines = view.jobs, view.machines
     of_machine = only if jobs.licenses[slot] == 0 else -1
-    slots, ends, targets = _by_end(running, of_machine, jobs, starts)
+    slots, ends, targets = _by_end(view.running, of_machine, jobs, starts)
     later = copied(free)
     position = 0
     while position < len(slots):
@@ -245,7 +232,7 @@ def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints,
     """
     count = starts.number[0]
     slots = np.concatenate((running, starts.slots[:count]))
-    ends = np.concatenate((jobs.expected_end[running], starts.ends[:count]))
+    ends = np.concatenate((jobs.expected_end_us[running], starts.ends[:count]))
     targets = np.concatenate((jobs.machine[running], starts.machines[:count]))
     if only >= 0:
         here = targets == only

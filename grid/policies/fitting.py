@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Floats, Ints
-from grid.policies.columns import Jobs, Machines
+from grid.policies.columns import CompiledView, Jobs, Machines
 
 
 class Free(NamedTuple):
@@ -40,9 +40,9 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     Work that was done before a preemption counts on the machine it was done on, and elsewhere if
     the job is checkpointable.
     """
-    work = jobs.estimate[slot]
+    work = jobs.estimate_us[slot]
     if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
-        work -= jobs.done[slot]
+        work -= jobs.done_us[slot]
     return duration(work, jobs.reference_mips[slot], machines.mips[machine])
 
 
@@ -51,7 +51,7 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(
         jobs.processors[slot] <= machines.cpus[machine]
-        and (jobs.bound[slot] < 0 or jobs.bound[slot] == machine)
+        and (jobs.bound_machine[slot] < 0 or jobs.bound_machine[slot] == machine)
         and jobs.licenses[slot] & ~machines.licenses[machine] == 0
     )
 
@@ -123,18 +123,19 @@ def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
 
 
 @njit(cache=True)
-def free_now(running: Ints, free_cpus: Ints, copies_free: Ints, jobs: Jobs) -> Free:
+def free_now(view: CompiledView) -> Free:
     """What is free at present, as a copy to book in."""
-    users = np.zeros((len(free_cpus), len(copies_free)), np.int64)
-    if len(copies_free):
-        for slot in running:
+    copies, jobs = view.license_copies_free, view.jobs
+    users = np.zeros((len(view.free), len(copies)), np.int64)
+    if len(copies):
+        for slot in view.running:
             licenses = jobs.licenses[slot]
             number = 0
             while licenses:
                 users[jobs.machine[slot], number] += licenses & 1
                 licenses >>= 1
                 number += 1
-    return Free(free_cpus.copy(), copies_free.copy(), users)
+    return Free(view.free.copy(), copies.copy(), users)
 
 
 @njit(cache=True)
@@ -150,7 +151,7 @@ def work_left(slots: Ints, jobs: Jobs) -> Floats:
     """
     work = np.empty(len(slots), np.float64)
     for position, slot in enumerate(slots):
-        work[position] = (jobs.estimate[slot] - jobs.done[slot]) * jobs.reference_mips[slot]
+        work[position] = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
     return work
 
 

@@ -79,13 +79,13 @@ class FlexibleBackfilling:
             return Plan()
         order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
         if not self._keep:
-            return backfilled(view, now, order)
+            return backfilled(view, order)
         machine = -1
         place = np.flatnonzero(view.jobs.serial[order] == self._kept_serial)
         if len(place):
             machine, first = self._kept_machine, int(place[0])
             order[: first + 1] = np.roll(order[: first + 1], 1)
-        plan = backfilled(view, now, order, kept_machine=machine)
+        plan = backfilled(view, order, kept_machine=machine)
         self._remember_first(plan, view, order)
         return plan
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER
-from grid.policies.columns import Jobs, Machines
+from grid.policies.columns import CompiledView, Jobs, Machines
 from grid.policies.fitting import (
     Free,
     book,
@@ -22,15 +22,14 @@ from grid.policies.fitting import (
 
 
 @njit(cache=True)
-def start_in_turn(
-    order: Ints, running: Ints, free_cpus: Ints, copies_free: Ints, jobs: Jobs, machines: Machines
-) -> tuple[Ints, Ints]:
+def start_in_turn(view: CompiledView, order: Ints) -> tuple[Ints, Ints]:
     """Slots to start and their machines: no job passes an earlier one that has to wait.
 
     But a job bound to a machine waits in that machine's queue and holds up no other: with all jobs
     bound, each machine has a queue of its own.
     """
-    free = free_now(running, free_cpus, copies_free, jobs)
+    jobs, machines = view.jobs, view.machines
+    free = free_now(view)
     slots = np.empty(len(order), np.int64)
     targets = np.empty(len(order), np.int64)
     count = 0
@@ -40,20 +39,19 @@ def start_in_turn(
             book(slot, chosen, jobs, free)
             slots[count], targets[count] = slot, chosen
             count += 1
-        elif jobs.bound[slot] < 0:
+        elif jobs.bound_machine[slot] < 0:
             break
         else:
             # Less than no CPUs are free on a blocked machine, so that no job fits.
-            free.cpus[jobs.bound[slot]] = -1
+            free.cpus[jobs.bound_machine[slot]] = -1
     return slots[:count], targets[:count]
 
 
 @njit(cache=True)
-def start_all_that_fit(
-    order: Ints, running: Ints, free_cpus: Ints, copies_free: Ints, jobs: Jobs, machines: Machines
-) -> tuple[Ints, Ints]:
+def start_all_that_fit(view: CompiledView, order: Ints) -> tuple[Ints, Ints]:
     """Slots to start and their machines: each job in its turn, if it fits then."""
-    free = free_now(running, free_cpus, copies_free, jobs)
+    jobs, machines = view.jobs, view.machines
+    free = free_now(view)
     slots = np.empty(len(order), np.int64)
     targets = np.empty(len(order), np.int64)
     count = 0
@@ -71,17 +69,7 @@ def start_all_that_fit(
 
 
 @njit(cache=True)
-def start_by_preempting(
-    now: int,
-    order: Ints,
-    deadline: Ints,
-    running: Ints,
-    victims: Ints,
-    free_cpus: Ints,
-    copies_free: Ints,
-    jobs: Jobs,
-    machines: Machines,
-) -> tuple[Ints, Ints, Ints]:
+def start_by_preempting(view: CompiledView, order: Ints, victims: Ints) -> tuple[Ints, Ints, Ints]:
     """Slots to start and their machines, and running slots to preempt for them.
 
     `order` has all jobs, waiting and running, by deadline; `victims` the running ones by machine,
@@ -89,7 +77,13 @@ def start_by_preempting(
     with later deadlines, of the latest ones first, on the fastest machine where that is enough.
     These are then in for another machine, in their turn.
     """
-    free = free_now(running, free_cpus, copies_free, jobs)
+    jobs, machines, running, deadline = (
+        view.jobs,
+        view.machines,
+        view.running,
+        view.jobs.deadline_us,
+    )
+    free = free_now(view)
     first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
     runs = np.zeros(len(jobs.processors), np.bool_)
     runs[running] = True
@@ -105,7 +99,7 @@ def start_by_preempting(
     for slot in order:
         if runs[slot]:
             continue
-        chosen = _first_to_end(now, slot, jobs, machines, free)
+        chosen = _first_to_end(view.now, slot, jobs, machines, free)
         if chosen < 0 and deadline[slot] < latest_of_all:
             for machine in machines.speed_order:
                 if deadline[slot] >= latest[machine] or needed[slot] > machines.cpus[machine]:
@@ -117,9 +111,7 @@ def start_by_preempting(
                         within_reach += needed[other]
                 if within_reach < needed[slot]:
                     continue
-                more = _make_way(
-                    slot, machine, deadline, own, runs, preempted[taken:], jobs, machines, free
-                )
+                more = _make_way(slot, machine, own, runs, preempted[taken:], jobs, machines, free)
                 taken += more
                 if more > 0:
                     chosen = machine
@@ -135,7 +127,6 @@ def start_by_preempting(
 def _make_way(
     slot: int,
     machine: int,
-    deadline: Ints,
     victims: Ints,
     runs: Bools,
     preempted: Ints,
@@ -146,7 +137,7 @@ def _make_way(
     """Preempt on the machine until the job fits; how many that took, 0: it would not be enough."""
     if not may_run(slot, machine, jobs, machines):
         return 0
-    count = 0
+    count, deadline = 0, jobs.deadline_us
     for other in victims:
         if deadline[other] <= deadline[slot]:
             break
@@ -176,7 +167,7 @@ def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Fre
     needed, cpus = jobs.processors[slot], free.cpus
     for machine in machines.speed_order:
         if cpus[machine] >= needed and fits(slot, machine, jobs, machines, free):
-            if jobs.expected_end[slot] < NEVER:
+            if jobs.expected_end_us[slot] < NEVER:
                 left = _time_left_of_victim(now, slot, machine, jobs, machines)
             else:
                 left = time_left(slot, machine, jobs, machines)
@@ -189,9 +180,9 @@ def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Fre
 def _time_left_of_victim(now: int, slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """`time_left` of a job that has run up to this plan, so that its work is not booked yet."""
     own = jobs.machine[slot]
-    left = jobs.expected_end[slot] - now
+    left = jobs.expected_end_us[slot] - now
     if machine == own:
         return int(left)
     if jobs.checkpointable[slot]:
         return duration(left, machines.mips[own], machines.mips[machine])
-    return duration(jobs.estimate[slot], jobs.reference_mips[slot], machines.mips[machine])
+    return duration(jobs.estimate_us[slot], jobs.reference_mips[slot], machines.mips[machine])

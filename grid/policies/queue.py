@@ -13,7 +13,7 @@ import numpy as np
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.policies.columns import jobs_of, machines_of
+from grid.policies.columns import compiled_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings, no_settings
 
@@ -33,14 +33,12 @@ class InTurn:
             return Plan()
         from grid.policies.in_order_kernels import start_in_turn
 
-        jobs, order = jobs_of(view), view.queue
+        seen, order = compiled_view(view), view.queue
         if self.shortest_first:
             from grid.policies.fitting import work_left
 
-            order = order[np.argsort(work_left(order, jobs), kind="stable")]
-        slots, targets = start_in_turn(
-            order, view.running, view.free, view.license_copies_free, jobs, machines_of(view)
-        )
+            order = order[np.argsort(work_left(order, seen.jobs), kind="stable")]
+        slots, targets = start_in_turn(seen, order)
         return Plan(start=pairs(slots, targets))
 
 
@@ -57,7 +55,7 @@ class EasyBackfilling:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
-        return backfilled(view, now, view.queue, shortest_first=self.shortest_first)
+        return backfilled(view, view.queue, shortest_first=self.shortest_first)
 
 
 class EarliestDeadlineFirst:
@@ -76,33 +74,24 @@ class EarliestDeadlineFirst:
             return Plan()
         from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
 
-        jobs, machines = jobs_of(view), machines_of(view)
-        deadlines, serial = view.jobs.deadline_us, view.jobs.serial
+        seen = compiled_view(view)
+        deadlines, serial, machine = seen.jobs.deadline_us, seen.jobs.serial, seen.jobs.machine
         if not self.preemptive:
             order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
-            slots, targets = start_all_that_fit(
-                order, view.running, view.free, view.license_copies_free, jobs, machines
-            )
+            slots, targets = start_all_that_fit(seen, order)
             return Plan(start=pairs(slots, targets))
         everyone = np.concatenate((view.queue, view.running))
         running = view.running
         slots, targets, preempted = start_by_preempting(
-            now,
+            seen,
             everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
-            deadlines,
-            running,
-            running[np.lexsort((-serial[running], -deadlines[running], jobs.machine[running]))],
-            view.free,
-            view.license_copies_free,
-            jobs,
-            machines,
+            running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
         )
         return Plan(start=pairs(slots, targets), preempt=preempted.tolist())
 
 
 def backfilled(
     view: ClusterView,
-    now: Time,
     order: Ints,
     *,
     shortest_first: bool = False,
@@ -112,15 +101,7 @@ def backfilled(
     from grid.policies.easy_kernels import backfill
 
     slots, targets, reserved, holders = backfill(
-        now,
-        order,
-        shortest_first,
-        kept_machine,
-        view.running,
-        view.free,
-        view.license_copies_free,
-        jobs_of(view),
-        machines_of(view),
+        compiled_view(view), order, shortest_first, kept_machine
     )
     promised = [
         (int(holders[machine]), machine, int(reserved[machine]))

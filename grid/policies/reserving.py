@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grid.model.time import NEVER, Time
-from grid.policies.columns import jobs_of, machines_of
+from grid.policies.columns import compiled_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import pairs
 from grid.policies.settings import Settings, no_settings
@@ -42,28 +42,10 @@ class ReservingBackfilling:
         reserved = self._reservations(len(view.jobs.processors), len(view.free))
         if self._profile is None:
             self._profile = all_free(view.free, view.license_copies_free)
-        jobs, machines = jobs_of(view), machines_of(view)
-        profile = keep_up(
-            now,
-            view.queue,
-            view.running,
-            view.ended,
-            view.free,
-            view.license_copies_free,
-            self._profile,
-            reserved,
-            jobs,
-            machines,
-        )
+        seen = compiled_view(view)
+        profile = keep_up(seen, self._profile, reserved)
         slots, targets, holders, self._profile = start_reserved(
-            now,
-            view.queue,
-            self.slowdown_limit,
-            view.jobs.submit_us,
-            profile,
-            reserved,
-            jobs,
-            machines,
+            seen, self.slowdown_limit, profile, reserved
         )
         starts = reserved.start[holders]
         promised = np.stack((holders, reserved.machine[holders], starts), axis=1)

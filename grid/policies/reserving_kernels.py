@@ -25,7 +25,7 @@ from numba import njit
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.columns import Jobs, Machines
+from grid.policies.columns import CompiledView, Jobs, Machines
 from grid.policies.fitting import free_now, may_run, time_left, unbook
 from grid.policies.profile import (
     AvailabilityProfile,
@@ -70,20 +70,12 @@ def no_reservations(slots: int, machines: int) -> Reservations:
 
 @njit(cache=True)
 def keep_up(
-    now: int,
-    queue: Ints,
-    running: Ints,
-    ended: Ints,
-    free_cpus: Ints,
-    copies_free: Ints,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-    jobs: Jobs,
-    machines: Machines,
+    view: CompiledView, profile: AvailabilityProfile, reserved: Reservations
 ) -> AvailabilityProfile:
     """Take into the profile what happened since the last plan, and move reservations forward."""
+    now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
     early = False
-    for slot in ended:
+    for slot in view.ended:
         machine, licenses = reserved.machine[slot], jobs.licenses[slot]
         if reserved.end[slot] > now:
             early = True
@@ -92,8 +84,8 @@ def keep_up(
             _gain(machine, now, reserved.end[slot], reserved)
         reserved.start[slot], reserved.end[slot], reserved.due[slot] = NEVER, 0, -1
     forget(profile, now)
-    if not _agrees(now, queue, running, free_cpus, profile, reserved, jobs):
-        profile = _of_running(now, running, free_cpus, copies_free, reserved, jobs)
+    if not _agrees(view, profile, reserved):
+        profile = _of_running(view, reserved)
         _ask_all(reserved)
         for slot in queue:
             reserved.due[slot] = -1
@@ -179,20 +171,17 @@ def _with_any(cpus: Ints, machines: Machines) -> Ints:
 
 @njit(cache=True)
 def start_reserved(
-    now: int,
-    queue: Ints,
+    view: CompiledView,
     slowdown_limit: float,
-    submit: Ints,
     profile: AvailabilityProfile,
     reserved: Reservations,
-    jobs: Jobs,
-    machines: Machines,
 ) -> tuple[Ints, Ints, Ints, AvailabilityProfile]:
     """Slots to start and their machines; the slots that have a start to come; the profile.
 
     A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
     above the limit; the others start where they delay no reservation, in order of arrival.
     """
+    now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
     slots = np.empty(len(queue), np.int64)
     targets = np.empty(len(queue), np.int64)
     holders = np.empty(len(queue), np.int64)
@@ -201,7 +190,7 @@ def start_reserved(
         if reserved.start[slot] == NEVER:
             if reserved.due[slot] < 0:
                 shortest = _shortest(slot, jobs, machines)
-                reserved.due[slot] = _due(submit[slot], shortest, slowdown_limit)
+                reserved.due[slot] = _due(jobs.submit_us[slot], shortest, slowdown_limit)
             if now >= reserved.due[slot]:
                 profile = reserve_earliest(
                     now, slot, machines.speed_order, profile, reserved, jobs, machines
@@ -211,7 +200,7 @@ def start_reserved(
     for slot in queue:
         if reserved.start[slot] == NEVER:
             needed = jobs.processors[slot]
-            work = (jobs.estimate[slot] - jobs.done[slot]) * jobs.reference_mips[slot]
+            work = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
             if needed < len(room) and work <= room[needed]:
                 profile = _reserve(now, slot, now + 1, able, profile, reserved, jobs, machines)
                 if reserved.start[slot] == now:
@@ -339,22 +328,15 @@ def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
 
 
 @njit(cache=True)
-def _agrees(
-    now: int,
-    queue: Ints,
-    running: Ints,
-    free_cpus: Ints,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-    jobs: Jobs,
-) -> bool:
+def _agrees(view: CompiledView, profile: AvailabilityProfile, reserved: Reservations) -> bool:
     """Whether machines and running jobs are as the profile has them."""
-    for slot in running:
-        if jobs.expected_end[slot] != reserved.end[slot]:
+    jobs, free_cpus = view.jobs, view.free
+    for slot in view.running:
+        if jobs.expected_end_us[slot] != reserved.end[slot]:
             return False
     held = np.zeros(len(free_cpus), np.int64)
-    for slot in queue:
-        if reserved.start[slot] <= now:
+    for slot in view.queue:
+        if reserved.start[slot] <= view.now:
             held[reserved.machine[slot]] += jobs.processors[slot]
     for machine in range(len(free_cpus)):
         if profile.level[machine, 0] + held[machine] != free_cpus[machine]:
@@ -363,16 +345,10 @@ def _agrees(
 
 
 @njit(cache=True)
-def _of_running(
-    now: int,
-    running: Ints,
-    free_cpus: Ints,
-    copies_free: Ints,
-    reserved: Reservations,
-    jobs: Jobs,
-) -> AvailabilityProfile:
+def _of_running(view: CompiledView, reserved: Reservations) -> AvailabilityProfile:
     """The profile of running jobs alone, with the CPUs that the machines have now."""
-    free = free_now(running, free_cpus, copies_free, jobs)
+    now, running, jobs = view.now, view.running, view.jobs
+    free = free_now(view)
     for slot in running:
         unbook(slot, jobs.machine[slot], jobs, free)
     profile = all_free(free.cpus, free.copies)
@@ -380,7 +356,7 @@ def _of_running(
     for slot in running:
         machine, licenses = jobs.machine[slot], jobs.licenses[slot]
         reserved.machine[slot], reserved.start[slot] = machine, now
-        reserved.end[slot] = jobs.expected_end[slot]
+        reserved.end[slot] = jobs.expected_end_us[slot]
         profile = with_room(profile, machine, licenses)
         reserve(profile, machine, now, reserved.end[slot], jobs.processors[slot], licenses)
     return profile
