@@ -102,26 +102,37 @@ class FlexibleBackfilling:
 def flexible(settings: Mapping[str, Any]) -> FlexibleBackfilling:
     """`reservation`: remade (default) or kept. `priority`: eg (default), cs2007 or cs2.
 
-    With eg, `age_factor`, `k`, `maximum`, `minimum` and `boost_value` are its factors; the others
-    have the papers' weights.
+    With eg, `age_factor`, `k`, `maximum`, `minimum` and `boost_value` are its factors. The others
+    have the heuristics of `cs_i_p` and of `cs2`, and those that are plugged in: `weights` as there,
+    and `row`: mean (default) or largest, how a job's row of the matrix becomes one number.
     """
+    if settings.get("priority") in ("cs2007", "cs2"):
+        return _by_heuristics(settings)
     read = Settings(settings)
     keep = read.choice("reservation", ("remade", "kept")) == "kept"
-    kind = read.choice("priority", ("eg", "cs2007", "cs2"))
-    priority: Priority
-    if kind == "eg":
-        default = EgFactors()
-        factors = EgFactors(
-            age_factor=read.number("age_factor", default.age_factor, 0.0),
-            k=read.number("k", default.k, 1e-9),
-            maximum=read.number("maximum", default.maximum, 0.0),
-            minimum=read.number("minimum", default.minimum, 0.0),
-            boost_value=read.number("boost_value", default.boost_value, 0.0),
-        )
-        priority = partial(eg_priority, factors=factors)
-    else:
-        from grid.policies.convergent.priority import cs2_priority, cs2007_priority
-
-        priority = cs2_priority if kind == "cs2" else cs2007_priority
+    read.choice("priority", ("eg", "cs2007", "cs2"))
+    default = EgFactors()
+    factors = EgFactors(
+        age_factor=read.number("age_factor", default.age_factor, 0.0),
+        k=read.number("k", default.k, 1e-9),
+        maximum=read.number("maximum", default.maximum, 0.0),
+        minimum=read.number("minimum", default.minimum, 0.0),
+        boost_value=read.number("boost_value", default.boost_value, 0.0),
+    )
     read.end()
+    return FlexibleBackfilling(partial(eg_priority, factors=factors), keep_reservation=keep)
+
+
+def _by_heuristics(settings: Mapping[str, Any]) -> FlexibleBackfilling:
+    from grid.policies.convergent.priority import HEURISTICS_OF, ROW_PRIORITIES, HeuristicPriority
+    from grid.policies.convergent.weights import weighed, weights_of
+
+    own, default = HEURISTICS_OF[settings["priority"]]
+    weights, others = weights_of(settings, own, default)
+    read = Settings(others)
+    read.choice("priority", tuple(HEURISTICS_OF))
+    keep = read.choice("reservation", ("remade", "kept")) == "kept"
+    row = read.choice("row", tuple(ROW_PRIORITIES))
+    read.end()
+    priority = HeuristicPriority(weighed(weights, own), row)
     return FlexibleBackfilling(priority, keep_reservation=keep)

@@ -28,8 +28,8 @@ from grid.policies.convergent.cs2007_heuristics import (
     cs2007_heuristics,
     mean_priorities,
 )
-from grid.policies.convergent.farm import Farm, Survey
 from grid.policies.convergent.knapsack import Knapsack, choose_jobs, greedy_knapsack
+from grid.policies.convergent.matrix import JobMachineMatrix, MatrixBuilder
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
 from grid.workload.convergent import (
@@ -60,25 +60,25 @@ class Comparison:
         self._policy = make_policy("cs_i_p", {})
         named = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, [BANDWIDTH_MBPS])
         self._heuristics = [(named[name], weight) for name, weight in CS2007_WEIGHTS.items()]
-        self._survey = Survey()
+        self._builder = MatrixBuilder()
         self.uses: dict[str, list[float]] = {name: [] for name in SOLVERS}
         self.microseconds: dict[str, list[float]] = {name: [] for name in SOLVERS}
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        farm = self._survey(view, now)
-        if (farm.requests > farm.copies).any():
+        matrix = self._builder.whole(view)
+        if (matrix.requests > matrix.copies).any():
             for heuristic, weight in self._heuristics:
-                heuristic(farm, weight)
-            self._compare(farm)
+                heuristic(matrix, weight)
+            self._compare(matrix)
         return self._policy.plan(view, now)
 
-    def _compare(self, farm: Farm) -> None:
-        values = mean_priorities(farm)
-        asked = farm.licenses[:, None] >> np.arange(len(farm.copies)) & 1
-        wanted = np.minimum(asked.sum(axis=0), farm.copies).sum()
+    def _compare(self, matrix: JobMachineMatrix) -> None:
+        values = mean_priorities(matrix)
+        asked = matrix.licenses[:, None] >> np.arange(len(matrix.copies)) & 1
+        wanted = np.minimum(asked.sum(axis=0), matrix.copies).sum()
         for name, solver in SOLVERS.items():
             started = time.process_time_ns()
-            chosen = choose_jobs(values, farm.licenses, farm.copies, solver)
+            chosen = choose_jobs(values, matrix.licenses, matrix.copies, solver)
             self.microseconds[name].append((time.process_time_ns() - started) / 1000)
             self.uses[name].append(float(asked[chosen].sum() / wanted))
 

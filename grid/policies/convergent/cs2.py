@@ -10,7 +10,7 @@ import numpy as np
 from grid.model.arrays import Ints
 from grid.model.time import Time, from_seconds
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
-from grid.policies.convergent.farm import Farm, Survey, plan_of
+from grid.policies.convergent.matrix import JobMachineMatrix, MatrixBuilder, plan_of
 from grid.policies.convergent.weights import weighed, weights_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings
@@ -35,7 +35,7 @@ class Cs2:
         self._match = _match_classes if classes else _match_priorities
         self._period_us = period_us
         self._sorting = sorting
-        self._survey = Survey()
+        self._builder = MatrixBuilder()
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         """The plan of all jobs, running ones included: what it leaves out is preempted."""
@@ -44,26 +44,26 @@ class Cs2:
         period = self._period_us
         plan = Plan(made=False)
         if period is None or now % period == 0:
-            farm = self._survey(view, now, self._heuristics)
-            plan = plan_of(farm, self._match(farm, self._sorting))
+            matrix = self._builder.whole(view, self._heuristics)
+            plan = plan_of(matrix, self._match(matrix, self._sorting))
         if period is not None:
             plan.wake_us = now - now % period + period
         return plan
 
 
-def _match_priorities(farm: Farm, sorting: bool) -> Ints:
+def _match_priorities(matrix: JobMachineMatrix, sorting: bool) -> Ints:
     from grid.policies.convergent.greedy import match_greedily, match_in_order
 
     if sorting:
-        pairs = farm.priority.ravel()
+        pairs = matrix.priority.ravel()
         order = np.argsort(-pairs, kind="stable")[: np.count_nonzero(pairs > -np.inf)]
-        machine_of: Ints = match_in_order(order, *_limits(farm))
+        machine_of: Ints = match_in_order(order, *_limits(matrix))
     else:
-        machine_of = match_greedily(farm.priority, -np.inf, *_limits(farm))
+        machine_of = match_greedily(matrix.priority, -np.inf, *_limits(matrix))
     return machine_of
 
 
-def _match_classes(farm: Farm, sorting: bool) -> Ints:
+def _match_classes(matrix: JobMachineMatrix, sorting: bool) -> Ints:
     from grid.policies.convergent.greedy import (
         NO_CLASS,
         classify,
@@ -72,17 +72,17 @@ def _match_classes(farm: Farm, sorting: bool) -> Ints:
         match_in_order,
     )
 
-    classes = classify(farm.priority)
+    classes = classify(matrix.priority)
     if sorting:
-        machine_of: Ints = match_in_order(counting_sort(classes), *_limits(farm))
+        machine_of: Ints = match_in_order(counting_sort(classes), *_limits(matrix))
     else:
-        machine_of = match_greedily(classes, NO_CLASS, *_limits(farm))
+        machine_of = match_greedily(classes, NO_CLASS, *_limits(matrix))
     return machine_of
 
 
-def _limits(farm: Farm) -> tuple[Ints, Ints, Ints, Ints]:
+def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
     """What jobs ask for and what there is; the matching uses up the latter."""
-    return farm.processors, farm.licenses, farm.capacity.copy(), farm.copies.copy()
+    return matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
 
 
 def cs2(settings: Mapping[str, Any]) -> Cs2:

@@ -17,7 +17,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     cs2007_heuristics,
     mean_priorities,
 )
-from grid.policies.convergent.farm import Farm, Heuristic, Survey, plan_of
+from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
 from grid.policies.convergent.weights import weighed, weights_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.settings import Settings
@@ -45,31 +45,31 @@ class Cs2007:
     preemptive: bool
     matching: str
     nodes: int
-    survey: Survey
+    builder: MatrixBuilder
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         """The plan of all jobs; with preemption, running ones that it leaves out are preempted."""
         if len(view.queue) == 0 and not (self.preemptive and len(view.running)):
             return Plan()
-        farm = self.survey(view, now)
+        matrix = self.builder.whole(view)
         for heuristic, weight in self.heuristics:
-            heuristic(farm, weight)
-        running = np.arange(len(farm.slots)) < farm.running
-        machine_of = np.where(running, farm.machine, -1)
-        planned = farm.eligible > 0
-        open_machines = farm.capacity > 0
-        copies = farm.copies
+            heuristic(matrix, weight)
+        running = np.arange(len(matrix.slots)) < matrix.running
+        machine_of = np.where(running, matrix.machine, -1)
+        planned = matrix.eligible > 0
+        open_machines = matrix.capacity > 0
+        copies = matrix.copies
         if not self.preemptive:
-            planned[: farm.running] = False
-            open_machines[farm.machine[: farm.running]] = False
+            planned[: matrix.running] = False
+            open_machines[matrix.machine[: matrix.running]] = False
             copies = view.license_copies_free
         rows = np.flatnonzero(planned)
-        kept = self._choose(mean_priorities(farm)[rows], farm.licenses[rows], copies)
+        kept = self._choose(mean_priorities(matrix)[rows], matrix.licenses[rows], copies)
         before = machine_of[rows[kept]]
         machine_of[rows] = -1
         rows = rows[kept]
-        machine_of[rows] = self._match(farm, rows, np.flatnonzero(open_machines), before)
-        return plan_of(farm, machine_of)
+        machine_of[rows] = self._match(matrix, rows, np.flatnonzero(open_machines), before)
+        return plan_of(matrix, machine_of)
 
     def _choose(self, values: Floats, licenses: Ints, copies: Ints) -> Bools:
         """C07 4.2, the jobs that are not discarded."""
@@ -82,7 +82,7 @@ class Cs2007:
 
         return choose_jobs(values, licenses, copies, exact if self.nodes else greedy_knapsack)
 
-    def _match(self, farm: Farm, rows: Ints, machines: Ints, before: Ints) -> Ints:
+    def _match(self, matrix: JobMachineMatrix, rows: Ints, machines: Ints, before: Ints) -> Ints:
         """C07 5: the machine of each of the jobs `rows`, which run on the machines `before`."""
         from grid.policies.convergent.cs2007_kernels import part_of
         from grid.policies.convergent.matching import (
@@ -91,9 +91,9 @@ class Cs2007:
             iterative_search,
         )
 
-        priority = part_of(farm.priority, rows, machines, farm.processors, farm.capacity)
+        priority = part_of(matrix.priority, rows, machines, matrix.processors, matrix.capacity)
         if self.matching == "imfs":
-            column = np.full(len(farm.capacity) + 1, -1)
+            column = np.full(len(matrix.capacity) + 1, -1)
             column[machines] = np.arange(len(machines))
             chosen = incremental_flow_search(priority, column[before], len(machines))
         elif self.matching == "mfs":
@@ -142,7 +142,7 @@ def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs
     matching = read.choice("matching", order)
     read.end()
     heuristics = weighed(weights, cs2007_heuristics(minimum, k, bandwidths, literal))
-    return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, Survey())
+    return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, MatrixBuilder())
 
 
 def _bandwidths(found: Any) -> list[float]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from grid.model.arrays import Floats
 from grid.policies.convergent.cs2_heuristics import license_pressure, wait_minimization
-from grid.policies.convergent.farm import Farm, Heuristic
+from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 
 CS2007_WEIGHTS: dict[str, float] = {
     "deadline": 10.0,
@@ -31,7 +31,9 @@ DEADLINE_MINIMUM = 0.1
 DEADLINE_K = 1.3
 
 
-def deadline(farm: Farm, weight: float, *, minimum: float, k: float, literal: bool) -> None:
+def deadline(
+    matrix: JobMachineMatrix, weight: float, *, minimum: float, k: float, literal: bool
+) -> None:
     """C07 f1 and Eq. 1: urgent jobs, on the machines where they are least so. `weight` is MAX.
 
     A job without a deadline has it infinitely far away, and so f1 = MIN on every machine.
@@ -40,35 +42,46 @@ def deadline(farm: Farm, weight: float, *, minimum: float, k: float, literal: bo
     term (MAX - f1) of a machine is the higher, the likelier the job meets its deadline there. By
     the formula, f1 falls back to MIN where the deadline cannot be met, so that a hopelessly slow
     machine has the highest second term of all, like the fastest ones, and draws jobs away from
-    those that would be just in time: on a farm that is hardly loaded every fourth job is late.
+    those that would be just in time: on a cluster that is hardly loaded every fourth job is late.
     We follow the words: such a machine has a second term of 0 (as CS2 Eq. 4 has it, f = 1). The
     first term, the job's urgency, is the formula's. With `literal` both are.
     """
     from grid.policies.convergent import cs2007_kernels
 
     cs2007_kernels.deadline(
-        farm.priority, farm.remaining_s, farm.slack_s, farm.eligible, minimum, weight, k, literal
+        matrix.priority,
+        matrix.remaining_s,
+        matrix.slack_s,
+        matrix.eligible,
+        minimum,
+        weight,
+        k,
+        literal,
     )
 
 
-def licenses(farm: Farm, weight: float) -> None:
+def licenses(matrix: JobMachineMatrix, weight: float) -> None:
     """C07 w(i): jobs that ask for much wanted licenses, critical ones above all."""
     from grid.policies.convergent import cs2007_kernels
 
-    cs2007_kernels.add_to_rows(farm.priority, license_shares(farm, weight))
+    cs2007_kernels.add_to_rows(matrix.priority, license_shares(matrix, weight))
 
 
-def license_shares(farm: Farm, weight: float) -> Floats:
-    """What `licenses` adds to each job, which is measured by the one that asks for most."""
-    pressure = license_pressure(farm)
+def license_shares(matrix: JobMachineMatrix, weight: float) -> Floats:
+    """What `licenses` adds to each job, which is measured by the one of all that asks for most."""
+    pressure = license_pressure(matrix)
     factor = np.where(pressure > 1.0, float(len(pressure)), 1.0)
     from grid.policies.convergent import cs2007_kernels
 
-    shares: Floats = cs2007_kernels.license_shares(farm.licenses, pressure * factor, weight)
+    shares: Floats = cs2007_kernels.license_shares(
+        matrix.licenses, matrix.all_licenses, pressure * factor, weight
+    )
     return shares
 
 
-def input_transfer(farm: Farm, weight: float, *, bandwidths_mbps: Sequence[float]) -> None:
+def input_transfer(
+    matrix: JobMachineMatrix, weight: float, *, bandwidths_mbps: Sequence[float]
+) -> None:
     """C07 Transf: machines that get at the job's input soon.
 
     Machine m hangs on a link of bandwidths_mbps[m mod their number]; between two machines the
@@ -76,20 +89,22 @@ def input_transfer(farm: Farm, weight: float, *, bandwidths_mbps: Sequence[float
     """
     from grid.policies.convergent import cs2007_kernels
 
-    machines = farm.priority.shape[1]
+    machines = matrix.priority.shape[1]
     links = np.resize(np.array(bandwidths_mbps, np.float64), machines)
-    cs2007_kernels.input_transfer(farm.priority, farm.input_mb, farm.input_machine, links, weight)
+    cs2007_kernels.input_transfer(
+        matrix.priority, matrix.input_mb, matrix.input_machine, links, weight
+    )
 
 
-def overhead_minimization(farm: Farm, weight: float) -> None:
+def overhead_minimization(matrix: JobMachineMatrix, weight: float) -> None:
     """A fixed value for the associations of the plan before: those of the jobs that run."""
-    rows = np.arange(farm.running)
-    farm.priority[rows, farm.machine[: farm.running]] += weight
+    rows = np.arange(matrix.running)
+    matrix.priority[rows, matrix.machine[: matrix.running]] += weight
 
 
-def anti_aging(farm: Farm, weight: float) -> None:
+def anti_aging(matrix: JobMachineMatrix, weight: float) -> None:
     """C07: in proportion to the time since submission, in seconds."""
-    farm.priority += (weight * farm.age_s)[:, None]
+    matrix.priority += (weight * matrix.age_s)[:, None]
 
 
 def cs2007_heuristics(
@@ -106,9 +121,17 @@ def cs2007_heuristics(
     }
 
 
-def mean_priorities(farm: Farm) -> Floats:
+def mean_priorities(matrix: JobMachineMatrix) -> Floats:
     """The mean of each job's priorities over the machines that can run it (C07 4.2, c of a job)."""
     from grid.policies.convergent import cs2007_kernels
 
-    means: Floats = cs2007_kernels.mean_priorities(farm.priority, farm.eligible)
+    means: Floats = cs2007_kernels.mean_priorities(matrix.priority, matrix.eligible)
     return means
+
+
+def largest_priorities(matrix: JobMachineMatrix) -> Floats:
+    """The largest of each job's priorities over the machines that can run it."""
+    from grid.policies.convergent import cs2007_kernels
+
+    largest: Floats = cs2007_kernels.largest_priorities(matrix.priority, matrix.eligible)
+    return largest

@@ -80,21 +80,29 @@ def input_transfer(
 
 
 @njit(cache=True)
-def license_shares(asked: Ints, worth: Floats, weight: float) -> Floats:
+def license_shares(asked: Ints, asked_by_all: Ints, worth: Floats, weight: float) -> Floats:
     """C07 w(i) and what its heuristics add to a job on any machine, shape (jobs,).
 
-    `asked` is a mask for each job, `worth` what a license adds.
+    `asked` is a mask for each job, `asked_by_all` for each job there is; `worth` is what a license
+    adds to w. A job's share is w by the highest w of all jobs.
     """
-    w = np.zeros(len(asked))
-    for row in range(len(asked)):
-        for license_ in range(len(worth)):
-            if asked[row] >> license_ & 1:
-                w[row] += worth[license_]
-    highest = w.max() if len(w) else 0.0
+    highest = 0.0
+    for mask in asked_by_all:
+        highest = max(highest, _worth(mask, worth))
+    shares = np.zeros(len(asked))
     if highest > 0.0:
-        for row in range(len(w)):
-            w[row] = weight * w[row] / highest
-    return w
+        for row in range(len(asked)):
+            shares[row] = weight * _worth(asked[row], worth) / highest
+    return shares
+
+
+@njit(cache=True)
+def _worth(licenses: int, worth: Floats) -> float:
+    total = 0.0
+    for license_ in range(len(worth)):
+        if licenses >> license_ & 1:
+            total += worth[license_]
+    return total
 
 
 @njit(cache=True)
@@ -117,6 +125,20 @@ def mean_priorities(priority: Floats, eligible: Ints) -> Floats:
         if eligible[row]:
             means[row] = total_of(counted) / eligible[row]
     return means
+
+
+@njit(cache=True)
+def largest_priorities(priority: Floats, eligible: Ints) -> Floats:
+    """Largest element of each row; 0 of a row that is nothing but -inf."""
+    jobs, machines = priority.shape
+    largest = np.zeros(jobs)
+    for row in range(jobs):
+        if eligible[row]:
+            highest = -np.inf
+            for m in range(machines):
+                highest = max(highest, priority[row, m])
+            largest[row] = highest
+    return largest
 
 
 @njit(cache=True)

@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from grid.model.arrays import Floats
 from grid.model.time import Time
-from grid.policies.convergent.cs2_heuristics import CS2_WEIGHTS, license_pressure
+from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
 from grid.policies.convergent.cs2007 import BANDWIDTH_MBPS
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,
     DEADLINE_MINIMUM,
-    license_shares,
+    cs2007_heuristics,
+    largest_priorities,
+    mean_priorities,
 )
-from grid.policies.convergent.farm import described
+from grid.policies.convergent.matrix import (
+    Heuristic,
+    JobMachineMatrix,
+    MatrixBuilder,
+    WeighedHeuristics,
+)
 from grid.policies.interface import ClusterView
 
+HEURISTICS_OF: dict[str, tuple[Mapping[str, Heuristic], Mapping[str, float]]] = {
+    "cs2007": (
+        cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, [BANDWIDTH_MBPS]),
+        CS2007_WEIGHTS,
+    ),
+    "cs2": (CS2_HEURISTICS, CS2_WEIGHTS),
+}
+"""The heuristics of each paper, and their weights there."""
+ROW_PRIORITIES: dict[str, Callable[[JobMachineMatrix], Floats]] = {
+    "mean": mean_priorities,
+    "largest": largest_priorities,
+}
+"""How a job's row of the matrix becomes one number, over the machines that can run the job.
 
-def cs2_priority(view: ClusterView, now: Time) -> Floats:
-    """The priority of each job of `view.queue` from the heuristics of CS 2.0, with its weights, as
-    Flexible backfilling has them in both papers.
-
-    Neither says how a row of the matrix becomes one number; it is the mean over the machines that
-    can run the job, which is what C07 4.2 values a job by.
-    """
-    from grid.policies.convergent.priority_kernels import cs2_means
-
-    farm, needs = described(view, now)
-    w = CS2_WEIGHTS
-    weights = w["deadline"], w["overhead"], w["licenses"], w["wait"], w["anti_aging"]
-    means: Floats = cs2_means(
-        farm.running, farm.processors, farm.licenses, farm.machine, farm.elapsed_s, farm.age_s,
-        farm.slack_s, farm.longest_s, license_pressure(farm), *needs, weights,
-    )  # fmt: skip
-    return means
+Both papers give their baselines priorities "computed using the CS heuristics", and neither says
+how. C07 values a job by the mean of its row (4.2), and CS 2.0 matches jobs in the order of their
+largest elements (IV.B): these are the readings for the baselines of the one and of the other.
+"""
 
 
-def cs2007_priority(view: ClusterView, now: Time) -> Floats:
-    """The same from the heuristics of 2007."""
-    from grid.policies.convergent.priority_kernels import cs2007_means
+class HeuristicPriority:
+    """The priority of each job of `ClusterView.queue`, from heuristics with their weights."""
 
-    farm, needs = described(view, now)
-    w = CS2007_WEIGHTS
-    weights = w["deadline"], w["input"], w["wait"]
-    means: Floats = cs2007_means(
-        farm.running, farm.processors, farm.licenses, farm.machine, w["anti_aging"] * farm.age_s,
-        farm.slack_s, farm.longest_s, license_shares(farm, w["licenses"]), farm.input_mb,
-        farm.input_machine, *needs, np.full(len(needs.mips), BANDWIDTH_MBPS), DEADLINE_MINIMUM,
-        DEADLINE_K, weights,
-    )  # fmt: skip
-    return means
+    def __init__(self, heuristics: WeighedHeuristics, row: str) -> None:
+        self._heuristics = heuristics
+        self._of_rows = ROW_PRIORITIES[row]
+        self._builder = MatrixBuilder()
+
+    def __call__(self, view: ClusterView, now: Time) -> Floats:
+        parts = self._builder.waiting_parts(view, self._heuristics)
+        return np.concatenate([self._of_rows(part) for part in parts])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.policies.convergent.farm import Farm, Heuristic
+from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 from grid.policies.registry import HEURISTICS, load, plugged_in
 
 
@@ -46,9 +46,9 @@ class _Plugged:
     value: str
     heuristic: Heuristic
 
-    def __call__(self, farm: Farm, weight: float) -> None:
-        self.heuristic(farm, weight)
-        if np.isnan(farm.priority).any():
+    def __call__(self, matrix: JobMachineMatrix, weight: float) -> None:
+        self.heuristic(matrix, weight)
+        if np.isnan(matrix.priority).any():
             raise ValueError(f"heuristic {self.value} gives a priority that is not a number")
 
 

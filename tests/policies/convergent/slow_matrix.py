@@ -15,8 +15,8 @@ Matrix = npt.NDArray[np.float64]
 Pair = Callable[[int, int], float]
 
 
-class SlowFarm:
-    """Jobs i by slot in the farm's order (running, then waiting), machines m by position."""
+class SlowMatrix:
+    """Jobs i by slot in the order of rows (running, then waiting), machines m by position."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view, self.jobs, self.machines = view, view.jobs, view.machines
@@ -91,39 +91,39 @@ class SlowFarm:
 
 def cs2_matrix(view: ClusterView, weights: dict[str, float]) -> Matrix:
     """CS2 Eq. 1 to 13."""
-    farm = SlowFarm(view)
-    longest = farm.longest()
+    matrix = SlowMatrix(view)
+    longest = matrix.longest()
 
     def f(i: int, m: int) -> float:
-        last = farm.deadline(i) - farm.remaining(i, m)
-        end = farm.now + farm.remaining(i, m)
+        last = matrix.deadline(i) - matrix.remaining(i, m)
+        end = matrix.now + matrix.remaining(i, m)
         if end <= last:
             return 0.0
-        return (end - last) / farm.remaining(i, m) if end <= farm.deadline(i) else 1.0
+        return (end - last) / matrix.remaining(i, m) if end <= matrix.deadline(i) else 1.0
 
     def deadline(i: int, m: int) -> float:
-        if math.isinf(farm.deadline(i)):
+        if math.isinf(matrix.deadline(i)):
             return 0.0
-        mean = sum(f(i, k) for k in farm.affine(i)) / len(farm.affine(i))
+        mean = sum(f(i, k) for k in matrix.affine(i)) / len(matrix.affine(i))
         return weights["deadline"] * (1 - f(i, m)) * mean
 
     def overhead(i: int, m: int) -> float:
-        elapsed = farm.elapsed(i, m)
-        return weights["overhead"] * elapsed / max(farm.remaining(i, m), elapsed)
+        elapsed = matrix.elapsed(i, m)
+        return weights["overhead"] * elapsed / max(matrix.remaining(i, m), elapsed)
 
     def licenses(i: int, _m: int) -> float:
-        asked = farm.asked(i)
+        asked = matrix.asked(i)
         if not asked:
             return 0.0
-        return weights["licenses"] * min(sum(farm.rho(n) for n in asked) / len(asked), 1.0)
+        return weights["licenses"] * min(sum(matrix.rho(n) for n in asked) / len(asked), 1.0)
 
     def wait(i: int, m: int) -> float:
-        return weights["wait"] * (1 - farm.remaining(i, m) / longest)
+        return weights["wait"] * (1 - matrix.remaining(i, m) / longest)
 
     def aging(i: int, m: int) -> float:
-        return weights["anti_aging"] * farm.age(i) / (farm.age(i) + farm.remaining(i, m))
+        return weights["anti_aging"] * matrix.age(i) / (matrix.age(i) + matrix.remaining(i, m))
 
-    return farm.matrix(deadline, overhead, licenses, wait, aging)
+    return matrix.matrix(deadline, overhead, licenses, wait, aging)
 
 
 def cs2007_matrix(
@@ -135,13 +135,13 @@ def cs2007_matrix(
     literal: bool = False,
 ) -> Matrix:
     """C07 4.1; `links` holds the bandwidth of each machine's link in megabits a second."""
-    farm = SlowFarm(view)
-    longest = farm.longest()
+    matrix = SlowMatrix(view)
+    longest = matrix.longest()
     maximum = weights["deadline"]
 
     def f1(i: int, m: int) -> float:
-        nxtime = farm.remaining(i, m)
-        extime, due = farm.now + nxtime, farm.deadline(i)
+        nxtime = matrix.remaining(i, m)
+        extime, due = matrix.now + nxtime, matrix.deadline(i)
         t = due - k * nxtime
         if extime <= t or extime > due:
             return minimum
@@ -149,40 +149,42 @@ def cs2007_matrix(
         return a * (extime - t) + minimum
 
     def deadline(i: int, m: int) -> float:
-        late = {n for n in farm.affine(i) if farm.now + farm.remaining(i, n) > farm.deadline(i)}
-        spare = {
-            n: 0.0 if n in late and not literal else maximum - f1(i, n) for n in farm.affine(i)
+        late = {
+            n for n in matrix.affine(i) if matrix.now + matrix.remaining(i, n) > matrix.deadline(i)
         }
-        urgency = sum(f1(i, n) for n in farm.affine(i))
+        spare = {
+            n: 0.0 if n in late and not literal else maximum - f1(i, n) for n in matrix.affine(i)
+        }
+        urgency = sum(f1(i, n) for n in matrix.affine(i))
         d = sum(spare.values())
         return urgency * spare[m] / d if d else urgency / len(spare)
 
     def w(i: int) -> float:
-        asked = [(farm.rho(n), n) for n in farm.asked(i)]
+        asked = [(matrix.rho(n), n) for n in matrix.asked(i)]
         critical = sum(rho for rho, _ in asked if rho > 1)
-        return len(farm.licenses) * critical + sum(rho for rho, _ in asked if rho <= 1)
+        return len(matrix.licenses) * critical + sum(rho for rho, _ in asked if rho <= 1)
 
     def licenses(i: int, _m: int) -> float:
-        highest = max(w(j) for j in farm.slots)
+        highest = max(w(j) for j in matrix.slots)
         return weights["licenses"] * w(i) / highest if highest else 0.0
 
     def transfer(i: int, m: int) -> float:
-        own = int(farm.jobs.machine[i])
-        home = own if own >= 0 else int(farm.jobs.user[i]) % len(links)
-        megabits = float(farm.jobs.input_mb[i]) * 8
+        own = int(matrix.jobs.machine[i])
+        home = own if own >= 0 else int(matrix.jobs.user[i]) % len(links)
+        megabits = float(matrix.jobs.input_mb[i]) * 8
         return 0.0 if home == m else megabits / min(links[home], links[m])
 
     def input_(i: int, m: int) -> float:
-        total = sum(transfer(i, n) for n in farm.affine(i))
+        total = sum(transfer(i, n) for n in matrix.affine(i))
         return weights["input"] * (1 - (transfer(i, m) / total if total else 0.0))
 
     def wait(i: int, m: int) -> float:
-        return weights["wait"] * (1 - farm.remaining(i, m) / longest)
+        return weights["wait"] * (1 - matrix.remaining(i, m) / longest)
 
     def overhead(i: int, m: int) -> float:
-        return weights["overhead"] if i in farm.runs and farm.jobs.machine[i] == m else 0.0
+        return weights["overhead"] if i in matrix.runs and matrix.jobs.machine[i] == m else 0.0
 
     def aging(i: int, _m: int) -> float:
-        return weights["anti_aging"] * farm.age(i)
+        return weights["anti_aging"] * matrix.age(i)
 
-    return farm.matrix(deadline, licenses, input_, wait, overhead, aging)
+    return matrix.matrix(deadline, licenses, input_, wait, overhead, aging)

@@ -16,23 +16,25 @@ from grid.policies.convergent.cs2007_heuristics import (
     cs2007_heuristics,
     mean_priorities,
 )
-from grid.policies.convergent.farm import Farm, Survey
+from grid.policies.convergent.matrix import JobMachineMatrix, MatrixBuilder
 from tests.policies.convergent.clusters import S, running, view_of, waiting
 
 MIPS = [100.0, 200.0, 50.0]
 LINKS = [100.0, 1000.0, 50.0]
 
 
-def farm_at(now_s: float, *jobs: dict[str, Any], copies: tuple[int, ...] = ()) -> Farm:
+def matrix_at(
+    now_s: float, *jobs: dict[str, Any], copies: tuple[int, ...] = ()
+) -> JobMachineMatrix:
     view = view_of(now_s, list(jobs), MIPS, copies=copies)
-    return Survey()(view, view.now)
+    return MatrixBuilder().whole(view)
 
 
-def added(heuristic: str, farm: Farm, literal: bool = False) -> Any:
+def added(heuristic: str, matrix: JobMachineMatrix, literal: bool = False) -> Any:
     """What the heuristic adds with the paper's constants, a row a job."""
     heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, LINKS, literal)
-    heuristics[heuristic](farm, CS2007_WEIGHTS[heuristic])
-    return farm.priority
+    heuristics[heuristic](matrix, CS2007_WEIGHTS[heuristic])
+    return matrix.priority
 
 
 def test_f1_and_equation_1_to_the_letter() -> None:
@@ -40,38 +42,38 @@ def test_f1_and_equation_1_to_the_letter() -> None:
     Machine 1: Extime 50 is before t = 65, f1 = MIN. Machine 2: Extime 200 is too late, f1 = MIN.
     Sum 7.91538; MAX - f1 is 2.28462, 9.9, 9.9, together d = 22.08462.
     """
-    row = added("deadline", farm_at(0, waiting(deadline_us=130 * S)), literal=True)[0]
+    row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)), literal=True)[0]
     assert row == pytest.approx([0.818833, 3.548276, 3.548276], abs=1e-6)
 
 
 def test_equation_1_by_its_words() -> None:
     """Nothing for machine 2, where the job would be late: d = 12.18462, the sum is the same."""
-    row = added("deadline", farm_at(0, waiting(deadline_us=130 * S)))[0]
+    row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)))[0]
     assert row == pytest.approx([1.484134, 6.431250, 0.0], abs=1e-5)
 
 
 def test_equation_1_of_a_job_that_is_late_everywhere() -> None:
     """f1 = MIN on all three: urgency 0.3, shared equally whichever way it is read."""
-    farm = farm_at(20, waiting(deadline_us=10 * S))
-    assert added("deadline", farm)[0] == pytest.approx([0.1] * 3)
-    farm = farm_at(20, waiting(deadline_us=10 * S))
-    assert added("deadline", farm, literal=True)[0] == pytest.approx([0.1] * 3)
+    matrix = matrix_at(20, waiting(deadline_us=10 * S))
+    assert added("deadline", matrix)[0] == pytest.approx([0.1] * 3)
+    matrix = matrix_at(20, waiting(deadline_us=10 * S))
+    assert added("deadline", matrix, literal=True)[0] == pytest.approx([0.1] * 3)
 
 
 def test_f1_reaches_its_maximum_at_the_deadline() -> None:
     """Extime = deadline = 100 on the only machine: f1 = MAX, all of it for that machine."""
-    farm = farm_at(0, waiting(deadline_us=100 * S, bound_machine=0))
-    assert added("deadline", farm)[0, 0] == pytest.approx(10.0)
+    matrix = matrix_at(0, waiting(deadline_us=100 * S, bound_machine=0))
+    assert added("deadline", matrix)[0, 0] == pytest.approx(10.0)
 
 
 def test_equation_1_without_a_deadline_is_the_minimum() -> None:
-    assert added("deadline", farm_at(0, waiting()))[0] == pytest.approx([0.1] * 3)
+    assert added("deadline", matrix_at(0, waiting()))[0] == pytest.approx([0.1] * 3)
 
 
 def test_licenses_w() -> None:
     """Of two licenses, rho is 2 (critical) and 0.5. w = 2 * 2, 2 * 2 + 0.5, 0.5 and 0."""
     jobs = [waiting(licenses=mask) for mask in (0b01, 0b11, 0b10, 0)]
-    rows = added("licenses", farm_at(0, *jobs, copies=(1, 4)))
+    rows = added("licenses", matrix_at(0, *jobs, copies=(1, 4)))
     assert rows[:, 0] == pytest.approx([2.5 * 4 / 4.5, 2.5, 2.5 * 0.5 / 4.5, 0])
 
 
@@ -79,39 +81,39 @@ def test_licenses_order_by_critical_ones_first() -> None:
     """w1 decides, and w2 where w1 is equal: a job with many others stays behind a critical one."""
     many = 0b11110
     jobs = [waiting(licenses=mask) for mask in (0b00001, 0b00001, many, many)]
-    rows = added("licenses", farm_at(0, *jobs, copies=(1, 2, 2, 2, 2)))[:, 0]
+    rows = added("licenses", matrix_at(0, *jobs, copies=(1, 2, 2, 2, 2)))[:, 0]
     assert rows[0] == rows[1] > rows[2]
 
 
 def test_input_transfer() -> None:
     """100 MB on machine 0 are 800 Mb: 8 s over 100 Mb/s to machine 1, 16 s over 50 to machine 2."""
-    row = added("input", farm_at(0, waiting(input_mb=100.0, user=0)))[0]
+    row = added("input", matrix_at(0, waiting(input_mb=100.0, user=0)))[0]
     assert row == pytest.approx([3, 2, 1])
 
 
 def test_input_of_a_job_that_ran_lies_where_it_ran() -> None:
     """On machine 2, every way out of which is of 50 Mb/s: half of the weight to both others."""
-    row = added("input", farm_at(9, waiting(input_mb=100.0, user=0, machine=2, start_us=0)))[0]
+    row = added("input", matrix_at(9, waiting(input_mb=100.0, user=0, machine=2, start_us=0)))[0]
     assert row == pytest.approx([1.5, 1.5, 3])
 
 
 def test_wait_minimization() -> None:
-    assert added("wait", farm_at(0, waiting()))[0] == pytest.approx([2, 3, 0])
+    assert added("wait", matrix_at(0, waiting()))[0] == pytest.approx([2, 3, 0])
 
 
 def test_overhead_minimization() -> None:
     """Only where the job is running, not where it once ran."""
-    rows = added("overhead", farm_at(9, running(1, 0, 50), waiting(machine=2, start_us=0)))
+    rows = added("overhead", matrix_at(9, running(1, 0, 50), waiting(machine=2, start_us=0)))
     assert rows.tolist() == [[0, 8, 0], [0, 0, 0]]
 
 
 def test_anti_aging() -> None:
-    assert added("anti_aging", farm_at(50, waiting()))[0] == pytest.approx([1, 1, 1])
+    assert added("anti_aging", matrix_at(50, waiting()))[0] == pytest.approx([1, 1, 1])
 
 
 def test_mean_priority_of_a_job() -> None:
     """c of the knapsack: the mean over the machines that can run it."""
     view = view_of(0, [waiting(processors=2)], MIPS, cpus=[2, 2, 1])
-    farm = Survey()(view, view.now)
-    farm.priority += [[4.0, 8.0, 1.0]]
-    assert mean_priorities(farm).tolist() == [6.0]
+    matrix = MatrixBuilder().whole(view)
+    matrix.priority += [[4.0, 8.0, 1.0]]
+    assert mean_priorities(matrix).tolist() == [6.0]

@@ -20,7 +20,7 @@ Instance = tuple[Any, Any, Any, Any, Any]
 
 
 def instance(seed: int, levels: int) -> Instance:
-    """Priorities (many equal ones if there are few levels), CPUs and licenses of jobs and farm."""
+    """Priorities (many equal ones if there are few levels), CPUs, licenses of jobs and cluster."""
     rng = np.random.default_rng(seed)
     jobs, machines, licenses = rng.integers(1, 40), rng.integers(1, 12), rng.integers(0, 6)
     priority = rng.integers(0, levels, (jobs, machines)) / 7.0

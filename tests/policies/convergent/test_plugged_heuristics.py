@@ -13,13 +13,20 @@ from grid.runtime.host import packages_of_policies
 from grid.scenario.load import load_scenario
 from tests.policies.convergent.clusters import view_of, waiting
 
-NAMES = ("cs2", "cs2_cs", "cs_i_p", "cs_ni_np")
+POLICIES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("cs2", {}),
+    ("cs2_cs", {}),
+    ("cs_i_p", {}),
+    ("cs_ni_np", {}),
+    ("flexible", {"priority": "cs2", "row": "largest"}),
+    ("flexible", {"priority": "cs2007", "reservation": "kept"}),
+)
 MODULE = """
-def narrow(farm, weight):
-    farm.priority += weight / farm.processors[:, None]
+def narrow(matrix, weight):
+    matrix.priority += weight / matrix.processors[:, None]
 
-def nothing(farm, weight):
-    farm.priority *= float("nan")
+def nothing(matrix, weight):
+    matrix.priority *= float("nan")
 """
 ENTRY_POINTS = """[grid.heuristics]
 narrow = heuristics_of_a_user:narrow
@@ -53,11 +60,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     plugged_in.cache_clear()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_its_weight_decides_who_gets_the_machine(name: str) -> None:
+@pytest.mark.parametrize(("name", "settings"), POLICIES)
+def test_its_weight_decides_who_gets_the_machine(name: str, settings: dict[str, str]) -> None:
     view = view_of(0, [waiting(processors=2), waiting()], [100.0], cpus=[2])
-    assert make_policy(name, {}).plan(view, view.now).start == [(0, 0)]
-    policy = make_policy(name, {"weights": {"narrow": 3}})
+    assert make_policy(name, settings).plan(view, view.now).start == [(0, 0)]
+    policy = make_policy(name, {**settings, "weights": {"narrow": 3}})
     for one in (policy, pickle.loads(pickle.dumps(policy))):
         assert one.plan(view, view.now).start[0] == (1, 0)
 

@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from grid.policies.convergent.cs2007_heuristics import (
     DEADLINE_K,
     DEADLINE_MINIMUM,
 )
-from grid.policies.convergent.priority import cs2_priority, cs2007_priority
+from grid.policies.convergent.priority import HEURISTICS_OF, HeuristicPriority
+from grid.policies.convergent.weights import weighed
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
 from tests.policies.convergent.clusters import random_view, view_of, waiting
@@ -36,6 +38,17 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
         ("cs2", {"matching": "mis"}, "matching: found 'mis', expected one of selection, sorting"),
         ("cs2", {"period_s": 10}, "period_s: found 10, expected no such setting"),
         ("cs2_td", {"period_s": 0}, "period_s: found 0, expected a number of 1e-06 or more"),
+        (
+            "flexible",
+            {"priority": "cs2", "weights": {"speed": 1}},
+            "weights: found 'speed', expected some of deadline",
+        ),
+        (
+            "flexible",
+            {"priority": "cs2", "row": "sum"},
+            "row: found 'sum', expected one of mean, largest",
+        ),
+        ("flexible", {"row": "mean"}, "row: found 'mean', expected no such setting"),
         ("cs_i_p", {"knapsack": "best"}, "knapsack: found 'best', expected one of greedy, exact"),
         ("cs_i_p", {"bandwidths_mbps": [0]}, "bandwidths_mbps: found .0., expected a list of"),
         ("cs_i_p", {"bandwidths_mbps": 100}, "bandwidths_mbps: found 100, expected a list of"),
@@ -72,7 +85,7 @@ def test_time_driven_variants_wake_at_every_period(name: str) -> None:
     view = view_of(12, [waiting()], [100.0])
     plan = make_policy(name, {}).plan(view, view.now)
     if name.endswith("td"):
-        assert plan == Plan(wake_us=20_000_000)
+        assert plan == Plan(wake_us=20_000_000, made=False)
     else:
         assert plan == Plan(start=[(0, 0)])
 
@@ -96,19 +109,22 @@ def test_a_copy_of_a_policy_makes_the_same_plans(name: str) -> None:
     assert len(pickle.dumps(policy)) < 2000
 
 
-def test_priorities_for_other_policies_are_means_of_the_matrix() -> None:
+@pytest.mark.parametrize(("name", "of_row"), [("mean", np.mean), ("largest", np.max)])
+def test_priorities_for_other_policies_are_rows_of_the_matrix(
+    name: str, of_row: Callable[[Matrix], float]
+) -> None:
     view = random_view(4)
     links = [1000.0] * len(view.free)
-
-    def means(matrix: Matrix) -> list[float]:
+    slow = {
+        "cs2": cs2_matrix(view, CS2_WEIGHTS),
+        "cs2007": cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links),
+    }
+    for paper, matrix in slow.items():
+        own, weights = HEURISTICS_OF[paper]
+        found = HeuristicPriority(weighed(weights, own), name)(view, view.now)
         rows = [row[row > -np.inf] for row in matrix[len(view.running) :]]
-        return [float(row.mean()) if len(row) else 0.0 for row in rows]
-
-    found = cs2_priority(view, view.now)
-    assert found == pytest.approx(means(cs2_matrix(view, CS2_WEIGHTS)))
-    found = cs2007_priority(view, view.now)
-    slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links)
-    assert found == pytest.approx(means(slow))
+        expected = [float(of_row(row)) if len(row) else 0.0 for row in rows]
+        assert found == pytest.approx(expected)
 
 
 def test_making_a_policy_imports_no_compiled_code() -> None:

@@ -1,0 +1,167 @@
+"""Compiled passes over the jobs of a cluster, and over its job-machine matrix."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from grid.model.arrays import Floats, Ints
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.columns import CompiledView
+
+
+class MatrixJobs(NamedTuple):
+    """The jobs of a matrix by row, the running ones first. Times in seconds."""
+
+    processors: Ints
+    licenses: Ints
+    bound_machine: Ints
+    machine: Ints
+    """Where the job runs, or ran when it was preempted; -1: nowhere yet."""
+    work: Floats
+    """What is left of it on a machine that is new to it, in million instructions."""
+    remaining_on_own_s: Floats
+    """What is left of it on `machine`; 0 without one."""
+    elapsed_s: Floats
+    """For how long it has run there, counting only what is kept."""
+    age_s: Floats
+    """Since its submission."""
+    slack_s: Floats
+    """Until its deadline; inf without one."""
+
+
+class MatrixMachines(NamedTuple):
+    """The machines of a matrix by column."""
+
+    cpus: Ints
+    usable_licenses: Ints
+    """Bit mask of the licenses that the machine can run and of which there are copies."""
+    mips: Floats
+    speed_order: Ints
+
+
+@njit(cache=True)
+def capacity_and_copies(view: CompiledView) -> tuple[Ints, Ints]:
+    """CPUs of each machine and copies of each license that are free or held by running jobs.
+
+    A license is in use once on each machine that runs a job with it.
+    """
+    jobs = view.jobs
+    capacity, copies = view.free.copy(), view.license_copies_free.copy()
+    held = np.zeros(len(capacity), np.int64)
+    for slot in view.running:
+        machine = jobs.machine[slot]
+        capacity[machine] += jobs.processors[slot]
+        held[machine] |= jobs.licenses[slot]
+    for mask in held:
+        for license_ in range(len(copies)):
+            copies[license_] += mask >> license_ & 1
+    return capacity, copies
+
+
+@njit(cache=True)
+def describe_jobs(view: CompiledView, slots: Ints) -> tuple[MatrixJobs, Ints]:
+    """The jobs in `slots`, running ones first; and how many of them ask for each license."""
+    now, columns = view.now, view.jobs
+    rows = MatrixJobs(
+        columns.processors[slots],
+        columns.licenses[slots],
+        columns.bound_machine[slots],
+        columns.machine[slots],
+        np.empty(len(slots)),
+        np.zeros(len(slots)),
+        np.zeros(len(slots)),
+        np.empty(len(slots)),
+        np.empty(len(slots)),
+    )
+    requests = np.zeros(len(view.license_copies_free), np.int64)
+    for row in range(len(slots)):
+        slot, own = slots[row], rows.machine[row]
+        estimate_s = columns.estimate_us[slot] / SECOND_US
+        rows.work[row] = estimate_s * columns.reference_mips[slot]
+        if own >= 0:
+            mips = view.machines.mips[own]
+            done_s = columns.done_us[slot] / SECOND_US
+            ratio = columns.reference_mips[slot] / mips
+            rows.elapsed_s[row] = done_s * ratio
+            if row < len(view.running):
+                rows.elapsed_s[row] += (now - columns.start_us[slot]) / SECOND_US
+                rows.remaining_on_own_s[row] = (columns.expected_end_us[slot] - now) / SECOND_US
+            else:
+                left_s = max(estimate_s - done_s, 1.0 / SECOND_US)
+                rows.remaining_on_own_s[row] = left_s * ratio
+            if columns.checkpointable[slot]:
+                rows.work[row] = rows.remaining_on_own_s[row] * mips
+        rows.age_s[row] = (now - columns.submit_us[slot]) / SECOND_US
+        deadline = columns.deadline_us[slot]
+        rows.slack_s[row] = np.inf if deadline >= NEVER else (deadline - now) / SECOND_US
+        for license_ in range(len(requests)):
+            requests[license_] += rows.licenses[row] >> license_ & 1
+    return rows, requests
+
+
+@njit(cache=True)
+def longest_remaining(jobs: MatrixJobs, machines: MatrixMachines) -> float:
+    """The longest remaining time of a job on a machine that can run it, in seconds.
+
+    A job takes longest on the slowest machine that can run it, or on the one it has been on.
+    """
+    per_mips = 1.0 / machines.mips
+    longest = 0.0
+    for row in range(len(jobs.work)):
+        own = jobs.machine[row]
+        if own >= 0 and _can_run(row, own, jobs, machines):
+            longest = max(longest, jobs.remaining_on_own_s[row])
+        for m in machines.speed_order[::-1]:
+            if m != own and _can_run(row, m, jobs, machines):
+                longest = max(longest, jobs.work[row] * per_mips[m])
+                break
+    return longest
+
+
+@njit(cache=True)
+def _can_run(row: int, m: int, jobs: MatrixJobs, machines: MatrixMachines) -> bool:
+    wanted, bound = jobs.licenses[row], jobs.bound_machine[row]
+    fits = machines.cpus[m] >= jobs.processors[row]
+    return bool(
+        fits and machines.usable_licenses[m] & wanted == wanted and (bound < 0 or bound == m)
+    )
+
+
+@njit(cache=True)
+def fill_matrix(
+    priority: Floats,
+    remaining_s: Floats,
+    eligible: Ints,
+    jobs: MatrixJobs,
+    machines: MatrixMachines,
+) -> None:
+    """Minimal requirements: `priority` becomes 0 where a job can run, -inf elsewhere (both papers).
+
+    A machine can run a job that is not bound to another one if it has the CPUs, and can run the
+    software of all of its licenses. Fills `remaining_s` too, and on how many machines each job can
+    run.
+    """
+    cpus, usable = machines.cpus, machines.usable_licenses
+    per_mips = 1.0 / machines.mips
+    for row in range(len(priority)):
+        needed, wanted, left = jobs.processors[row], jobs.licenses[row], jobs.work[row]
+        own, bound = jobs.machine[row], jobs.bound_machine[row]
+        able, remaining = priority[row], remaining_s[row]
+        count = 0
+        for m in range(len(cpus)):
+            fits = (cpus[m] >= needed) & ((usable[m] & wanted) == wanted)
+            able[m] = 0.0 if fits else -np.inf
+            count += fits
+        for m in range(len(cpus)):
+            remaining[m] = left * per_mips[m]
+        if own >= 0:
+            remaining[own] = jobs.remaining_on_own_s[row]
+        if bound >= 0:
+            at_home = able[bound]
+            able[:] = -np.inf
+            able[bound] = at_home
+            count = 1 if at_home == 0.0 else 0
+        eligible[row] = count
