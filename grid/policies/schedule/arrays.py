@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grid.model.arrays import Bools, Floats, Ints
+from grid.model.arrays import Ints
 from grid.policies.interface import MachineColumns
 
 NOWHERE = -1
 """Machine of a job that is in no machine's schedule."""
 
-JOBS, LATE, MAKESPAN_US, ORIGIN_US, HOMELESS, FULLEST = range(6)
+JOBS, LATE, MAKESPAN_US, ORIGIN_US, UNPLACED, FULLEST = range(6)
 """Places in `Schedule.totals`."""
 TOTALS = 6
 
@@ -27,22 +27,6 @@ NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
 the slot and the serial number of a job."""
 
 _FIRST_POSITIONS = 16
-
-
-class Jobs(NamedTuple):
-    """The jobs of the cluster by slot, shape (slots,): its own columns at one instant, which are
-    not kept, and two of the schedule's."""
-
-    serial: Ints
-    processors: Ints
-    estimate_us: Ints
-    reference_mips: Floats
-    deadline_us: Ints
-    licenses: Ints
-    bound_machine: Ints
-    machine: Ints
-    """In whose schedule it is, planned or running; or `NOWHERE`."""
-    tabu: Bools
 
 
 class Schedule(NamedTuple):
@@ -60,10 +44,8 @@ class Schedule(NamedTuple):
     a running one although a better machine is idle, for a gap always takes precedence.)
     """
 
-    mips: Floats
-    """Of shape (machines,), like all up to `fastest`."""
     cpus: Ints
-    licenses: Ints
+    """Of shape (machines,), like all up to `fastest`."""
     up: Ints
     """1, or 0 while the machine is down."""
     held: Ints
@@ -93,6 +75,10 @@ class Schedule(NamedTuple):
     active_end_us: Ints
     """Scratch of shape (positions + 2,), like the next."""
     active_processors: Ints
+    machine_of: Ints
+    """Of shape (slots,), like the next: in whose schedule a job is, or `NOWHERE`."""
+    tabu: Ints
+    """1 for a job in the tabu list."""
     totals: Ints
     """Kept as the schedule changes: jobs; late ones, running ones included; makespan, the end of
     the last job, 0 without jobs; the instant from which the makespan counts; waiting jobs that no
@@ -106,15 +92,16 @@ class Storage(NamedTuple):
     longer than most instants do. So it is given these few, and takes them apart itself.
     """
 
-    mips: Floats
     machines: Ints
-    """What is kept of each machine, shape (11, machines)."""
+    """What is kept of each machine, shape (10, machines)."""
     positions: Ints
     """What is kept of each job, shape (5, machines, positions)."""
     edges: Ints
     """The profiles, shape (2, machines, 2 * positions + 2)."""
     scratch: Ints
     """Shape (2, positions + 2)."""
+    slots: Ints
+    """What is kept by slot, shape (2, slots)."""
     totals: Ints
 
 
@@ -122,7 +109,6 @@ def schedule_of(storage: Storage) -> Schedule:
     """The schedule that is kept in `storage`: a change of one is a change of the other."""
     machines, positions, edges = storage.machines, storage.positions, storage.edges
     return Schedule(
-        storage.mips,
         machines[0],
         machines[1],
         machines[2],
@@ -133,7 +119,6 @@ def schedule_of(storage: Storage) -> Schedule:
         machines[7],
         machines[8],
         machines[9],
-        machines[10],
         positions[0],
         positions[1],
         positions[2],
@@ -143,6 +128,8 @@ def schedule_of(storage: Storage) -> Schedule:
         edges[1],
         storage.scratch[0],
         storage.scratch[1],
+        storage.slots[0],
+        storage.slots[1],
         storage.totals,
     )
 
@@ -150,12 +137,19 @@ def schedule_of(storage: Storage) -> Schedule:
 def empty_storage(machines: MachineColumns) -> Storage:
     """Nothing planned on machines that are all up."""
     count = len(machines.cpus)
-    shapes = ((11, count), (5, count, 0), (2, count, 0), (2, 0), (TOTALS,))
-    empty = Storage(machines.mips.copy(), *(np.zeros(shape, np.int64) for shape in shapes))
+    shapes = ((10, count), (5, count, 0), (2, count, 0), (2, 0), (2, 0), (TOTALS,))
+    empty = Storage(*(np.zeros(shape, np.int64) for shape in shapes))
     schedule = schedule_of(empty)
-    schedule.cpus[:], schedule.licenses[:], schedule.up[:] = machines.cpus, machines.licenses, 1
-    schedule.fastest[:] = machines.speed_order
+    schedule.cpus[:], schedule.up[:], schedule.fastest[:] = machines.cpus, 1, machines.speed_order
     return with_positions(empty, _FIRST_POSITIONS)
+
+
+def with_slots(storage: Storage, slots: int) -> Storage:
+    """The same schedule with room for jobs in so many slots, no fewer than now."""
+    before = storage.slots.shape[1]
+    wider = _wider(storage.slots, slots)
+    wider[0, before:] = NOWHERE
+    return storage._replace(slots=wider)
 
 
 def with_positions(storage: Storage, positions: int) -> Storage:

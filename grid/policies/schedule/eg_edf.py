@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
+from grid.policies.columns import CompiledView, Jobs
 from grid.policies.schedule.arrays import (
     JOBS,
     LATE,
     MAKESPAN_US,
     NOWHERE,
     ORIGIN_US,
-    Jobs,
     Schedule,
 )
 from grid.policies.schedule.moves import (
@@ -22,7 +24,16 @@ from grid.policies.schedule.moves import (
     insert_in_gap,
     lengths_us,
 )
-from grid.policies.schedule.timing import earliest_gap, start_behind, tried
+from grid.policies.schedule.timing import MachineRow, earliest_gap, start_behind, tried
+
+
+class _Place(NamedTuple):
+    """A place for a job: its weight, when the job would run there, and the machine."""
+
+    gain: float
+    start: int
+    end: int
+    machine: int
 
 
 @njit(cache=True)
@@ -50,7 +61,7 @@ def figures(schedule: Schedule, now: int) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def place(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> bool:
+def place(schedule: Schedule, view: CompiledView, slot: int) -> bool:
     """Put a job into the schedule; False if no machine that is up can run it.
 
     Of several gaps, the one of the highest weight; a single gap is taken; without a gap, the
@@ -59,7 +70,8 @@ def place(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> bool:
     contention] a newly arrived job is often immediately executed on an available machine" (EG 4.1),
     then ends earliest; then the first machine.
     """
-    lengths = lengths_us(schedule, jobs, slot)
+    jobs, now = view.jobs, view.now
+    lengths = lengths_us(slot, jobs, view.machines)
     machine, start = _best_gap(schedule, jobs, slot, lengths, now)
     if machine != NOWHERE:
         insert_in_gap(schedule, jobs, slot, machine, start, lengths[machine])
@@ -83,16 +95,16 @@ def _best_gap(
     processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
-    best, best_start, best_end, best_in_time = NOWHERE, NEVER, NEVER, 0.0
+    best = _Place(0.0, NEVER, NEVER, NOWHERE)
     for machine in schedule.fastest:
         length_us = lengths[machine]
         if length_us == 0 or not up[machine] or running[machine] == planned[machine]:
             continue
         latest_end = start_us[machine, planned[machine] - 1]
-        if best != NOWHERE:
+        if best.machine != NOWHERE:
             # It cannot be better if it starts later, unless it alone is in time.
-            no_worse = best_start + length_us
-            latest_end = min(latest_end, no_worse if best_in_time else max(no_worse, deadline))
+            no_worse = best.start + length_us
+            latest_end = min(latest_end, no_worse if best.gain else max(no_worse, deadline))
         start = earliest_gap(
             edge_us[machine],
             edge_free[machine],
@@ -106,9 +118,10 @@ def _best_gap(
             continue
         end = start + length_us
         in_time = 1.0 if end <= deadline else 0.0
-        if _better(in_time, start, end, machine, best_in_time, best_start, best_end, best):
-            best, best_start, best_end, best_in_time = machine, start, end, in_time
-    return best, best_start
+        candidate = _Place(in_time, start, end, machine)
+        if _better(candidate, best):
+            best = candidate
+    return best.machine, best.start
 
 
 @njit(cache=True)
@@ -126,15 +139,15 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
     active_end_us, active_processors = schedule.active_end_us, schedule.active_processors
     origin = schedule.totals[ORIGIN_US]
     makespan_us, in_time = figures(schedule, now)
-    best, best_start, best_end, best_weight = NOWHERE, NEVER, NEVER, -np.inf
+    best = _Place(-np.inf, NEVER, NEVER, NOWHERE)
     for machine in schedule.fastest:
         length_us = lengths[machine]
         if length_us == 0 or not up[machine]:
             continue
         gain = _at_most(makespan_us, in_time, now + length_us, deadline, origin)
-        if gain < best_weight:
+        if gain < best.gain:
             break
-        if gain == best_weight and best_start == now and now + length_us > best_end:
+        if gain == best.gain and best.start == now and now + length_us > best.end:
             break
         position = deadline_position(
             deadline_us[machine], running[machine], planned[machine], deadline
@@ -143,7 +156,7 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
             start = max(now, start_us[machine, position - 1])
             end = start + length_us
             gain = _at_most(makespan_us, in_time, end, deadline, origin)
-            if _better(best_weight, best_start, best_end, best, gain, start, end, machine):
+            if _better(best, _Place(gain, start, end, machine)):
                 continue
         if position == planned[machine]:
             start = start_behind(
@@ -159,31 +172,22 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
             completion = end
         else:
             late_limit = planned[machine]
-            if best != NOWHERE:
-                late_limit = min(late_limit, 1 + int((gain - best_weight) * max(in_time, 1)))
+            if best.machine != NOWHERE:
+                late_limit = min(late_limit, 1 + int((gain - best.gain) * max(in_time, 1)))
+            row = MachineRow(
+                processors[machine], start_us[machine], end_us[machine], deadline_us[machine],
+                active_end_us, active_processors, cpus[machine], planned[machine],
+            )  # fmt: skip
             late, completion, end = tried(
-                processors[machine],
-                start_us[machine],
-                end_us[machine],
-                deadline_us[machine],
-                active_end_us,
-                active_processors,
-                cpus[machine],
-                planned[machine],
-                position,
-                False,
-                new_processors,
-                length_us,
-                now,
-                late_limit,
+                row, position, False, new_processors, length_us, now, late_limit
             )
         makespan_then = max(makespan_us, completion - origin)
         in_time_then = in_time - late + (end <= deadline)
         gain = weight(makespan_us, makespan_then, in_time, in_time_then)
-        start = end - length_us
-        if _better(gain, start, end, machine, best_weight, best_start, best_end, best):
-            best, best_start, best_end, best_weight = machine, start, end, gain
-    return best
+        candidate = _Place(gain, end - length_us, end, machine)
+        if _better(candidate, best):
+            best = candidate
+    return best.machine
 
 
 @njit(cache=True)
@@ -194,19 +198,10 @@ def _at_most(makespan_us: int, in_time: int, end: int, deadline: int, origin: in
 
 
 @njit(cache=True)
-def _better(
-    gain: float,
-    start: int,
-    end: int,
-    machine: int,
-    other_gain: float,
-    other_start: int,
-    other_end: int,
-    other: int,
-) -> bool:
-    """Whether the first of two places for a job is better: by the weight, then start and end."""
-    if gain != other_gain or other == NOWHERE:
-        return gain > other_gain or other == NOWHERE
-    if start != other_start:
-        return start < other_start
-    return end < other_end or (end == other_end and machine < other)
+def _better(one: _Place, other: _Place) -> bool:
+    """Whether a place for a job is better: by the weight, then start and end."""
+    if one.gain != other.gain or other.machine == NOWHERE:
+        return one.gain > other.gain or other.machine == NOWHERE
+    if one.start != other.start:
+        return one.start < other.start
+    return one.end < other.end or (one.end == other.end and one.machine < other.machine)

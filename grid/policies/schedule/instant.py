@@ -9,11 +9,11 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Ints
+from grid.policies.columns import CompiledView, Jobs
 from grid.policies.schedule.arrays import (
-    HOMELESS,
     JOBS,
     NOWHERE,
-    Jobs,
+    UNPLACED,
     Schedule,
     Storage,
     schedule_of,
@@ -29,15 +29,10 @@ _schedule_of = njit(cache=True)(schedule_of)
 @njit(cache=True)
 def play(
     storage: Storage,
-    jobs: Jobs,
+    view: CompiledView,
     tabu_list: Ints,
     iterations: int,
     moves: bool,
-    now: int,
-    free: Ints,
-    license_copies_free: Ints,
-    expected_end_us: Ints,
-    ended: Ints,
     waiting: Ints,
 ) -> tuple[bool, Ints, Ints]:
     """The whole instant, with so many iterations of the search; for `moves` see `repair`.
@@ -46,43 +41,43 @@ def play(
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
     schedule = _schedule_of(storage)
-    if repair(schedule, jobs, moves, now, free, expected_end_us, ended):
+    if repair(schedule, view, moves):
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
-    rejected = place_all(schedule, jobs, now, waiting)
-    fill(schedule, jobs, moves, now)
+    rejected = place_all(schedule, view, waiting)
+    fill(schedule, view, moves)
     if iterations:
-        improve(schedule, jobs, tabu_list, iterations, now)
-    return True, due(schedule, jobs, now, license_copies_free), rejected
+        improve(schedule, view, tabu_list, iterations)
+    return True, due(schedule, view), rejected
 
 
 @njit(cache=True)
-def place_all(schedule: Schedule, jobs: Jobs, now: int, waiting: Ints) -> Ints:
+def place_all(schedule: Schedule, view: CompiledView, waiting: Ints) -> Ints:
     """Place those of `waiting` that are not in the schedule, one after the other.
 
     The result are the slots of those that no machine could ever run.
     """
     rejected = np.empty(len(waiting), np.int64)
-    rejects, homeless = 0, 0
+    rejects, unplaced = 0, 0
     for slot in waiting:
-        if jobs.machine[slot] != NOWHERE or place(schedule, jobs, slot, now):
+        if schedule.machine_of[slot] != NOWHERE or place(schedule, view, slot):
             continue
-        if lengths_us(schedule, jobs, slot).any():
-            homeless += 1
+        if lengths_us(slot, view.jobs, view.machines).any():
+            unplaced += 1
         else:
             rejected[rejects] = slot
             rejects += 1
-    schedule.totals[HOMELESS] = homeless
+    schedule.totals[UNPLACED] = unplaced
     return rejected[:rejects]
 
 
 @njit(cache=True)
-def due(schedule: Schedule, jobs: Jobs, now: int, license_copies_free: Ints) -> Ints:
+def due(schedule: Schedule, view: CompiledView) -> Ints:
     """Start every job whose start has come and that gets its licenses: rows of (slot, machine).
 
     The schedule plans CPUs, not copies of licenses. A job without its copy keeps its CPUs and is
     tried again at the next instant, for a copy can only become free when a job ends.
     """
-    copies = license_copies_free.copy()
+    now, jobs, copies = view.now, view.jobs, view.license_copies_free.copy()
     started = np.empty((schedule.totals[JOBS], 2), np.int64)
     number = 0
     for machine in range(len(schedule.cpus)):

@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Ints
-from grid.policies.fitting import duration
-from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Jobs, Schedule
+from grid.policies.columns import Jobs, Machines
+from grid.policies.fitting import duration, may_run
+from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Schedule
 from grid.policies.schedule.timing import (
     forget_past,
     retime,
@@ -17,49 +18,19 @@ from grid.policies.schedule.timing import (
 
 
 @njit(cache=True)
-def length_us(
-    bound: int,
-    processors: int,
-    licenses: int,
-    estimate_us: int,
-    reference_mips: float,
-    machine: int,
-    cpus: int,
-    offered: int,
-    mips: float,
-) -> int:
-    """How long a job (the first five) takes on a machine (the rest); 0 if it can never run there.
-
-    `licenses` is the mask of what it needs, `offered` of what the machine can run.
-    """
-    if bound not in (NOWHERE, machine) or processors > cpus or licenses & ~offered:
+def length_us(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
+    """How long the job takes on the machine; 0 if it can never run there."""
+    if not may_run(slot, machine, jobs, machines):
         return 0
-    return duration(estimate_us, reference_mips, mips)
+    return duration(jobs.estimate_us[slot], jobs.reference_mips[slot], machines.mips[machine])
 
 
 @njit(cache=True)
-def lengths_us(schedule: Schedule, jobs: Jobs, slot: int) -> Ints:
+def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
     """How long the job takes on each machine, shape (machines,); see `length_us`."""
-    cpus, offered, mips = schedule.cpus, schedule.licenses, schedule.mips
-    bound, processors, licenses = (
-        jobs.bound_machine[slot],
-        jobs.processors[slot],
-        jobs.licenses[slot],
-    )
-    estimate_us, reference_mips = jobs.estimate_us[slot], jobs.reference_mips[slot]
-    lengths = np.empty(len(cpus), np.int64)
-    for machine in range(len(cpus)):
-        lengths[machine] = length_us(
-            bound,
-            processors,
-            licenses,
-            estimate_us,
-            reference_mips,
-            machine,
-            cpus[machine],
-            offered[machine],
-            mips[machine],
-        )
+    lengths = np.empty(len(machines.cpus), np.int64)
+    for machine in range(len(lengths)):
+        lengths[machine] = length_us(slot, machine, jobs, machines)
     return lengths
 
 
@@ -83,7 +54,7 @@ def put(
     schedule.totals[LATE] += end > deadline
     schedule.totals[JOBS] += 1
     schedule.totals[FULLEST] = max(schedule.totals[FULLEST], schedule.planned[machine])
-    jobs.machine[slot] = machine
+    schedule.machine_of[slot] = machine
 
 
 @njit(cache=True)
@@ -128,9 +99,9 @@ def insert_by_deadline(
 
 
 @njit(cache=True)
-def position_of(schedule: Schedule, jobs: Jobs, slot: int) -> int:
+def position_of(schedule: Schedule, slot: int) -> int:
     """The position of a job on its machine."""
-    planned = schedule.slot[jobs.machine[slot]]
+    planned = schedule.slot[schedule.machine_of[slot]]
     position = 0
     while planned[position] != slot:
         position += 1
@@ -138,13 +109,13 @@ def position_of(schedule: Schedule, jobs: Jobs, slot: int) -> int:
 
 
 @njit(cache=True)
-def take_out(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> int:
+def take_out(schedule: Schedule, slot: int, now: int) -> int:
     """The job leaves the schedule: it is moved, or it ended. Those behind it move up.
 
     One that ends exactly as planned moves nobody. The result is when it should have ended.
     """
-    machine = jobs.machine[slot]
-    position = position_of(schedule, jobs, slot)
+    machine = schedule.machine_of[slot]
+    position = position_of(schedule, slot)
     end = schedule.end_us[machine, position]
     was_running = position < schedule.running[machine]
     late = end > schedule.deadline_us[machine, position]
@@ -160,7 +131,7 @@ def take_out(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> int:
         row = column[machine]
         for place in range(position, schedule.planned[machine]):
             row[place] = row[place + 1]
-    jobs.machine[slot] = NOWHERE
+    schedule.machine_of[slot] = NOWHERE
     if not (was_running and end == now):
         retime(schedule, machine, schedule.running[machine] if was_running else position, now)
         return int(end)

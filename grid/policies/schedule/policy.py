@@ -9,23 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from grid.model.arrays import Ints
 from grid.model.time import Time
-from grid.policies.interface import ClusterView, JobColumns, Plan
+from grid.policies.columns import CompiledView, compiled_view
+from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule.arrays import (
     FULLEST,
-    HOMELESS,
     JOBS,
-    NOWHERE,
     ORIGIN_US,
-    Jobs,
+    UNPLACED,
     Schedule,
+    Storage,
     empty_storage,
     empty_tabu_list,
     schedule_of,
     with_positions,
+    with_slots,
 )
 from grid.policies.settings import Settings
 
@@ -46,15 +45,12 @@ class ScheduleBased:
     """
 
     iterations: int
-    jobs: Jobs
-    """As they were when the last plan was made."""
+    _storage: Storage
 
     def __init__(self, iterations: int = 0, tabu_list: int = TABU_LIST, moves: bool = True) -> None:
         self.iterations = iterations
         self._moves = moves
         self._tabu_list = empty_tabu_list(tabu_list)
-        self._machine = np.empty(0, np.int64)
-        self._tabu = np.empty(0, np.bool_)
         self._begun = False
 
     @property
@@ -67,54 +63,46 @@ class ScheduleBased:
 
         if not self._begun:
             self._begin(view, now)
-        self.jobs = self._known(view.jobs)
-        waiting = view.queue if self._storage.totals[HOMELESS] else view.arrived
+        slots = len(view.jobs.serial)
+        if self._storage.slots.shape[1] < slots:
+            self._storage = with_slots(self._storage, slots)
+        seen = compiled_view(view)
+        waiting = view.queue if self._storage.totals[UNPLACED] else view.arrived
         iterations = self.iterations * len(view.arrived)
         moves = len(waiting) + iterations
         if moves <= MOVES_AT_ONCE:
             self._make_room(moves)
             whole, started, rejected = play(
-                self._storage,
-                self.jobs,
-                self._tabu_list,
-                iterations,
-                self._moves,
-                now,
-                view.free,
-                view.license_copies_free,
-                view.jobs.expected_end_us,
-                view.ended,
-                waiting,
+                self._storage, seen, self._tabu_list, iterations, self._moves, waiting
             )
             if whole:
                 return _plan(started, rejected.tolist())
-        return self._plan_in_pieces(view, iterations, now)
+        return self._plan_in_pieces(seen, iterations)
 
-    def _plan_in_pieces(self, view: ClusterView, iterations: int, now: Time) -> Plan:
+    def _plan_in_pieces(self, view: CompiledView, iterations: int) -> Plan:
         """The same, with any number of jobs to place and iterations to make."""
         from grid.policies.schedule.instant import due, place_all
         from grid.policies.schedule.repair import fill, repair
         from grid.policies.schedule.tabu import improve
 
-        schedule, jobs, expected_end_us = self.schedule, self.jobs, view.jobs.expected_end_us
-        repair(schedule, jobs, self._moves, now, view.free, expected_end_us, view.ended)
-        homeless = 0
+        repair(self.schedule, view, self._moves)
+        unplaced = 0
         rejected: list[int] = []
         for first in range(0, len(view.queue), MOVES_AT_ONCE):
             self._make_room(MOVES_AT_ONCE)
             piece = view.queue[first : first + MOVES_AT_ONCE]
-            impossible = place_all(self.schedule, jobs, now, piece)
-            homeless += int(self._storage.totals[HOMELESS])
+            impossible = place_all(self.schedule, view, piece)
+            unplaced += int(self._storage.totals[UNPLACED])
             rejected += impossible.tolist()
-        self._storage.totals[HOMELESS] = homeless
+        self._storage.totals[UNPLACED] = unplaced
         self._make_room(0)
-        fill(self.schedule, jobs, self._moves, now)
+        fill(self.schedule, view, self._moves)
         while iterations > 0:
             self._make_room(MOVES_AT_ONCE)
             wanted = min(iterations, MOVES_AT_ONCE)
-            improve(self.schedule, jobs, self._tabu_list, wanted, now)
+            improve(self.schedule, view, self._tabu_list, wanted)
             iterations -= wanted
-        started = due(self.schedule, jobs, now, view.license_copies_free)
+        started = due(self.schedule, view)
         return _plan(started, rejected)
 
     def _begin(self, view: ClusterView, now: Time) -> None:
@@ -122,24 +110,6 @@ class ScheduleBased:
         self._storage.totals[ORIGIN_US] = now
         self._widest = int(view.machines.cpus.max())
         self._begun = True
-
-    def _known(self, columns: JobColumns) -> Jobs:
-        """What is known of the jobs now, with a place for each slot in what is kept of them."""
-        more = len(columns.serial) - len(self._machine)
-        if more:
-            self._machine = np.append(self._machine, np.full(more, NOWHERE))
-            self._tabu = np.append(self._tabu, np.zeros(more, np.bool_))
-        return Jobs(
-            columns.serial,
-            columns.processors,
-            columns.estimate_us,
-            columns.reference_mips,
-            columns.deadline_us,
-            columns.licenses,
-            columns.bound_machine,
-            self._machine,
-            self._tabu,
-        )
 
     def _make_room(self, moves: int) -> None:
         """Room for so many more jobs on any machine, and for those that repair starts on it."""

@@ -10,12 +10,12 @@ from numba import njit
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.schedule.arrays import NOWHERE, Jobs, Schedule
+from grid.policies.columns import CompiledView
+from grid.policies.schedule.arrays import NOWHERE, Schedule
 from grid.policies.schedule.moves import (
     expect_end,
     first_not_due,
     length_us,
-    lengths_us,
     move_up,
     put,
     take_out,
@@ -24,15 +24,7 @@ from grid.policies.schedule.timing import retime
 
 
 @njit(cache=True)
-def repair(
-    schedule: Schedule,
-    jobs: Jobs,
-    moves: bool,
-    now: int,
-    free: Ints,
-    expected_end_us: Ints,
-    ended: Ints,
-) -> int:
+def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
     """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
 
     - A job ends early: those behind it on its machine move up; see `fill`.
@@ -41,10 +33,11 @@ def repair(
     - A machine is down: all its jobs lose their places. So does one that was stopped.
     - A job was due and could not start: its machine is timed anew.
     """
-    for slot in ended:
-        machine = jobs.machine[slot]
-        jobs.tabu[slot] = False
-        if machine != NOWHERE and take_out(schedule, jobs, slot, now) > now:
+    now, free, expected_end_us = view.now, view.free, view.jobs.expected_end_us
+    for slot in view.ended:
+        machine = schedule.machine_of[slot]
+        schedule.tabu[slot] = 0
+        if machine != NOWHERE and take_out(schedule, slot, now) > now:
             schedule.early[machine] = True
     lost = 0
     anew = moves and len(schedule.cpus) > 1
@@ -52,7 +45,7 @@ def repair(
         for position in range(schedule.running[machine] - 1, -1, -1):
             slot = schedule.slot[machine, position]
             if expected_end_us[slot] == NEVER:
-                take_out(schedule, jobs, slot, now)
+                take_out(schedule, slot, now)
                 lost += 1
         running, planned = schedule.running[machine], schedule.planned[machine]
         # A machine that is down has no free CPUs, whatever its jobs hold.
@@ -65,7 +58,7 @@ def repair(
             kept = running if up else 0
             lost += planned - kept
             for position in range(planned - 1, kept - 1, -1):
-                take_out(schedule, jobs, schedule.slot[machine, position], now)
+                take_out(schedule, schedule.slot[machine, position], now)
     return lost
 
 
@@ -82,7 +75,7 @@ def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> boo
 
 
 @njit(cache=True)
-def fill(schedule: Schedule, jobs: Jobs, moves: bool, now: int) -> None:
+def fill(schedule: Schedule, view: CompiledView, moves: bool) -> None:
     """Give CPUs that are idle sooner than planned to waiting jobs, unless nobody is to move.
 
     One after the other, by earliest deadline, then planned start: a job of the same machine or
@@ -93,36 +86,33 @@ def fill(schedule: Schedule, jobs: Jobs, moves: bool, now: int) -> None:
         if schedule.early[machine]:
             schedule.early[machine] = False
             if moves and schedule.up[machine]:
-                _fill(schedule, jobs, machine, now)
+                _fill(schedule, view, machine)
 
 
 @njit(cache=True)
-def _fill(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> None:
+def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
+    jobs, now = view.jobs, view.now
     while True:
-        place, position = _who_can_start(schedule, jobs, machine, now)
+        place, position = _who_can_start(schedule, view, machine)
         if place == NOWHERE:
             return
         if place == machine:
             move_up(schedule, machine, position, now)
             continue
         slot = schedule.slot[place, position]
-        length = lengths_us(schedule, jobs, slot)[machine]
-        take_out(schedule, jobs, slot, now)
+        length = length_us(slot, machine, jobs, view.machines)
+        take_out(schedule, slot, now)
         behind_due = first_not_due(schedule, machine, now)
         put(schedule, jobs, slot, machine, behind_due, now, now + length)
         retime(schedule, machine, behind_due, now)
 
 
 @njit(cache=True)
-def _who_can_start(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> tuple[int, int]:
+def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
     """Machine and position of the waiting job that is to start on `machine` next."""
     edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
     edges, idle = schedule.edges[machine], schedule.edge_free[machine, 0]
-    cpus, offered, mips = (
-        schedule.cpus[machine],
-        schedule.licenses[machine],
-        schedule.mips[machine],
-    )
+    now, jobs, machines = view.now, view.jobs, view.machines
     best, best_position, best_deadline, best_start = NOWHERE, 0, NEVER, NEVER
     for place in range(len(schedule.cpus)):
         slots, processors = schedule.slot[place], schedule.processors[place]
@@ -134,17 +124,7 @@ def _who_can_start(schedule: Schedule, jobs: Jobs, machine: int, now: int) -> tu
                 continue
             if deadline > best_deadline or (deadline == best_deadline and start >= best_start):
                 continue
-            length = length_us(
-                jobs.bound_machine[slot],
-                processors[position],
-                jobs.licenses[slot],
-                jobs.estimate_us[slot],
-                jobs.reference_mips[slot],
-                machine,
-                cpus,
-                offered,
-                mips,
-            )
+            length = length_us(slot, machine, jobs, machines)
             if length == 0 or now + length >= end_us[position]:
                 continue
             # From its present start on, a job of this machine has its CPUs already.

@@ -7,6 +7,7 @@ from numba import njit
 
 from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER
+from grid.policies.columns import CompiledView, Jobs
 from grid.policies.schedule.arrays import (
     FIRST_ENTRY,
     LENGTH,
@@ -14,51 +15,51 @@ from grid.policies.schedule.arrays import (
     NEXT,
     NOWHERE,
     ORIGIN_US,
-    Jobs,
     Schedule,
 )
 from grid.policies.schedule.eg_edf import figures, weight
 from grid.policies.schedule.moves import insert_in_gap, lengths_us, position_of, take_out
-from grid.policies.schedule.timing import earliest_gap, tried
+from grid.policies.schedule.timing import MachineRow, earliest_gap, tried
 
 
 @njit(cache=True)
-def improve(schedule: Schedule, jobs: Jobs, tabu: Ints, iterations: int, now: int) -> int:
+def improve(schedule: Schedule, view: CompiledView, tabu_list: Ints, iterations: int) -> int:
     """Move waiting jobs into gaps of other machines while that makes a better schedule.
 
     A move is accepted when its weight is above zero, that is when (jobs in time) / makespan rises:
     the objective never falls. Returns the number of iterations that were made.
     """
+    jobs, now = view.jobs, view.now
     exhausted = np.zeros(len(schedule.cpus), np.bool_)
     for iteration in range(iterations):
-        if not _late_and_free(schedule, jobs):
+        if not _late_and_free(schedule):
             return iteration
-        slot = _selected(schedule, jobs, exhausted)
-        if _forbid(jobs, tabu, slot):
+        slot = _selected(schedule, exhausted)
+        if _forbid(schedule, jobs, tabu_list, slot):
             exhausted[:] = False
-        machine, start, length_us = _accepted(schedule, jobs, slot, now)
+        machine, start, length_us = _accepted(schedule, view, slot)
         if machine != NOWHERE:
-            take_out(schedule, jobs, slot, now)
+            take_out(schedule, slot, now)
             insert_in_gap(schedule, jobs, slot, machine, start, length_us)
             exhausted[:] = False
     return iterations
 
 
 @njit(cache=True)
-def _late_and_free(schedule: Schedule, jobs: Jobs) -> bool:
+def _late_and_free(schedule: Schedule) -> bool:
     """Whether a waiting job is late and not in the tabu list."""
     for machine in range(len(schedule.cpus)):
         if schedule.late[machine] == 0:
             continue
         for position in range(schedule.running[machine], schedule.planned[machine]):
             late = schedule.end_us[machine, position] > schedule.deadline_us[machine, position]
-            if late and not jobs.tabu[schedule.slot[machine, position]]:
+            if late and not schedule.tabu[schedule.slot[machine, position]]:
                 return True
     return False
 
 
 @njit(cache=True)
-def _selected(schedule: Schedule, jobs: Jobs, exhausted: Bools) -> int:
+def _selected(schedule: Schedule, exhausted: Bools) -> int:
     """The last job of the machine with most late jobs; neither job nor machine is barred by tabu.
 
     There must be such a job. A machine whose jobs are all in the list is noted as `exhausted`.
@@ -72,43 +73,44 @@ def _selected(schedule: Schedule, jobs: Jobs, exhausted: Bools) -> int:
                 best = machine
         for position in range(schedule.planned[best] - 1, schedule.running[best] - 1, -1):
             slot = schedule.slot[best, position]
-            if not jobs.tabu[slot]:
+            if not schedule.tabu[slot]:
                 return int(slot)
         exhausted[best] = True
 
 
 @njit(cache=True)
-def _forbid(jobs: Jobs, tabu: Ints, slot: int) -> bool:
+def _forbid(schedule: Schedule, jobs: Jobs, tabu_list: Ints, slot: int) -> bool:
     """Put the job into the tabu list; whether the oldest one had to leave it."""
-    limit = (len(tabu) - FIRST_ENTRY) // 2
-    entry = FIRST_ENTRY + 2 * tabu[NEXT]
-    full = tabu[LENGTH] == limit
+    limit = (len(tabu_list) - FIRST_ENTRY) // 2
+    entry = FIRST_ENTRY + 2 * tabu_list[NEXT]
+    full = tabu_list[LENGTH] == limit
     if full:
-        oldest, serial = tabu[entry], tabu[entry + 1]
+        oldest, serial = tabu_list[entry], tabu_list[entry + 1]
         # By now the slot may be another job's.
         if jobs.serial[oldest] == serial:
-            jobs.tabu[oldest] = False
+            schedule.tabu[oldest] = 0
     else:
-        tabu[LENGTH] += 1
-    tabu[entry], tabu[entry + 1] = slot, jobs.serial[slot]
-    jobs.tabu[slot] = True
-    tabu[NEXT] = (tabu[NEXT] + 1) % limit
+        tabu_list[LENGTH] += 1
+    tabu_list[entry], tabu_list[entry + 1] = slot, jobs.serial[slot]
+    schedule.tabu[slot] = 1
+    tabu_list[NEXT] = (tabu_list[NEXT] + 1) % limit
     return bool(full)
 
 
 @njit(cache=True)
-def _accepted(schedule: Schedule, jobs: Jobs, slot: int, now: int) -> tuple[int, int, int]:
+def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, int, int]:
     """The first other machine whose gap makes a schedule of weight > 0, start and length there.
 
     A gap ends before its machine's last job starts, so what a move does to the makespan, and
     to the jobs behind the moved one, is known before a gap is searched, and so is by when the job
     must end.
     """
-    machine, processors = jobs.machine[slot], jobs.processors[slot]
-    latest_end = _latest_end(schedule, machine, position_of(schedule, jobs, slot), now)
+    jobs, now = view.jobs, view.now
+    machine, processors = schedule.machine_of[slot], jobs.processors[slot]
+    latest_end = _latest_end(schedule, machine, position_of(schedule, slot), now)
     if latest_end == 0:
         return NOWHERE, 0, 0
-    lengths = lengths_us(schedule, jobs, slot)
+    lengths = lengths_us(slot, jobs, view.machines)
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
     for step in range(1, len(lengths)):
@@ -138,22 +140,13 @@ def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> in
     NEVER: whenever it ends there; 0: there is no such time.
     """
     end, deadline = schedule.end_us[machine, position], schedule.deadline_us[machine, position]
-    late, completion, _ = tried(
-        schedule.processors[machine],
-        schedule.start_us[machine],
-        schedule.end_us[machine],
-        schedule.deadline_us[machine],
-        schedule.active_end_us,
-        schedule.active_processors,
-        schedule.cpus[machine],
-        schedule.planned[machine],
-        position,
-        True,
-        0,
-        0,
-        now,
-        schedule.planned[machine],
-    )
+    planned = schedule.planned[machine]
+    row = MachineRow(
+        schedule.processors[machine], schedule.start_us[machine], schedule.end_us[machine],
+        schedule.deadline_us[machine], schedule.active_end_us, schedule.active_processors,
+        schedule.cpus[machine], planned,
+    )  # fmt: skip
+    late, completion, _ = tried(row, position, True, 0, 0, now, planned)
     makespan_us, in_time = figures(schedule, now)
     latest = max(completion, _latest_without(schedule, machine), now)
     makespan_then = latest - schedule.totals[ORIGIN_US]

@@ -6,11 +6,26 @@ call counts the references of every array that it is given, a whole `Schedule` i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from numba import njit
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import LATE, MAKESPAN_US, Schedule
+
+
+class MachineRow(NamedTuple):
+    """One machine's rows of the schedule, and the scratch."""
+
+    processors: Ints
+    start_us: Ints
+    end_us: Ints
+    deadline_us: Ints
+    active_end_us: Ints
+    active_processors: Ints
+    cpus: int
+    planned: int
 
 
 @njit(cache=True)
@@ -47,14 +62,7 @@ def earliest_gap(
 
 @njit(cache=True)
 def tried(
-    processors: Ints,
-    start_us: Ints,
-    end_us: Ints,
-    deadline_us: Ints,
-    active_end_us: Ints,
-    active_processors: Ints,
-    cpus: int,
-    planned: int,
+    row: MachineRow,
     position: int,
     without: bool,
     new_processors: int,
@@ -64,11 +72,12 @@ def tried(
 ) -> tuple[int, int, int]:
     """What would be if a job came to `position`, or, `without`, the one there were taken out.
 
-    The first four are the machine's columns of the schedule, the next two its scratch. The result
-    is (by how many more the jobs behind it are late, the machine's completion, the end of the job
-    that came). Without a job that comes, `new_processors` is 0. With more than `late_limit` late
-    ones it gives up, and the completion is only a lower bound.
+    The result is (by how many more the jobs behind it are late, the machine's completion, the end
+    of the job that came). Without a job that comes, `new_processors` is 0. With more than
+    `late_limit` late ones it gives up, and the completion is only a lower bound.
     """
+    processors, start_us, end_us, deadline_us = row[:4]
+    active_end_us, active_processors, cpus, planned = row[4:]
     time = max(now, start_us[position - 1]) if position else now
     tail, free = _active(processors, end_us, active_end_us, active_processors, cpus, position, time)
     head = 0

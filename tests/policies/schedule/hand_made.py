@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from grid.model.time import NEVER
+from grid.policies.columns import CompiledView, Jobs, Machines
 from grid.policies.interface import MachineColumns
 from grid.policies.schedule.arrays import (
-    NOWHERE,
-    Jobs,
     Schedule,
     empty_storage,
     schedule_of,
     with_positions,
+    with_slots,
 )
 from grid.policies.schedule.eg_edf import place
 from grid.policies.schedule.moves import lengths_us, put, start
@@ -29,11 +29,21 @@ class HandMade:
         cpus, mips = (np.array(column) for column in zip(*machines, strict=True))
         nothing, order = np.zeros(len(machines), np.int64), np.argsort(-mips, kind="stable")
         columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order)
-        self.schedule: Schedule = schedule_of(with_positions(empty_storage(columns), 50))
+        self.schedule: Schedule = schedule_of(
+            with_slots(with_positions(empty_storage(columns), 50), 50)
+        )
         ints = {name: np.zeros(50, np.int64) for name in Jobs._fields}
-        self.jobs = Jobs(**ints)._replace(reference_mips=np.zeros(50), tabu=np.zeros(50, np.bool_))
-        self.jobs.machine[:] = NOWHERE
+        self.jobs = Jobs(**ints)._replace(
+            reference_mips=np.zeros(50), checkpointable=np.zeros(50, np.bool_)
+        )
+        self.machines = Machines(cpus, mips.astype(np.float64), nothing, order)
         self.names: list[str] = []
+
+    def view(self, now: int) -> CompiledView:
+        """The cluster at `now`, as far as what plans a job looks at it."""
+        none = np.zeros(0, np.int64)
+        free = self.machines.cpus
+        return CompiledView(now, free, none, none, none, none, self.jobs, self.machines)
 
     def job(self, name: str, processors: int, estimate: int, deadline: int = NEVER) -> int:
         slot = len(self.names)
@@ -53,7 +63,7 @@ class HandMade:
     ) -> None:
         """The next job of the machine's schedule at time 0, running if it can."""
         slot = self.job(name, processors, estimate, deadline)
-        length = lengths_us(self.schedule, self.jobs, slot)[machine]
+        length = lengths_us(slot, self.jobs, self.machines)[machine]
         position = int(self.schedule.planned[machine])
         put(self.schedule, self.jobs, slot, machine, position, 0, length)
         retime(self.schedule, machine, position, 0)
@@ -61,7 +71,7 @@ class HandMade:
             start(self.schedule, machine, position)
 
     def placed(self, now: int, name: str, processors: int, estimate: int, deadline: int) -> None:
-        assert place(self.schedule, self.jobs, self.job(name, processors, estimate, deadline), now)
+        assert place(self.schedule, self.view(now), self.job(name, processors, estimate, deadline))
 
     def drawn(self) -> Drawn:
         schedule = self.schedule

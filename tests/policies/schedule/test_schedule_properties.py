@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule import policy as policy_module
-from grid.policies.schedule.arrays import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Jobs, Schedule
+from grid.policies.schedule.arrays import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Schedule
 from grid.policies.schedule.policy import ScheduleBased
 from tests.policies.schedule.histories import History, crowds, failures, histories, play
 from tests.policies.schedule.plain_schedule import PlainPolicy
@@ -77,11 +77,11 @@ class Checked:
 
     def plan(self, view: ClusterView, now: int) -> Plan:
         plan = self.policy.plan(view, now)
-        check(self.policy.schedule, self.policy.jobs, view, now)
+        check(self.policy.schedule, view, now)
         return plan
 
 
-def check(schedule: Schedule, jobs: Jobs, view: ClusterView, now: int) -> None:
+def check(schedule: Schedule, view: ClusterView, now: int) -> None:
     """Nobody is over its CPUs, everybody is planned once, and all figures are right."""
     slots, late, makespan = [], 0, 0
     for machine, cpus in enumerate(view.machines.cpus.tolist()):
@@ -105,7 +105,7 @@ def check(schedule: Schedule, jobs: Jobs, view: ClusterView, now: int) -> None:
     assert len(slots) == len(set(slots)) == schedule.totals[JOBS]
     assert schedule.totals[LATE] == late
     assert schedule.totals[MAKESPAN_US] == makespan
-    assert all(jobs.machine[slot] >= 0 for slot in slots)
+    assert all(schedule.machine_of[slot] >= 0 for slot in slots)
 
 
 def idle(schedule: Schedule, machine: int, time: int) -> int:

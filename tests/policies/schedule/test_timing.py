@@ -76,7 +76,7 @@ def test_when_a_job_leaves_or_ends_early_nobody_starts_later(
     before = made.drawn()
     leaving = data.draw(st.sampled_from(sorted(before)))
     now = data.draw(st.integers(0, min(end for _, _, end in before.values()) - 1))
-    take_out(made.schedule, made.jobs, made.names.index(leaving), now)
+    take_out(made.schedule, made.names.index(leaving), now)
     after = made.drawn()
     assert sorted(after) == sorted(set(before) - {leaving})
     for name, (_, start, end) in after.items():
