@@ -23,7 +23,8 @@ MAY_IMPORT = {
     },
     "results": {"model", "kernel"},
     "runtime": {"model", "kernel", "policies", "scenario", "results"},
-    "experiment": {"model", "policies", "runtime", "scenario", "results", "report"},
+    # A cluster, to measure the knapsacks of a policy without a grid around it.
+    "experiment": {"model", "cluster", "policies", "runtime", "scenario", "results", "report"},
     "report": {"model", "results", "scenario"},
 }  # fmt: skip
 

@@ -40,6 +40,7 @@ class Case:
     seed: int
     scenario: Scenario
     file: str
+    measure: str = "run"
 
     @property
     def kind(self) -> str:
@@ -158,7 +159,7 @@ def expand(
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
-            cases.append(Case(point, seed, seeded, source_of(scenario_file)))
+            cases.append(Case(point, seed, seeded, source_of(scenario_file), experiment.measure))
     return cases, wrong
 
 
@@ -219,8 +220,9 @@ def _override(name: str, value: Any) -> str:
 def key_of(case: Case, code: str) -> str:
     """The name of the run's result: 32 hexadecimal digits of a hash of all that it depends on.
 
-    That is the resolved scenario with its seed, the bytes of its traces (not where they are), and
-    `code`, the version of the code that runs it. Raises OSError where a trace cannot be read.
+    That is the resolved scenario with its seed, what is measured, the bytes of its traces (not
+    where they are), and `code`, the version of the code that runs it. Raises OSError where a trace
+    cannot be read.
     """
     resolved = case.scenario.model_dump(mode="json")
     # The name of a scenario is no part of what happens in it.
@@ -229,7 +231,7 @@ def key_of(case: Case, code: str) -> str:
         workload = owner["workload"]
         if workload is not None and workload["trace"] is not None:
             workload["trace"] = _digest_of(workload["trace"])
-    text = json.dumps([resolved, code], sort_keys=True, ensure_ascii=False)
+    text = json.dumps([resolved, code, case.measure], sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -1,48 +1,126 @@
-"""Claims of papers as data, and what a study says to them.
+"""Claims of papers as lists of sub-claims, and what a study says to each.
 
-A claim has a judge: a function of the studies of its paper that gives a finding. A judge computes
-everything from the runs; the sentences it may add say only how.
+A sub-claim is one comparison at one setting. A judge (see `grid.experiment.papers`) is a function
+of studies that gives the parts of a claim: comparisons, whose values come from the runs, and what
+is settled without statistics. `decided` gives each of them its verdict; a claim has no verdict of
+its own, only a count of them.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from grid.experiment.statistics import Interval
+from grid.experiment.statistics import (
+    Interval,
+    Region,
+    deciding_alpha,
+    holm_levels,
+    mean_interval,
+    repetitions_to_decide,
+)
 from grid.experiment.study import Study
-from grid.report.labels import shown
-from grid.report.style import Picture
 
-FAILING_SHOWN = 3
+if TYPE_CHECKING:
+    from grid.experiment.readings import Reading
+    from grid.report.style import Picture
 
 Where = Mapping[str, Any]
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """What became of a sub-claim."""
 
     HOLDS = "holds"
-    FAILS = "does not hold"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
     IMPOSSIBLE = "cannot hold"
+    DEPENDS = "depends"
     NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """The verdict on a claim, our figures, and a sentence where the verdict needs one."""
+class Comparison:
+    """What is claimed to lie in `region`: a value a repetition, for most a paired difference.
 
+    `ours` are the figures that are compared, `paper` what the paper has for them, both in `unit`.
+    """
+
+    what: str
+    setting: str
+    values: tuple[float, ...]
+    region: Region
+    unit: str = ""
+    ours: str = ""
+    paper: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A sub-claim that is decided without statistics: by a bound, by counting, or not at all."""
+
+    what: str
+    setting: str
     verdict: Verdict
+    because: str
+    unit: str = ""
+    ours: str = ""
+    paper: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OverUnknown:
+    """A sub-claim that is looked at over a quantity which the paper does not give.
+
+    `at` has a comparison for each value of the quantity.
+    """
+
+    what: str
+    setting: str
+    quantity: str
+    at: Mapping[str, Comparison]
+    paper: str = ""
+
+
+Part = Comparison | Settled | OverUnknown
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The verdict at one value of a quantity that the paper does not give."""
+
+    value: str
     ours: str
-    reason: str = ""
+    verdict: Verdict
 
 
-class NotThere(Exception):
-    """A claim cannot be judged: what it is about was not run. Says what is missing."""
+@dataclass(frozen=True, slots=True)
+class SubClaim:
+    """One comparison at one setting, decided.
+
+    `interval` is that of the comparison's mean, at its corrected level; None where nothing was
+    tested. `because` says what would decide it, which bound forbids it, or why it was not run.
+    `rows` is the table over the unknown quantity, `otherwise` what other readings make of it.
+    """
+
+    what: str
+    setting: str
+    verdict: Verdict
+    unit: str = ""
+    ours: str = ""
+    paper: str = ""
+    interval: Interval | None = None
+    because: str = ""
+    rows: tuple[Row, ...] = ()
+    otherwise: tuple[tuple[str, Verdict], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is about; no two sub-claims of a claim have the same."""
+        return self.what, self.setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,197 +128,155 @@ class Studies:
     """The studies of a paper by the name of their experiment; why others are not there."""
 
     found: Mapping[str, Study]
-    absent: Mapping[str, str]
-
-    def of(self, name: str) -> Study:
-        """The study of that name. Raises NotThere."""
-        if name not in self.found:
-            raise NotThere(self.absent.get(name, f"the experiment {name} was not run"))
-        return self.found[name]
+    absent: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One comparison that a claim consists of: what was found, and whether it is as claimed.
-
-    If it is not, `unsure` tells that the runs do not say the contrary either.
-    """
-
-    found: str
-    holds: bool
-    unsure: bool = False
-
-
-Judge = Callable[..., Finding]
-"""Takes the studies of the claim's experiments, in their order. May raise NotThere."""
+Judge = Callable[..., Iterator[Part]]
+"""Takes the studies of the claim's experiments, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim, what the paper gives for it, and the experiments whose studies its judge takes."""
+    """A claim, what the paper gives for it, and the experiments whose studies its judge takes.
+
+    `criterion` says how words such as "close" or "much" are taken, with the margins by number.
+    """
 
     name: str
     text: str
     paper: str
     experiments: tuple[str, ...]
     judge: Judge
+    criterion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """What a paper is called, as its text gives it; None for what the text does not give."""
+
+    title: str
+    authors: str
+    year: int | None
+    doi: str
+    published: str = ""
+
+
+@dataclass(frozen=True)
 class Paper:
-    """A paper: its claims, and its figures with our data, as far as studies are there."""
+    """A paper: its claims, and its figures with our data, as far as studies are there.
+
+    `why` are the sentences on what contradicts the paper, by claim; `left_out` what its text does
+    not give and this reproduction had to choose, and what of it is not reproduced.
+    """
 
     name: str
-    title: str
+    source: Source
+    summary: str
     claims: tuple[Claim, ...]
     figures: Callable[[Studies], Iterator[Picture]]
+    readings: tuple[Reading, ...] = ()
+    why: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of a claim: its sub-claims, each with its verdict."""
+
+    sub_claims: tuple[SubClaim, ...]
 
     @property
-    def experiments(self) -> tuple[str, ...]:
-        """The experiments behind its claims."""
-        named = (name for claim in self.claims for name in claim.experiments)
-        return tuple(dict.fromkeys(named))
+    def counts(self) -> Counter[Verdict]:
+        """How many sub-claims have which verdict."""
+        return Counter(one.verdict for one in self.sub_claims)
+
+    @property
+    def in_words(self) -> str:
+        """The counts, such as "84 hold, 28 contradicted"."""
+        return in_words(self.counts)
+
+
+def in_words(counts: Mapping[Verdict, int]) -> str:
+    """How many of each verdict, in the order of `Verdict`."""
+    told = []
+    for verdict in Verdict:
+        if count := counts.get(verdict, 0):
+            word = verdict.value
+            if count > 1:
+                word = {"holds": "hold", "depends": "depend"}.get(word, word)
+            told.append(f"{count} {word}")
+    return ", ".join(told) or "nothing to compare"
 
 
 def judged(claim: Claim, studies: Studies) -> Finding:
-    """What the studies say to the claim; that they say nothing, where runs are missing."""
-    try:
-        return claim.judge(*(studies.of(name) for name in claim.experiments))
-    except NotThere as missing:
-        return Finding(Verdict.NOT_RUN, "–", str(missing))
+    """What the studies say to the claim. What cannot be judged is `NOT_RUN`, with the reason."""
+    missing = [name for name in claim.experiments if name not in studies.found]
+    if missing:
+        why = "; ".join(studies.absent.get(name, f"{name} was not run") for name in missing)
+        settled = Settled(claim.text, "", Verdict.NOT_RUN, why)
+        return Finding((_of_settled(settled),))
+    given = [studies.found[name] for name in claim.experiments]
+    return Finding(decided(list(claim.judge(*given)), 1.0 - given[0].level))
 
 
-def all_hold(checks: Sequence[Check], reason: str = "", ours: str | None = None) -> Finding:
-    """The finding that a claim holds if every check does; else the reason says what does not.
+def decided(parts: Sequence[Part], alpha: float) -> tuple[SubClaim, ...]:
+    """Each part with its verdict; all intervals together are right with 1 - `alpha` (Holm)."""
+    tested = [comparison for part in parts for comparison in _comparisons(part)]
+    levels = holm_levels([deciding_alpha(one.values, one.region) for one in tested], alpha)
+    level_of = {id(one): level for one, level in zip(tested, levels, strict=True)}
 
-    `ours` stands for the checks' own words, where these would be too many.
-    """
-    # What the runs contradict is told first.
-    against = sorted((check for check in checks if not check.holds), key=lambda one: one.unsure)
-    failing = [check.found for check in against]
-    figures = "; ".join(check.found for check in checks) if ours is None else ours
-    if not failing:
-        return Finding(Verdict.HOLDS, figures, reason)
-    told = "; ".join(failing[:FAILING_SHOWN])
-    if len(failing) > FAILING_SHOWN:
-        told += f"; and {len(failing) - FAILING_SHOWN} more"
-    unsure = sum(check.unsure for check in against)
-    words = f"{len(failing)} of {len(checks)} comparisons are not as claimed"
-    if unsure:
-        words += f", {unsure} of them because their intervals leave it open"
-    if len(failing) < len(checks) or ours is not None:
-        words += f": {told}"
-    return Finding(Verdict.FAILS, figures, f"{words}. {reason}" if reason else words)
+    def sub_claim(comparison: Comparison) -> SubClaim:
+        return _of_comparison(comparison, level_of[id(comparison)])
+
+    found = []
+    for part in parts:
+        if isinstance(part, Comparison):
+            found.append(sub_claim(part))
+        elif isinstance(part, OverUnknown):
+            found.append(_of_unknown(part, {at: sub_claim(one) for at, one in part.at.items()}))
+        else:
+            found.append(_of_settled(part))
+    return tuple(found)
 
 
-def along(
-    study: Study,
-    metric: str,
-    axis: str,
-    values: Sequence[Any],
-    wheres: Sequence[Where],
-    factor: float = 1.0,
-) -> str:
-    """The metric at each of `wheres` for each value of `axis`, in one line."""
-    lines = []
-    for where in wheres:
-        figures = [_pm(mean(study, metric, {**where, axis: value}), factor) for value in values]
-        lines.append(f"{_name(where)} {', '.join(figures)}")
-    return f"at {axis} {', '.join(map(str, values))}: {'; '.join(lines)}"
+def _comparisons(part: Part) -> list[Comparison]:
+    if isinstance(part, Comparison):
+        return [part]
+    return list(part.at.values()) if isinstance(part, OverUnknown) else []
 
 
-def mean(study: Study, metric: str, where: Where) -> Interval:
-    """The metric's interval at a point. Raises NotThere where there is no run or no value."""
-    interval = study.interval(metric, where)
-    if interval is None:
-        raise NotThere(_missing(study, metric, where))
-    return interval
+def _of_comparison(one: Comparison, level: float) -> SubClaim:
+    interval = mean_interval(one.values, level)
+    verdict, because = Verdict.UNDECIDED, ""
+    if interval.is_inside(one.region):
+        verdict = Verdict.HOLDS
+    elif interval.is_outside(one.region):
+        verdict = Verdict.CONTRADICTED
+    else:
+        enough = repetitions_to_decide(one.values, one.region, level)
+        because = "no number of repetitions would decide it, as these go on"
+        if enough is not None:
+            because = f"about {max(enough, len(one.values) + 1):,} repetitions would decide it"
+        if len(one.values) < 2:
+            because = "one repetition decides nothing"
+    return SubClaim(
+        one.what, one.setting, verdict, one.unit, one.ours, one.paper, interval, because
+    )
 
 
-def difference(study: Study, metric: str, first: Where, second: Where) -> Interval:
-    """The paired difference first - second. Raises NotThere where there is none."""
-    found = study.difference(metric, first, second)
-    if found is None:
-        empty = first if study.interval(metric, first) is None else second
-        raise NotThere(_missing(study, metric, empty))
-    return found
+def _of_settled(one: Settled) -> SubClaim:
+    return SubClaim(
+        one.what, one.setting, one.verdict, one.unit, one.ours, one.paper, None, one.because
+    )
 
 
-def below(study: Study, metric: str, first: Where, second: Where, factor: float = 1.0) -> Check:
-    """Is the metric at `first` below that at `second`, beyond doubt, pair by pair?
-
-    Figures are shown multiplied by `factor`, 100 for shares in per cent.
-    """
-    found = difference(study, metric, first, second)
-    unsure = found.low < 0 < found.high
-    return Check(_two(study, metric, first, second, factor), found.below_zero, unsure)
-
-
-def not_above(study: Study, metric: str, first: Where, second: Where, factor: float = 1.0) -> Check:
-    """Is the metric at `first` not above that at `second`, as far as one can tell?"""
-    found = difference(study, metric, first, second)
-    return Check(_two(study, metric, first, second, factor), not found.above_zero)
-
-
-def _two(study: Study, metric: str, first: Where, second: Where, factor: float) -> str:
-    """Both means and their paired difference, whatever is claimed of them."""
-    one, other = _name(first, second), _name(second, first)
-    found = difference(study, metric, first, second)
-    ones, others = mean(study, metric, first), mean(study, metric, second)
-    shared = [f"{name} {value}" for name, value in first.items() if second.get(name) == value]
-    place = f"at {' '.join(shared)} " if shared else ""
-    means = f"{place}{one} {_pm(ones, factor)}, {other} {_pm(others, factor)}"
-    return f"{means}, {one} - {other} = {_pm(found, factor)}"
-
-
-def close(
-    study: Study, metric: str, first: Where, second: Where, margin: float, factor: float = 1.0
-) -> Check:
-    """Is the whole interval of the paired difference within ± `margin`?"""
-    found = difference(study, metric, first, second)
-    text = f"{_name(first, second)} - {_name(second, first)} = {_pm(found, factor)}"
-    text += f" (close: within ± {shown(margin * factor)})"
-    unsure = found.low <= margin and found.high >= -margin
-    return Check(text, -margin <= found.low and found.high <= margin, unsure)
-
-
-def within(
-    study: Study, metric: str, where: Where, low: float, high: float, factor: float = 1.0
-) -> Check:
-    """Does the mean lie in [low, high]?"""
-    found = mean(study, metric, where)
-    return Check(f"{_name(where)} {_pm(found, factor)}", low <= found.mean <= high)
-
-
-def ordered(study: Study, metric: str, rising: Sequence[Where], factor: float = 1.0) -> list[Check]:
-    """Is each below the next, beyond doubt?"""
-    return [
-        below(study, metric, first, second, factor) for first, second in itertools.pairwise(rising)
-    ]
-
-
-def _name(where: Where, other: Where | None = None) -> str:
-    """What tells a point from the other, or the whole point."""
-    telling = [
-        str(value) for name, value in where.items() if other is None or other.get(name) != value
-    ]
-    return " ".join(telling) or " ".join(map(str, where.values()))
-
-
-def _pm(interval: Interval, factor: float = 1.0) -> str:
-    half = interval.half_width * factor
-    value = interval.mean * factor
-    if not math.isfinite(half):
-        return shown(value)
-    if half == 0.0:
-        return f"{shown(value)} ± 0"
-    places = min(9, max(0, 1 - math.floor(math.log10(half))))
-    return f"{value:,.{places}f} ± {half:,.{places}f}"
-
-
-def _missing(study: Study, metric: str, where: Where) -> str:
-    text = ", ".join(f"{name} {value}" for name, value in where.items())
-    if not study.keys(where):
-        told = study.reason_for(where)
-        return f"no run of {text or study.name}" + (f": {told}" if told else "")
-    return f"{metric} does not apply to {text or study.name}"
+def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
+    rows = tuple(Row(value, one.ours, one.verdict) for value, one in at.items())
+    verdicts = {row.verdict for row in rows}
+    verdict = rows[0].verdict if len(verdicts) == 1 else Verdict.DEPENDS
+    told = "on" if verdict is Verdict.DEPENDS else "at every value of"
+    because = f"{told} {part.quantity}, which the paper does not give"
+    first = next(iter(at.values()))
+    return SubClaim(
+        part.what, part.setting, verdict, first.unit, "", part.paper, None, because, rows
+    )

@@ -17,6 +17,7 @@ MODULES = (
     "scenario/build.py", "scenario/faults.py", "scenario/grid_settings.py", "scenario/platform.py",
     "scenario/workload.py", "scenario/wrapped.py",
     "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
+    "experiment/paper_figures.py", "experiment/knapsack_choices.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
 """Their random streams and solvers decide results; numba only compiles what Python says."""

@@ -131,17 +131,29 @@ def reproduce(
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Judge the runs that are there, and do no others.")
     ] = False,
+    check_pages: Annotated[
+        bool, typer.Option("--check-pages", help="Only look for pages of older code; run nothing.")
+    ] = False,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
 ) -> None:
-    """Run the papers' experiments, judge their claims by our data, and draw their figures."""
+    """Run the papers' experiments, judge their claims by our data, and draw their figures.
+
+    Exits with 1 if anything could not be run, or, with --check-pages, if a page is of other code.
+    """
     from grid.experiment.progress import sweep_progress
-    from grid.experiment.reproduce import QUICK, How, tally
+    from grid.experiment.reproduce import PAGES, QUICK, How, stale_pages, tally
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.model.errors import InputError
     from grid.runtime.outcome import RunFailed
 
+    if check_pages:
+        stale = stale_pages(pages if pages is not None else PAGES)
+        for line in stale:
+            typer.echo(line, err=True)
+        typer.echo(f"{len(stale)} pages are stale" if stale else "all pages are of this code")
+        raise typer.Exit(FAILED if stale else 0)
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     if quick:
         typer.echo(QUICK)
@@ -157,8 +169,11 @@ def reproduce(
         words = f"interrupted; finished runs are in {folder}, and the same command goes on"
         typer.echo(words, err=True)
         raise typer.Exit(INTERRUPTED) from None
-    typer.echo(tally(found))
-    typer.echo(f"table: {folder}/claims.md; with figures: {folder}/report.html")
+    typer.echo(tally(found.claims))
+    typer.echo(f"tables: {folder}/claims.md; with figures: {folder}/report.html")
+    if not found.is_complete:
+        typer.echo("not everything could be run; what and why stands above", err=True)
+        raise typer.Exit(FAILED)
 
 
 def report(

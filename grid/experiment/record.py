@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.model.arrays import Bools, Floats, Ints
+from grid.experiment.paper_figures import paper_figures, slowdowns
+from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
-from grid.model.time import NEVER, SECOND_US
+from grid.model.time import SECOND_US
 from grid.results.occupancy import machine_cpus, ran
 from grid.results.series import series
 from grid.runtime.run import Run, RunInvalid, execute
@@ -22,8 +23,9 @@ POINTS = 101
 
 Record = dict[str, Any]
 
-Work = tuple[int, Scenario, str]
-"""The number of a run, its scenario, and the file that mistakes are reported against."""
+Work = tuple[int, Scenario, str, str]
+"""The number of a run, its scenario, the file that mistakes are reported against, and what is
+measured (see `attempt`)."""
 
 Answer = tuple[Record, Record] | str
 """The record and the clock of a run, or why there are none."""
@@ -41,9 +43,16 @@ class Step(NamedTuple):
     is_first: bool = False
 
 
-def attempt(scenario: Scenario, file: str) -> Answer:
-    """Run `scenario` here. What goes wrong is said in a line, for the other runs go on."""
+def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
+    """Run `scenario` here. What goes wrong is said in a line, for the other runs go on.
+
+    `measure` is `run`, for the figures of a run, or `knapsack`, for those of its choices.
+    """
     try:
+        if measure == "knapsack":
+            from grid.experiment.knapsack_choices import knapsack_choices
+
+            return knapsack_choices(scenario, file)
         return perform(scenario, file)
     except (InputError, RunInvalid) as error:
         return f"{type(error).__name__}: {error}"
@@ -72,7 +81,7 @@ def record_of(run: Run, scenario: Scenario) -> Record:
         "scenario": scenario.model_dump(mode="json"),
         **kept,
         "metrics": run.metrics,
-        "more": {"slowdown_without_deadline_mean": _slowdown_without_deadline(run.results)},
+        "more": paper_figures(run.results, run.directory, run.histories),
         "quantiles": _quantiles(run.results),
         "courses": _courses(run),
     }
@@ -83,24 +92,10 @@ def clock_of(run: Run) -> Record:
     return {name: run.manifest[name] for name in ("cpu_seconds", "wall_seconds", "plan_seconds")}
 
 
-def _slowdowns(jobs: JobResults) -> tuple[Bools, Floats]:
-    """Which jobs have a slowdown (as in `grid.results.metrics`), and theirs."""
-    run_us = jobs.outcome.held_us - jobs.outcome.lost_us
-    chosen = (jobs.outcome.state == JobState.COMPLETED) & (run_us > 0)
-    return chosen, (jobs.outcome.end_us - jobs.submit_us)[chosen] / run_us[chosen]
-
-
-def _slowdown_without_deadline(jobs: JobResults) -> float | None:
-    """The mean slowdown of jobs without a deadline (C07 Fig. 5); None where there is none."""
-    chosen, slowdown = _slowdowns(jobs)
-    without = jobs.deadline_us[chosen] == NEVER
-    return float(slowdown[without].mean()) if without.any() else None
-
-
 def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
     """Percentiles 0 to 100 of waits and slowdowns; empty where there is no such job."""
     wait = (jobs.outcome.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
-    _, slowdown = _slowdowns(jobs)
+    _, slowdown = slowdowns(jobs)
     share = np.linspace(0.0, 1.0, POINTS)
     return {
         name: np.quantile(values, share).tolist() if len(values) else []

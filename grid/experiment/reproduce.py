@@ -1,53 +1,44 @@
-"""The papers' experiments run, their claims judged, their figures drawn: `grid reproduce`."""
+"""The papers' experiments run, their claims judged, their pages written: `grid reproduce`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grid
 from grid.experiment.cases import load_experiment
-from grid.experiment.claims import Claim, Finding, Paper, Studies, Verdict, judged
+from grid.experiment.claims import Claim, Paper, Studies, Verdict, in_words, judged
+from grid.experiment.costs import Costs, Expected
+from grid.experiment.page_digest import page_digest
+from grid.experiment.pages import (
+    SHORT,
+    Judged,
+    Judgement,
+    cpu_seconds,
+    markdown,
+    sections,
+    source_lines,
+)
 from grid.experiment.papers import NAMES, paper
+from grid.experiment.readings import compared, experiments_of, with_readings
 from grid.experiment.store import SWEEP_FILE, write_text
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
-from grid.report.labels import counted
-from grid.report.page import Block, Section, Table, html_page
+from grid.report.page import Section, Table, html_page
 from grid.report.run_page import PICTURES
-from grid.report.style import Picture
 
 EXPERIMENTS = Path(grid.__file__).parents[1] / "scenarios" / "experiments"
+PAGES = EXPERIMENTS / "reproduced"
 QUICK = (
-    "QUICK: few repetitions and fewer values than the papers have; intervals are wide, and a claim "
-    "that does not hold here may hold in full."
+    "QUICK: few repetitions, fewer values than the papers have, and no runs of their own for other "
+    "readings; what is undecided here may be decided in full."
 )
 FAILURES_SHOWN = 3
-HEADERS = ("claim", "what the paper says", "its figure", "ours", "verdict")
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A claim and what was found."""
-
-    claim: Claim
-    finding: Finding
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The texts that stand under HEADERS."""
-        verdict = str(self.finding.verdict)
-        if self.finding.reason:
-            verdict += f": {self.finding.reason}"
-        return (self.claim.name, self.claim.text, self.claim.paper, self.finding.ours, verdict)
-
-    def __str__(self) -> str:
-        name, text, figure, ours, _ = self.cells
-        line = f"{name}: {self.finding.verdict}. {text}. Paper: {figure}. Ours: {ours}."
-        return f"{line} ({self.finding.reason}.)" if self.finding.reason else line
+DIGEST = "Modules behind the figures: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +52,25 @@ class How:
     progress: Progress | None = None
     as_is: bool = False
     """Judge the runs that are there, whatever code they were made with, and do no others."""
+
+
+@dataclass(slots=True)
+class Reproduction:
+    """What came of it: a judgement a paper, and what could not be run."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
+
+    @property
+    def claims(self) -> list[Judged]:
+        """All claims that were judged."""
+        return [one for judgement in self.judgements for one in judgement.judged]
+
+    @property
+    def is_complete(self) -> bool:
+        """Was everything run that was asked for?"""
+        unrun = any(one.finding.counts[Verdict.NOT_RUN] for one in self.claims)
+        return not self.not_run and not unrun
 
 
 def wanted_claims(names: Sequence[str]) -> list[tuple[Paper, tuple[Claim, ...]]]:
@@ -86,36 +96,91 @@ def wanted_claims(names: Sequence[str]) -> list[tuple[Paper, tuple[Claim, ...]]]
 
 def reproduce(
     names: Sequence[str], out: Path, how: How, say: Callable[[str], None], pages: Path | None = None
-) -> list[Judged]:
+) -> Reproduction:
     """Run what the claims need, judge them, and leave tables and pictures in `out`.
 
-    `say` is told a line for each claim as soon as it is judged. Runs that are in `out` already are
-    not done again. In the folder `pages` each paper whose claims are all judged gets a page in
-    Markdown, ID.md, with its figures beside it. Raises InputError.
+    `say` is told what will be run and how long that took before, then a line for each claim as
+    soon as it is judged. Runs that are in `out` already are not done again. In the folder `pages`
+    each paper whose claims are all judged gets a page in Markdown, ID.md, with its figures beside
+    it; and all of them an index. Raises InputError.
     """
     chosen = wanted_claims(names)
     out.mkdir(parents=True, exist_ok=True)
-    everything: list[Judged] = []
-    sections: list[Section] = []
+    done = Reproduction()
+    costs = Costs.read(out, PAGES)
     # Paper by paper, so that one knows what is known; where that takes minutes, all at once.
     together = [chosen] if how.quick else [[one] for one in chosen]
+    if not how.as_is:
+        _announce(chosen, out, how, costs, say)
     with _one_ray(how):
         for papers in together:
-            claims = [claim for _, some in papers for claim in some]
-            studies = _studies(claims, out, how, say)
-            for one, some in papers:
-                found = [Judged(claim, judged(claim, studies)) for claim in some]
-                for verdict in found:
-                    say(str(verdict))
-                pictures = list(one.figures(studies))
-                for drawn in pictures:
+            studies = _studies(papers, out, how, say, done)
+            for one, claims in papers:
+                judgement = judge(one, claims, studies)
+                for claim in judgement.judged:
+                    say(str(claim))
+                for drawn in judgement.pictures:
                     drawn.save(out / PICTURES)
-                everything += found
-                sections.append(Section(f"{one.name}: {one.title}", _blocks(found, pictures)))
-                _write(out, everything, sections, how.quick)
-                if pages is not None and len(some) == len(one.claims):
-                    _write_page(pages, one, found, pictures, studies, how.quick)
-    return everything
+                done.judgements.append(judgement)
+                costs.note(how.quick, {n: cpu_seconds(s) for n, s in judgement.studies.items()})
+                costs.write(out)
+                _write(out, done, how.quick)
+                if pages is not None and judgement.is_whole:
+                    write_page(pages, judgement, how.quick)
+                    costs.write(pages)
+    if pages is not None:
+        write_index(pages, done, how.quick)
+    return done
+
+
+def judge(one: Paper, claims: Sequence[Claim], studies: Studies) -> Judgement:
+    """The claims of a paper under the main reading and the others, and its pictures."""
+    found = []
+    for claim in claims:
+        main = judged(claim, studies)
+        others = compared(claim, main, one.readings, studies)
+        found.append(Judged(claim, with_readings(main, others), tuple(others)))
+    needed = experiments_of(claims, one.readings)
+    own = {name: studies.found[name] for name in needed if name in studies.found}
+    return Judgement(one, tuple(found), tuple(one.figures(studies)), own)
+
+
+def _needed(one: Paper, claims: Sequence[Claim], quick: bool) -> list[str]:
+    return experiments_of(claims, () if quick else one.readings)
+
+
+def _wanted(
+    papers: Sequence[tuple[Paper, Sequence[Claim]]], out: Path, how: How
+) -> tuple[list[Wanted], dict[str, str]]:
+    """The experiments of these claims, and why others cannot be read."""
+    names = [name for one, claims in papers for name in _needed(one, claims, how.quick)]
+    wanted: list[Wanted] = []
+    absent: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        file = EXPERIMENTS / f"{name}.yaml"
+        try:
+            experiment = load_experiment(file, quick=how.quick)
+        except InputError as error:
+            absent[name] = str(error.mistakes[0])
+            continue
+        wanted.append(Wanted(experiment, file, out / name, partly=True))
+    return wanted, absent
+
+
+def _announce(
+    papers: Sequence[tuple[Paper, Sequence[Claim]]],
+    out: Path,
+    how: How,
+    costs: Costs,
+    say: Callable[[str], None],
+) -> None:
+    """Say what will be run, and how long it took here."""
+    wanted, _ = _wanted(papers, out, how)
+    expected = Expected()
+    for one in wanted:
+        line = expected.add(one.folder.name, one.experiment.runs, costs, how.quick)
+        say(f"will run {line}")
+    say(expected.in_words(how.cpus if not how.in_process else 1))
 
 
 @contextmanager
@@ -130,107 +195,128 @@ def _one_ray(how: How) -> Iterator[None]:
         yield
 
 
-def _studies(claims: Sequence[Claim], out: Path, how: How, say: Callable[[str], None]) -> Studies:
-    """Run the experiments of all these claims, as one."""
-    names = list(dict.fromkeys(name for claim in claims for name in claim.experiments))
-    files = [EXPERIMENTS / f"{name}.yaml" for name in names]
-    wanted: list[Wanted] = []
-    absent: dict[str, str] = {}
-    for name, file in zip(names, files, strict=True):
-        try:
-            experiment = load_experiment(file, quick=how.quick)
-        except InputError as error:
-            absent[name] = str(error.mistakes[0])
-            continue
-        wanted.append(Wanted(experiment, file, out / name, partly=True))
-    if how.as_is:
-        there = {name: out / name for name in names if (out / name / SWEEP_FILE).is_file()}
-        return Studies({name: read_study(folder) for name, folder in there.items()}, {})
+def _studies(
+    papers: Sequence[tuple[Paper, Sequence[Claim]]],
+    out: Path,
+    how: How,
+    say: Callable[[str], None],
+    done: Reproduction,
+) -> Studies:
+    """Run the experiments of all these claims, as one; note what could not be run."""
+    wanted, absent = _wanted(papers, out, how)
     found: dict[str, Study] = {}
-    place = Place(how.address, how.cpus, how.in_process)
-    for one, done in zip(wanted, run_sweeps(wanted, place, how.progress), strict=True):
-        name = one.folder.name
-        if isinstance(done, InputError):
-            absent[name] = str(done.mistakes[0])
-            continue
-        for failure in done.failures[:FAILURES_SHOWN]:
-            say(f"failed: {name}: {failure}")
-        found[name] = read_study(one.folder)
+    if how.as_is:
+        there = [one.folder for one in wanted if (one.folder / SWEEP_FILE).is_file()]
+        missing = {one.folder.name: "it was not run" for one in wanted if one.folder not in there}
+        found = {folder.name: read_study(folder) for folder in there}
+        absent |= missing
+    else:
+        place = Place(how.address, how.cpus, how.in_process)
+        for one, swept in zip(wanted, run_sweeps(wanted, place, how.progress), strict=True):
+            name = one.folder.name
+            if isinstance(swept, InputError):
+                absent[name] = str(swept.mistakes[0])
+                continue
+            for failure in swept.failures[:FAILURES_SHOWN]:
+                say(f"failed: {name}: {failure}")
+            found[name] = read_study(one.folder)
+            wrong = [why for _, why in found[name].absent]
+            done.not_run += [f"{name}: {why}" for why in dict.fromkeys(wrong)]
+    done.not_run += [f"{name}: {why}" for name, why in absent.items()]
+    for line in dict.fromkeys(done.not_run):
+        say(f"not run: {line}")
     return Studies(found, absent)
 
 
-def tally(everything: Sequence[Judged]) -> str:
-    """How many claims have which verdict."""
-    counts = [
-        (verdict, sum(one.finding.verdict == verdict for one in everything)) for verdict in Verdict
+def tally(claims: Sequence[Judged]) -> str:
+    """How many claims, and how many sub-claims have which verdict."""
+    counts: Counter[Verdict] = Counter()
+    for one in claims:
+        counts += one.finding.counts
+    total = sum(counts.values())
+    return f"{len(claims)} claims, {total} sub-claims: {in_words(counts)}"
+
+
+def _introduction(judgement: Judgement, quick: bool) -> list[str]:
+    command = f"grid reproduce {judgement.paper.name}" + (" --quick" if quick else "")
+    lines = [QUICK] if quick else []
+    return [
+        *lines,
+        f"What `{command}` found, written by it and not by hand. {tally(judgement.judged)}. "
+        "A sub-claim is one comparison at one setting; pairs are by seed, which gives the same "
+        "jobs to all that is compared.",
+        f"{DIGEST}{page_digest(judgement.paper)}",
     ]
-    return f"{len(everything)} claims: " + ", ".join(
-        f"{count} {verdict}" for verdict, count in counts if count
-    )
 
 
-def markdown(everything: Sequence[Judged], *, quick: bool) -> str:
-    """The verdicts as a table in Markdown."""
-    lines = [f"{tally(everything)}.", ""]
-    if quick:
-        lines = [QUICK, "", *lines]
-    lines += [f"| {' | '.join(HEADERS)} |", f"| {' | '.join('---' for _ in HEADERS)} |"]
-    for one in everything:
-        cells = [cell.replace("|", "\\|").replace("\n", " ") for cell in one.cells]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _write_page(
-    folder: Path,
-    one: Paper,
-    found: Sequence[Judged],
-    pictures: Sequence[Picture],
-    studies: Studies,
-    quick: bool,
-) -> None:
+def write_page(folder: Path, judgement: Judgement, quick: bool) -> None:
     """The page of a paper, for those who read the project without running it."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = [
-        f"`scenarios/experiments/{name}.yaml`: {counted(len(study.runs), 'run')}, "
-        f"{counted(len({seed for _, seed, _ in study.runs}), 'seed')}, "
-        f"intervals of {100 * study.level:g} %, {_cpu_seconds(study):,.0f} CPU seconds in all, "
-        f"code {study.code}"
-        for name in one.experiments
-        if (study := studies.found.get(name)) is not None
-    ]
-    command = f"grid reproduce {one.name}" + (" --quick" if quick else "")
-    lines = [
-        f"# {one.name}: {one.title}",
-        "",
-        f"What `{command}` found, written by it and not by hand. Intervals belong to means and to "
-        "differences paired by seed.",
-        "",
-        *(f"- {line}" for line in told),
-        "",
-        markdown(found, quick=quick),
-    ]
-    for drawn in pictures:
+    for drawn in judgement.pictures:
         (folder / f"{drawn.name}.svg").write_bytes(drawn.svg)
-        lines += [f"![{drawn.caption}]({drawn.name}.svg)", "", drawn.caption, ""]
-    write_text(folder / f"{one.name}.md", "\n".join(lines))
+    title = f"{judgement.paper.name}: {judgement.paper.source.title}"
+    text = markdown(title, _introduction(judgement, quick), sections(judgement))
+    write_text(folder / f"{judgement.paper.name}.md", text)
 
 
-def _cpu_seconds(study: Study) -> float:
-    """What the runs cost that have a clock, compiling not counted."""
-    return sum(sum(clock["cpu_seconds"].values()) for clock in study.clocks.values())
+def write_index(folder: Path, done: Reproduction, quick: bool) -> None:
+    """One page with all claims that were judged."""
+    if not done.judgements:
+        return
+    parts = []
+    for judgement in done.judgements:
+        name = judgement.paper.name
+        rows = [
+            (
+                f"[{one.claim.name}]({name}.md)",
+                one.claim.text,
+                one.claim.paper,
+                one.finding.in_words,
+            )
+            for one in judgement.judged
+        ]
+        lines = source_lines(judgement.paper)
+        parts.append(Section(name, [*lines, Table(SHORT, rows, prose=True)]))
+    introduction = [QUICK] if quick else []
+    introduction.append(f"{tally(done.claims)}. What the verdicts mean:")
+    introduction.append(MEANINGS)
+    write_text(folder / "README.md", markdown("Papers reproduced", introduction, parts))
 
 
-def _blocks(found: Sequence[Judged], pictures: Sequence[Picture]) -> list[Block]:
-    return [Table(HEADERS, [one.cells for one in found], prose=True), *pictures]
+MEANINGS = (
+    "**holds**: the interval of the comparison lies wholly where the paper claims; "
+    "**contradicted**: wholly elsewhere; **undecided**: neither, and the page says how many "
+    "repetitions would decide it; **cannot hold**: a bound shows it; **depends**: on a quantity "
+    "that the paper does not give, with the table over it; **not run**: it says why."
+)
 
 
-def _write(
-    out: Path, everything: Sequence[Judged], sections: Sequence[Section], quick: bool
-) -> None:
-    introduction = f"{tally(everything)}. Verdicts are computed from the runs."
+def stale_pages(folder: Path = PAGES) -> list[str]:
+    """A line for each paper without a page, or whose page is of other code than there is now."""
+    found = []
+    for name in NAMES:
+        path = folder / f"{name}.md"
+        if not path.is_file():
+            found.append(f"{path}: there is no page; make it with: grid reproduce {name} --pages")
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        told = next((line.removeprefix(DIGEST) for line in lines if line.startswith(DIGEST)), "")
+        now = page_digest(paper(name))
+        if told != now:
+            found.append(f"{path}: its figures are of other code: found {told or 'no digest'}, "
+                         f"expected {now}")  # fmt: skip
+        if any(line == QUICK for line in lines):
+            found.append(f"{path}: it is of a quick reproduction")
+    return found
+
+
+def _write(out: Path, done: Reproduction, quick: bool) -> None:
+    introduction = f"{tally(done.claims)}. Verdicts are computed from the runs."
     if quick:
         introduction = f"{QUICK} {introduction}"
-    page = html_page("Papers reproduced", introduction, sections)
-    write_text(out / "report.html", page)
-    write_text(out / "claims.md", markdown(everything, quick=quick))
+    parts = []
+    for one in done.judgements:
+        for section in sections(one):
+            parts.append(Section(f"{one.paper.name}. {section.title}", section.blocks))
+    write_text(out / "report.html", html_page("Papers reproduced", introduction, parts))
+    write_text(out / "claims.md", markdown("Papers reproduced", [introduction], parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -46,6 +46,9 @@ class ExperimentSection(Section):
     seeds: Repetitions | SeedList = Field(default=10, description="how many, from 1, or which")
     level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = Field(
         default=0.95, description="of the confidence intervals"
+    )
+    measure: Literal["run", "knapsack"] = Field(
+        default="run", description="figures of runs, or of the choices of their knapsacks alone"
     )
     compare: Key | None = Field(
         default=None, description="the axis whose values are compared in pairs; default: the first"

@@ -1,7 +1,11 @@
-"""Means with confidence intervals, paired differences, and how many repetitions are enough.
+"""Means with confidence intervals, paired differences, what they decide, and how many are enough.
 
 Intervals are Student's, for means of independent repetitions. Everything that is a distribution's
 comes from scipy.
+
+A comparison claims that a mean lies in a region: below zero for a difference that is claimed to be
+negative, within a margin for one that is claimed to be small. Its interval decides it where it lies
+wholly inside the region, or wholly outside.
 """
 
 from __future__ import annotations
@@ -14,6 +18,23 @@ import numpy as np
 from scipy import special
 
 MAX_REPETITIONS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where a mean is claimed to lie: from `low` to `high`, themselves left out if `open`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open: bool = False
+
+    def distance(self, value: float) -> float:
+        """How far the value is from the nearest bound."""
+        return min(abs(value - self.low), abs(self.high - value))
+
+
+BELOW_ZERO = Region(high=0.0, open=True)
+"""What is claimed of the difference first - second where the first is claimed to be lower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +54,20 @@ class Interval:
     def half_width(self) -> float:
         """Half the interval's length; infinite for one value."""
         return (self.high - self.low) / 2
+
+    def is_inside(self, region: Region) -> bool:
+        """Does the whole interval lie in the region?"""
+        return self._above(region.low, region.open) and self._below(region.high, region.open)
+
+    def is_outside(self, region: Region) -> bool:
+        """Does the whole interval lie outside the region?"""
+        return self._below(region.low, not region.open) or self._above(region.high, not region.open)
+
+    def _above(self, bound: float, strictly: bool) -> bool:
+        return self.low > bound or (self.low == bound and not strictly)
+
+    def _below(self, bound: float, strictly: bool) -> bool:
+        return self.high < bound or (self.high == bound and not strictly)
 
     @property
     def above_zero(self) -> bool:
@@ -70,6 +105,57 @@ def paired_difference(first: Sequence[float], second: Sequence[float], level: fl
     """
     differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     return mean_interval(differences.tolist(), level)
+
+
+def deciding_alpha(values: Sequence[float], region: Region) -> float:
+    """The least alpha at which the interval of level 1 - alpha decides; 1 where none does.
+
+    For a region with one bound it is the p-value of the two-sided t-test against that bound. For
+    one with two bounds it is twice the larger p-value of the two one-sided tests where the mean is
+    inside (so the interval is wholly inside at 1 - alpha, not at 1 - 2 alpha as TOST has it), and
+    twice the smaller one where it is outside.
+    """
+    exact = mean_interval(values, 0.5)
+    if exact.count < 2:
+        return 1.0
+    sample = np.asarray(values, np.float64)
+    error = float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    if error == 0.0:
+        return 0.0 if exact.is_inside(region) or exact.is_outside(region) else 1.0
+
+    def beyond(distance: float) -> float:
+        """The chance of a mean that is farther than this from a true mean at the bound."""
+        return float(special.stdtr(len(sample) - 1, -distance / error))
+
+    inside = max(beyond(exact.mean - region.low), beyond(region.high - exact.mean))
+    outside = min(beyond(region.low - exact.mean), beyond(exact.mean - region.high))
+    return min(1.0, 2.0 * min(inside, outside))
+
+
+def holm_levels(alphas: Sequence[float], alpha: float) -> list[float]:
+    """The level of each comparison's interval, so that all of them are right with 1 - `alpha`.
+
+    Holm (1979), step down: the comparison with the least of `alphas` (see `deciding_alpha`) is
+    tested at alpha / k, the next at alpha / (k - 1), and so on until one is not decided; that one
+    and all after it have the level at which it failed. So a comparison is decided by Holm's method
+    if and only if its interval at the level given here decides it.
+    """
+    order = sorted(range(len(alphas)), key=lambda place: alphas[place])
+    levels = [0.0] * len(alphas)
+    stopped: float | None = None
+    for rank, place in enumerate(order):
+        share = alpha / (len(alphas) - rank) if stopped is None else stopped
+        if stopped is None and alphas[place] > share:
+            stopped = share
+        levels[place] = 1.0 - share
+    return levels
+
+
+def repetitions_to_decide(values: Sequence[float], region: Region, level: float) -> int | None:
+    """How many repetitions would decide, if the values go on as they are; None if none would."""
+    if len(values) < 2:
+        return None
+    return repetitions(values, region.distance(float(np.mean(values))), level)
 
 
 def repetitions(values: Sequence[float], half_width: float, level: float) -> int | None:

@@ -130,6 +130,29 @@ class Store:
         return InputError([Mistake(str(self.folder), None, "", found, expected)])
 
 
+class TwoStores:
+    """Finished runs of two sweeps as one."""
+
+    def __init__(self, first: Store | TwoStores, second: Store | TwoStores) -> None:
+        self._stores = first, second
+
+    def has(self, key: str) -> bool:
+        """Is the run of this key finished?"""
+        return any(store.has(key) for store in self._stores)
+
+    def record(self, key: str) -> Record:
+        """What came of the run."""
+        return self._with(key).record(key)
+
+    def clock(self, key: str) -> Record:
+        """What the run cost."""
+        return self._with(key).clock(key)
+
+    def _with(self, key: str) -> Store | TwoStores:
+        first, second = self._stores
+        return first if first.has(key) else second
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write `content` so that the file is there whole or not at all."""
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from grid.experiment.cases import Point
 from grid.experiment.record import Record
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
-from grid.experiment.store import Store, read_failures, read_sweep
+from grid.experiment.store import Store, TwoStores, read_failures, read_sweep
 from grid.scenario.schema import Scenario
 
 GRID = "grid"
@@ -31,9 +31,43 @@ class Study:
     metrics: tuple[str, ...]
     runs: tuple[tuple[Point, int, str], ...]
     absent: tuple[tuple[Point, str], ...]
-    store: Store
+    store: Store | TwoStores
     code: str = ""
     """The version of the code that the runs were made with."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Metrics that stand for others: by the one that is asked for, the one that is given."""
+
+    def seen(self, where: Mapping[str, Any], names: Mapping[str, str]) -> Study:
+        """The runs at the values of `where`, which their points then lack; `names` for metrics."""
+
+        def fits(point: Point) -> bool:
+            return where.items() <= point.items()
+
+        def rest(point: Point) -> Point:
+            return {name: value for name, value in point.items() if name not in where}
+
+        return replace(
+            self,
+            axes={name: values for name, values in self.axes.items() if name not in where},
+            runs=tuple((rest(point), seed, key) for point, seed, key in self.runs if fits(point)),
+            absent=tuple((rest(point), why) for point, why in self.absent if fits(point)),
+            names=names,
+        )
+
+    def filled_from(self, other: Study) -> Study:
+        """These runs, and those of `other` at points that have none here, of the same seeds."""
+        points = [point for point, _, _ in self.runs]
+        seeds = {seed for _, seed, _ in self.runs}
+        more = tuple(
+            run for run in other.runs if run[0] not in points and (run[1] in seeds or not seeds)
+        )
+        axes = {
+            axis: list(dict.fromkeys(point[axis] for point, _, _ in (*self.runs, *more)))
+            for axis in self.axes
+        }
+        return replace(
+            self, axes=axes, runs=self.runs + more, store=TwoStores(self.store, other.store)
+        )
 
     @cached_property
     def points(self) -> list[Point]:
@@ -81,12 +115,16 @@ class Study:
         """The metric of the grid at a point, by seed; seeds where it does not apply left out.
 
         A metric that begins with `plan_seconds_` is looked up among what was timed; `a+b` is the
-        sum of two metrics.
+        sum of two metrics, and `-a` a metric with its sign turned.
         """
-        found = {seed: self._value(metric, key) for seed, key in self.keys(where).items()}
+        given = self.names.get(metric, metric)
+        found = {seed: self._value(given, key) for seed, key in self.keys(where).items()}
         return {seed: value for seed, value in found.items() if value is not None}
 
     def _value(self, metric: str, key: str) -> float | None:
+        if metric.startswith("-"):
+            value = self._value(metric.removeprefix("-"), key)
+            return None if value is None else -value
         if "+" in metric:
             parts = [self._value(part, key) for part in metric.split("+")]
             known = [part for part in parts if part is not None]
@@ -128,10 +166,13 @@ def plan_seconds(clock: Record, figure: str) -> float | None:
     """`mean`, `max`, `total` or `count` of the seconds that plans took, over all policies.
 
     So are `mean_below_N` and `count_below_N`, see `Manifest`; None where no queue was as long.
+    `mean_waiting` is that of the plans that were made while at least one job waited.
     """
     policies = list(clock["plan_seconds"].values())
     if not policies:
         return None
+    if figure == "mean_waiting":
+        return _mean_waiting(policies)
     if figure == "max":
         return max(float(policy["max"]) for policy in policies)
     known = [policy for policy in policies if figure in policy]
@@ -140,6 +181,17 @@ def plan_seconds(clock: Record, figure: str) -> float | None:
         total = sum(policy[figure] * count for policy, count in zip(known, counts, strict=True))
         return total / sum(counts) if any(counts) else None
     return float(sum(policy[figure] for policy in known))
+
+
+def _mean_waiting(policies: Sequence[Mapping[str, float]]) -> float | None:
+    total, plans = 0.0, 0.0
+    for policy in policies:
+        for name, mean in policy.items():
+            # Below 1: no job waited; below 0: the policy made no plan at all.
+            if name.startswith("mean_below_") and int(name.removeprefix("mean_below_")) > 1:
+                count = policy[name.replace("mean", "count")]
+                total, plans = total + mean * count, plans + count
+    return total / plans if plans else None
 
 
 def read_study(folder: Path) -> Study:

@@ -193,7 +193,7 @@ def _run_missing(
     tally = Tally(kept + len(runs), kept)
     if progress is not None:
         progress(tally)
-    work = [(n, case.scenario, case.file) for n, (_, _, case) in enumerate(runs)]
+    work = [(n, case.scenario, case.file, case.measure) for n, (_, _, case) in enumerate(runs)]
     begun = ready = time.monotonic()
     number_of = {id(part): number for number, part in enumerate(parts)}
     kinds = [(number_of[id(part)], case.kind) for part, _, case in runs]
@@ -224,8 +224,8 @@ def _steps(work: Sequence[Work], kinds: Sequence[Kind], place: Place) -> Iterato
     if not work:
         return
     if place.in_process:
-        for number, scenario, file in work:
-            yield Step(1, number, attempt(scenario, file))
+        for number, scenario, file, measure in work:
+            yield Step(1, number, attempt(scenario, file, measure))
         return
     from grid.experiment.tasks import run_all
 

@@ -24,11 +24,11 @@ def _be_ready() -> None:
     """What a worker that comes to this has imported all that runs need."""
 
 
-def _attempt_with(code: str, scenario: Scenario, file: str) -> Answer:
+def _attempt_with(code: str, scenario: Scenario, file: str, measure: str) -> Answer:
     if code_version() != code:
         node = ray.util.get_node_ip_address()
         return f"the node {node} has another version of the code"
-    return attempt(scenario, file)
+    return attempt(scenario, file, measure)
 
 
 class RayDied(Exception):
@@ -44,7 +44,7 @@ def run_all(
     that dies is replaced and its run repeated, `RETRIES` times at most. So is Ray itself, which
     gives up on a machine that has no time for it.
     """
-    left = {number: (number, scenario, file) for number, scenario, file in work}
+    left = {one[0]: one for one in work}
     for _ in range(1 + RETRIES):
         try:
             with ray_cluster(address, cpus):
@@ -74,8 +74,7 @@ def _run_on_ray(work: Sequence[Work], agenda: Agenda) -> Iterator[Step]:
     def submit() -> None:
         ahead = 0 if agenda.is_careful else WAITING_TASKS_PER_CPU
         while len(running) < cpus * (1 + ahead) and (place := agenda.next()) is not None:
-            _, scenario, file = work[place]
-            running[task.remote(code, scenario, file)] = place
+            running[task.remote(code, *work[place][1:])] = place
 
     submit()
     while running:

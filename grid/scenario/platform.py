@@ -136,7 +136,8 @@ def _machines(
         from grid.workload.generators import generate_machines
 
         generated = section.machines
-        stream = random_stream(seed, f"machines of {where}")
+        own = seed if generated.seed is None else generated.seed
+        stream = random_stream(own, f"machines of {where}")
         made, licenses = generate_machines(
             generated.generator, generated.count, generated.settings, stream
         )

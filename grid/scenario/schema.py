@@ -102,14 +102,22 @@ class MachineSection(Section):
 Machines = Annotated[tuple[MachineSection, ...], Field(min_length=1)]
 
 
+OwnSeed = Annotated[
+    Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None,
+    Field(description="of what is generated here; default: the scenario's"),
+]
+"""With its own seed a farm or a workload is the same under every seed of the scenario."""
+
+
 class GeneratedMachinesSection(Section):
-    """Machines drawn by a paper's rules, from the scenario's seed."""
+    """Machines drawn by a paper's rules, from the scenario's seed unless they have their own."""
 
     generator: Name
     count: Count
     settings: dict[str, Any] = Field(default_factory=dict)
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
+    seed: OwnSeed = None
 
 
 class LicenseSection(Section):
@@ -244,6 +252,7 @@ class WorkloadSection(Section):
     )
     generator: Name | None = None
     settings: dict[str, Any] = Field(default_factory=dict, description="of the generator")
+    seed: OwnSeed = None
     jobs: tuple[JobSection, ...] | None = None
     enters: Literal["scheduler", "cluster"] = Field(
         default="scheduler",
@@ -254,8 +263,9 @@ class WorkloadSection(Section):
     def _one_source(self) -> WorkloadSection:
         if sum(source is not None for source in (self.trace, self.generator, self.jobs)) != 1:
             raise ValueError("exactly one of `trace`, `generator` and `jobs`")
-        if self.settings and self.generator is None:
-            raise ValueError("`settings` only with `generator`")
+        for name in ("settings", "seed"):
+            if getattr(self, name) not in ({}, None) and self.generator is None:
+                raise ValueError(f"`{name}` only with `generator`")
         for name in ("route", "filter", "interarrival_factor"):
             if getattr(self, name) is not None and self.trace is None:
                 raise ValueError(f"`{name}` only with `trace`")

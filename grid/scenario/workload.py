@@ -148,7 +148,8 @@ def _shared_jobs(
     if workload is None:
         return {}
     names = [vo.name for vo in vos]
-    stream = random_stream(scenario.seed, "workload")
+    own = scenario.seed if workload.seed is None else workload.seed
+    stream = random_stream(own, "workload")
     if workload.generator is not None:
         from grid.workload.generators import generate_jobs
 
@@ -178,7 +179,8 @@ def _jobs(
     if workload.generator is not None:
         from grid.workload.generators import generate_jobs
 
-        stream = random_stream(seed, f"workload of {name}")
+        own = seed if workload.seed is None else workload.seed
+        stream = random_stream(own, f"workload of {name}")
         return generate_jobs(workload.generator, [name], (vo,), workload.settings, stream)[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])

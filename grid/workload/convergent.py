@@ -5,7 +5,8 @@ between jobs; 30 % of the jobs without a deadline; in CS2 2 % that are checkpoin
 leave open, and how it is read here:
 
 - "Deadline [25-150]" is a percentage: deadline = submission + estimate * (1 + U[25, 150] / 100),
-  the estimate being on the job's own reference machine.
+  the estimate being on the job's own reference machine. `deadline` has the other readings:
+  U per cent of the estimate alone, or U seconds beyond the estimate.
 - A license has floor(ratio * machines on which it is usable) copies, the ratio drawn for each.
 - "CPUs [1-8]" and benchmarks are whole numbers. Run times are known exactly.
 - A job that no machine of the farm could run draws its CPUs and licenses again.
@@ -18,7 +19,7 @@ leave open, and how it is read here:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -71,6 +72,7 @@ class ConvergentJobs(_Settings):
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 4.0
     estimate_s: _PositiveRange = (500.0, 3000.0)
     deadline_percent: _Range = (25.0, 150.0)
+    deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = "beyond_estimate"
     without_deadline: _Probability = 0.3
     processors: _CountRange = (1, 8)
     reference_mips: _CountRange = (200, 600)
@@ -122,8 +124,7 @@ def convergent_jobs(
     gaps_us = np.rint(rng.exponential(settings.mean_interarrival_s, count) * SECOND_US)
     submit_us = np.cumsum(gaps_us.astype(np.int64))
     estimate_us = np.rint(rng.uniform(*settings.estimate_s, count) * SECOND_US).astype(np.int64)
-    allowance = 1.0 + rng.uniform(*settings.deadline_percent, count) / 100.0
-    deadline_us = submit_us + np.rint(estimate_us * allowance).astype(np.int64)
+    deadline_us = submit_us + _allowed_us(settings, estimate_us, rng)
     deadline_us[rng.random(count) < settings.without_deadline] = NEVER
     reference_mips = rng.integers(*settings.reference_mips, size=count, endpoint=True)
     input_mb = rng.uniform(*settings.input_mb, count)
@@ -148,6 +149,15 @@ def convergent_jobs(
             checkpointable=checkpointable[rows],
         )
     return tables
+
+
+def _allowed_us(settings: ConvergentJobs, estimate_us: Ints, rng: np.random.Generator) -> Ints:
+    """Time from submission to the deadline, by how [25-150] is read."""
+    drawn = rng.uniform(*settings.deadline_percent, len(estimate_us))
+    if settings.deadline == "seconds":
+        return estimate_us + np.rint(drawn * SECOND_US).astype(np.int64)
+    least = 0.0 if settings.deadline == "of_estimate" else 1.0
+    return np.rint(estimate_us * (least + drawn / 100.0)).astype(np.int64)
 
 
 def _requirements(

@@ -1,4 +1,4 @@
-"""Verdicts follow from figures: claims that hold, do not hold, cannot hold, or were not run."""
+"""Verdicts follow from runs: sub-claims decided, other readings, pages, and what could not run."""
 
 from __future__ import annotations
 
@@ -8,94 +8,195 @@ from typing import Any
 
 import pytest
 
-from grid.experiment.claims import Check as Comparison
-from grid.experiment.claims import Claim, Studies, Verdict, all_hold, judged
-from grid.experiment.papers import NAMES, eg, paper
+from grid.experiment.claims import (
+    Claim,
+    Comparison,
+    OverUnknown,
+    Settled,
+    Studies,
+    Verdict,
+    decided,
+    in_words,
+    judged,
+)
+from grid.experiment.comparisons import below
+from grid.experiment.page_digest import modules_of, page_digest
+from grid.experiment.pages import Judged, markdown
+from grid.experiment.papers import NAMES, cs2, eg, paper
+from grid.experiment.readings import Other, Reading, View, compared, experiments_of, with_readings
 from grid.experiment.reproduce import (
-    EXPERIMENTS,
     How,
-    Judged,
-    markdown,
+    judge,
     reproduce,
+    stale_pages,
     tally,
     wanted_claims,
+    write_page,
 )
+from grid.experiment.statistics import BELOW_ZERO, Region
+from grid.experiment.study import Study
 from grid.model.errors import InputError
-from tests.experiment.studies import study_of
+from grid.report.page import Section, Table
+from tests.experiment.studies import made_study, study_of
+
+HERE: dict[str, Any] = {"setting": "here"}
 
 
-def claim(name: str) -> Claim:
-    return wanted_claims([name])[0][1][0]
+def comparison(*values: float, region: Region = BELOW_ZERO) -> Comparison:
+    return Comparison("a below b", "here", values, region)
 
 
-def verdict_of(name: str, folder: Path, points: list[Any], absent: list[Any] | None = None) -> Any:
-    wanted = claim(name)
-    (experiment,) = wanted.experiments
-    study = study_of(folder, experiment, points, absent or [])
-    return judged(wanted, Studies({experiment: study}, {}))
+def verdicts(*parts: Any) -> list[Verdict]:
+    return [one.verdict for one in decided(parts, 0.05)]
 
 
-def utilities(pu: list[float], bu: list[float], mm: list[float]) -> list[Any]:
-    columns = {"PU": pu, "BU": bu, "MM": mm}
-    return [
-        ({"scheduler": name}, {"user_utility": values, "user_utility_one_minus_root": values})
-        for name, values in columns.items()
+def test_an_interval_decides_where_it_lies_wholly_on_one_side() -> None:
+    inside, outside, across = (-1.0, -1.1, -0.9), (1.0, 1.1, 0.9), (1.0, -1.1, 0.2)
+    assert verdicts(comparison(*inside)) == [Verdict.HOLDS]
+    assert verdicts(comparison(*outside)) == [Verdict.CONTRADICTED]
+    assert verdicts(comparison(*across)) == [Verdict.UNDECIDED]
+    margin = Region(-2.0, 2.0)
+    assert verdicts(comparison(*inside, region=margin)) == [Verdict.HOLDS]
+    assert verdicts(comparison(9.0, 9.1, 8.9, region=margin)) == [Verdict.CONTRADICTED]
+    assert verdicts(comparison(1.9, 2.1, 2.3, region=margin)) == [Verdict.UNDECIDED]
+
+
+def test_equal_figures_are_no_order_and_one_repetition_decides_nothing() -> None:
+    assert verdicts(comparison(0.0, 0.0, 0.0)) == [Verdict.CONTRADICTED]
+    assert verdicts(comparison(0.0, 0.0, region=Region(high=0.0))) == [Verdict.HOLDS]
+    (one,) = decided([comparison(-5.0)], 0.05)
+    assert one.verdict is Verdict.UNDECIDED and "one repetition" in one.because
+
+
+def test_what_is_undecided_says_how_many_repetitions_would_decide_it() -> None:
+    (one,) = decided([comparison(-1.0, 1.0, -2.0, -1.0)], 0.05)
+    assert one.verdict is Verdict.UNDECIDED
+    (count,) = re.findall(r"about (\d+) repetitions", one.because)
+    assert int(count) > 4
+    # So many of the same kind do decide it.
+    more = [-1.0, 1.0, -2.0, -1.0] * (int(count) // 4 + 1)
+    assert verdicts(comparison(*more)) == [Verdict.HOLDS]
+
+
+def test_many_comparisons_need_more_than_one_does() -> None:
+    """What one comparison shows at 95 %, a hundred do not, if it is the strongest of them."""
+    alone = comparison(-1.0, -1.8, -0.4, -1.2, -0.9)
+    assert verdicts(alone) == [Verdict.HOLDS]
+    others = [comparison(1.0, -1.0, 0.3, -0.2, 0.1) for _ in range(99)]
+    first, *_ = decided([alone, *others], 0.05)
+    assert first.verdict is Verdict.UNDECIDED
+    assert first.interval is not None and first.interval.level == pytest.approx(1 - 0.05 / 100)
+
+
+def test_over_an_unknown_quantity_a_verdict_depends_or_is_the_same_everywhere() -> None:
+    holds, fails = comparison(-1.0, -1.1, -0.9), comparison(1.0, 1.1, 0.9)
+    both = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": fails})
+    (one,) = decided([both], 0.05)
+    assert one.verdict is Verdict.DEPENDS and "on the load" in one.because
+    assert [(row.value, row.verdict) for row in one.rows] == [
+        ("0.3", Verdict.HOLDS),
+        ("3", Verdict.CONTRADICTED),
     ]
+    again = comparison(-1.0, -1.1, -0.8)
+    same = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": again})
+    (one,) = decided([same], 0.05)
+    assert one.verdict is Verdict.HOLDS and "at every value of the load" in one.because
 
 
-def test_every_claim_of_the_list_is_there() -> None:
-    counts = {"C07": 7, "CS2": 7, "PU": 5, "EG": 4, "GM": 4}
-    names = [one.name for name in NAMES for one in paper(name).claims]
-    assert names == [f"{name}-{n}" for name in NAMES for n in range(1, counts[name] + 1)]
+def test_what_is_settled_is_not_tested() -> None:
+    settled = Settled("a", "here", Verdict.IMPOSSIBLE, "a bound")
+    one, other = decided([settled, comparison(-1.0, -1.1, -0.9)], 0.05)
+    assert (one.verdict, one.because, one.interval) == (Verdict.IMPOSSIBLE, "a bound", None)
+    assert other.interval is not None and other.interval.level == pytest.approx(0.95)
 
 
-def test_every_experiment_of_a_claim_says_what_it_chose() -> None:
+def test_counts_are_in_words() -> None:
+    counts = {Verdict.CONTRADICTED: 1, Verdict.HOLDS: 2, Verdict.DEPENDS: 2, Verdict.UNDECIDED: 0}
+    assert in_words(counts) == "2 hold, 1 contradicted, 2 depend"
+    assert in_words({}) == "nothing to compare"
+
+
+def pair(name: str, first: float, second: float, **more: float) -> Study:
+    """A study of two schedulers whose figures differ by metric as given."""
+    means = {"a": first, "b": second}
+
+    def made(metric: str, point: dict[str, Any]) -> tuple[float, float]:
+        return more.get(metric, means[point["scheduler"]]), 1e-6
+
+    return made_study(name, {"scheduler": ["a", "b"]}, made)
+
+
+def judge_pair(study: Study) -> Any:
+    yield below(study, "late", {"scheduler": "a"}, {"scheduler": "b"}, setting="", unit="%")
+
+
+PAIR = Claim("X-1", "a below b", "Fig. 1", ("main",), judge_pair)
+
+
+def reading(*others: Other, claims: tuple[str, ...] = ("X-1",)) -> Reading:
+    return Reading("what", "so", "words", others, claims, "setting so")
+
+
+def test_another_reading_is_judged_by_its_own_runs_and_told_where_it_changes() -> None:
+    studies = Studies({"main": pair("main", 1.0, 2.0), "more": pair("more", 2.0, 1.0)})
+    main = judged(PAIR, studies)
+    turned = Other("the other way", {"main": View("more")})
+    same = Other("the same", {"main": View("main")})
+    found = compared(PAIR, main, [reading(turned, same)], studies)
+    assert [len(one.changed) for one in found] == [1, 0]
+    (sub,) = with_readings(main, found).sub_claims
+    assert sub.verdict is Verdict.HOLDS
+    assert sub.otherwise == (("the other way", Verdict.CONTRADICTED),)
+
+
+def test_another_reading_may_be_another_metric_of_the_same_runs_or_its_opposite() -> None:
+    def made(metric: str, point: dict[str, Any]) -> tuple[float, float]:
+        figure = 1.0 if point["scheduler"] == "a" else 2.0
+        return (3.0 - figure if metric == "late_of_all" else figure), 1e-6
+
+    studies = Studies({"main": made_study("main", {"scheduler": ["a", "b"]}, made)})
+    main = judged(PAIR, studies)
+    others = [
+        Other("of all", {"main": View("main", metrics={"late": "late_of_all"})}),
+        Other("falling", {"main": View("main", metrics={"late": "-late"})}),
+    ]
+    found = compared(PAIR, main, [reading(*others)], studies)
+    assert [one.finding.counts[Verdict.CONTRADICTED] for one in found] == [1, 1]
+
+
+def test_a_reading_of_some_schedulers_takes_the_rest_from_the_main_runs() -> None:
+    only = made_study("more", {"reading": ["r"], "scheduler": ["b"]}, lambda *_: (0.5, 1e-6), 3)
+    studies = Studies({"main": pair("main", 1.0, 2.0), "more": only})
+    main = judged(PAIR, studies)
+    other = Other("b differs", {"main": View("more", {"reading": "r"}, rest=True)})
+    (one,) = compared(PAIR, main, [reading(other)], studies)
+    (sub,) = one.finding.sub_claims
+    assert sub.verdict is Verdict.CONTRADICTED
+    assert sub.interval is not None and sub.interval.count == 3
+
+
+def test_a_reading_touches_the_claims_that_it_names_alone() -> None:
+    studies = Studies({"main": pair("main", 1.0, 2.0)})
+    other = reading(Other("x", {"main": View("main")}), claims=("X-2",))
+    assert compared(PAIR, judged(PAIR, studies), [other], studies) == []
+    assert experiments_of([PAIR], [other]) == ["main"]
+    more = reading(Other("x", {"main": View("more")}), Other("never", lacking="no rule"))
+    assert experiments_of([PAIR], [more]) == ["main", "more"]
+
+
+def test_readings_of_the_papers_name_claims_and_experiments_that_exist() -> None:
     for name in NAMES:
-        for experiment in paper(name).experiments:
-            file = EXPERIMENTS / f"{experiment}.yaml"
-            if file.exists():
-                header = file.read_text().split("name:")[0]
-                assert header.startswith("#") and "leaves open" in header, experiment
-
-
-def test_an_order_holds_only_beyond_doubt(tmp_path: Path) -> None:
-    sure = utilities([0.6, 0.7, 0.65], [0.5, 0.6, 0.55], [0.3, 0.2, 0.25])
-    assert verdict_of("PU-2", tmp_path / "a", sure).verdict is Verdict.HOLDS
-    # The mean of PU is still above that of BU, and yet it may be chance.
-    unsure = utilities([0.9, 0.5, 0.6], [0.5, 0.6, 0.55], [0.3, 0.2, 0.25])
-    finding = verdict_of("PU-2", tmp_path / "b", unsure)
-    assert finding.verdict is Verdict.FAILS
-    assert "1 of 2 comparisons" in finding.reason and "BU" in finding.reason
-
-
-def test_pairs_count_and_not_means_apart(tmp_path: Path) -> None:
-    """Seeds differ by more than schedulers do; every seed says the same."""
-    paired = utilities([0.1, 0.5, 0.9], [0.09, 0.49, 0.891], [0.08, 0.48, 0.88])
-    assert verdict_of("PU-2", tmp_path, paired).verdict is Verdict.HOLDS
-
-
-def test_equal_figures_are_no_order(tmp_path: Path) -> None:
-    finding = verdict_of("PU-2", tmp_path, utilities([0.5, 0.5], [0.5, 0.5], [0.5, 0.5]))
-    assert finding.verdict is Verdict.FAILS
-
-
-def test_one_repetition_proves_nothing(tmp_path: Path) -> None:
-    finding = verdict_of("PU-2", tmp_path, utilities([0.9], [0.5], [0.1]))
-    assert finding.verdict is Verdict.FAILS
-
-
-def test_what_was_not_run_is_not_judged(tmp_path: Path) -> None:
-    points = utilities([0.6, 0.7], [0.5, 0.6], [0.2, 0.3])
-    told = [(points[2][0], "x.yaml: found 'mm', expected a policy")]
-    finding = verdict_of("PU-2", tmp_path, points[:2], told)
-    assert finding.verdict is Verdict.NOT_RUN
-    assert "expected a policy" in finding.reason and "scheduler MM" in finding.reason
-
-
-def test_a_missing_experiment_is_told(tmp_path: Path) -> None:
-    del tmp_path
-    finding = judged(claim("GM-1"), Studies({}, {"gang-migration": "no such file"}))
-    assert (finding.verdict, finding.reason) == (Verdict.NOT_RUN, "no such file")
+        one = paper(name)
+        claims = {claim.name: claim for claim in one.claims}
+        assert one.readings and one.left_out
+        assert set(one.why) <= set(claims)
+        for reading_ in one.readings:
+            assert set(reading_.claims) <= set(claims), reading_.where
+            assert reading_.main and reading_.why and reading_.settings
+            for other in reading_.others:
+                assert bool(other.views) != bool(other.lacking), other.text
+                named = {e for claim in reading_.claims for e in claims[claim].experiments}
+                assert set(other.views) <= named, other.text
 
 
 def slowdowns(ours: float) -> list[Any]:
@@ -120,55 +221,52 @@ def farm_of(jobs: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("jobs", "ours", "verdict"),
-    [(1, 1.05, Verdict.HOLDS), (1, 1.6, Verdict.FAILS), (60, 8.0, Verdict.IMPOSSIBLE)],
+    [
+        (1, 1.05, Verdict.HOLDS),
+        (1, 1.6, Verdict.CONTRADICTED),
+        (60, 8.0, Verdict.IMPOSSIBLE),
+    ],
 )
 def test_a_claim_that_the_work_forbids_cannot_hold(
     tmp_path: Path, jobs: int, ours: float, verdict: Verdict
 ) -> None:
     study = study_of(tmp_path, "convergent-2", slowdowns(ours), scenario=farm_of(jobs))
-    finding = judged(claim("CS2-2"), Studies({"convergent-2": study}, {}))
-    assert finding.verdict is verdict
-    assert ("no schedule at all" in finding.reason) is (verdict is Verdict.IMPOSSIBLE)
+    (claim,) = wanted_claims(["CS2-2"])[0][1]
+    finding = judged(claim, Studies({"convergent-2": study}, {}))
+    (near,) = [one for one in finding.sub_claims if one.what == f"CS 2.0 at most {cs2.NEAR_ONE:g}"]
+    assert near.verdict is verdict
+    assert ("no schedule at all" in near.because) is (verdict is Verdict.IMPOSSIBLE)
 
 
-def test_growth_is_fitted_to_all_numbers_of_jobs(tmp_path: Path) -> None:
+def test_what_a_plan_costs_is_known_by_the_length_of_the_queue(tmp_path: Path) -> None:
     points = []
-    for name, power in (("CS_i_p", 1), ("CS_i_np", 1), ("CS_ni_p", 2), ("CS_ni_np", 2)):
-        for jobs in (100, 200, 400):
-            seconds = [1e-7 * jobs**power * scale for scale in (0.999, 1.0, 1.001)]
-            point = {"scheduler": name, "jobs": jobs}
-            points.append((point, {"plan_seconds_mean": seconds}))
-    finding = verdict_of("C07-7", tmp_path, points)
-    assert finding.verdict is Verdict.HOLDS
-    assert "CS_i_p N^1.00" in finding.ours and "CS_ni_p N^2.00" in finding.ours
-
-
-def test_what_a_plan_costs_is_told_by_the_length_of_the_queue(tmp_path: Path) -> None:
-    points = []
-    for name in ("FCFS", "EASY", "Flexible", "EG-EDF", "Tabu"):
+    for where in eg.SHOWN:
         for time, plans in ((1, 3), (5, 1)):
             figures = {
                 "plan_seconds_mean": [1e-3, 1e-3],
                 "plan_seconds_count_below_128": [plans, plans],
                 "plan_seconds_mean_below_128": [time * 1e-3, time * 2e-3],
             }
-            points.append(({"scheduler": name, "interarrival": time}, figures))
+            points.append(({**where, "interarrival": time}, figures))
     study = study_of(tmp_path, "eg-edf-tabu", points)
     costs = eg.plan_costs(study, eg.TABU)
     # Three plans of 1 ms and one of 5 ms with the first seed, twice as much with the second.
     assert list(costs) == [128]
     assert costs[128].mean == pytest.approx((2e-3 + 4e-3) / 2)
-    studies = Studies({"eg-edf-tabu": study}, {})
-    assert "by jobs that wait: FCFS 3 (64 or more); EASY 3" in judged(claim("EG-3"), studies).ours
-    assert "eg-figure-2-queue" in [drawn.name for drawn in eg.figures(studies)]
+    names = [drawn.name for drawn in eg.figures(Studies({"eg-edf-tabu": study}, {}))]
+    assert "eg-figure-2-queue" in names and "eg-iterations-time" in names
 
 
-def test_a_finding_names_what_fails_and_not_all_of_it() -> None:
-    checks = [Comparison(f"check {n}", n == 0) for n in range(6)]
-    finding = all_hold(checks, ours="short")
-    assert finding.verdict is Verdict.FAILS and finding.ours == "short"
-    assert "5 of 6" in finding.reason and "check 3" in finding.reason
-    assert "check 4" not in finding.reason and "2 more" in finding.reason
+def test_plans_with_nothing_to_do_are_left_out_of_the_mean(tmp_path: Path) -> None:
+    figures = {
+        "plan_seconds_mean": [1.0],
+        "plan_seconds_count_below_0": [100], "plan_seconds_mean_below_0": [0.1],
+        "plan_seconds_count_below_1": [100], "plan_seconds_mean_below_1": [0.2],
+        "plan_seconds_count_below_2": [1], "plan_seconds_mean_below_2": [3.0],
+        "plan_seconds_count_below_64": [3], "plan_seconds_mean_below_64": [7.0],
+    }  # fmt: skip
+    study = study_of(tmp_path, "x", [({"scheduler": "a"}, figures)])
+    assert study.values("plan_seconds_mean_waiting", {"scheduler": "a"}) == {1: 6.0}
 
 
 def test_names_of_papers_and_claims_are_understood() -> None:
@@ -180,30 +278,89 @@ def test_names_of_papers_and_claims_are_understood() -> None:
         wanted_claims(["PU-1", "PU-9"])
 
 
-def test_the_table_is_markdown_whatever_stands_in_it(tmp_path: Path) -> None:
-    finding = verdict_of("PU-2", tmp_path, utilities([0.6, 0.7], [0.5, 0.6], [0.2, 0.3]))
-    table = markdown([Judged(claim("PU-2"), finding)], quick=True)
-    lines = table.splitlines()
-    assert lines[0].startswith("QUICK") and "1 holds" in lines[2]
-    assert all(line.count("|") == 6 for line in lines[4:])
+def test_the_table_is_markdown_whatever_stands_in_it() -> None:
+    table = Table(("one", "two"), [("a | b", "c")] * 3)
+    long = Table(("one", "two"), [("d", "e")] * 40)
+    text = markdown("Title", ["Intro."], [Section("Part", [table, long, "Words."])])
+    lines = text.splitlines()
+    assert lines[0] == "# Title" and "## Part" in lines and lines[-1] == "Words."
+    assert lines.count("| a \\| b | c |") == 3
+    # The long one is folded away.
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert text.index("<details>") < text.index("| d | e |")
+
+
+def test_a_line_of_a_claim_says_what_other_readings_change() -> None:
+    studies = Studies({"main": pair("main", 1.0, 2.0), "more": pair("more", 2.0, 1.0)})
+    main = judged(PAIR, studies)
+    found = compared(PAIR, main, [reading(Other("turned", {"main": View("more")}))], studies)
+    line = str(Judged(PAIR, main, tuple(found)))
+    assert line.startswith("X-1: 1 holds. a below b.")
+    assert "turned: 1 contradicted instead of holds" in line
+
+
+def test_the_digest_of_a_page_is_of_the_modules_that_it_hangs_on() -> None:
+    digests = {name: page_digest(paper(name)) for name in NAMES}
+    assert len(set(digests.values())) == len(NAMES)
+    for name in NAMES:
+        paths = [path.as_posix() for path in modules_of(name)]
+        assert any("/cluster/" in path for path in paths)
+        assert any(path.endswith(f"papers/{name.lower()}.py") for path in paths)
+        assert not any("/live" in path or "/report/" in path for path in paths)
+    assert any("local_scheduler" in path.as_posix() for path in modules_of("PU"))
+    assert not any("/gang" in path.as_posix() for path in modules_of("CS2"))
 
 
 def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
     said: list[str] = []
     how = How(in_process=True, quick=True)
-    found = reproduce(["PU"], tmp_path / "out", how, said.append, tmp_path / "pages")
-    assert [one.claim.name for one in found] == [f"PU-{n}" for n in range(1, 6)]
-    assert [line.split(":")[0] for line in said] == [one.claim.name for one in found]
-    assert not [one for one in found if one.finding.verdict is Verdict.NOT_RUN]
-    page = (tmp_path / "out" / "report.html").read_text()
+    out, pages = tmp_path / "out", tmp_path / "pages"
+    found = reproduce(["PU"], out, how, said.append, pages)
+    assert [one.claim.name for one in found.claims] == [f"PU-{n}" for n in range(1, 6)]
+    assert found.is_complete
+    # First what will be run, and how long it took.
+    assert said[0].startswith("will run partial-utility: 12 runs, never run here before")
+    assert said[1].startswith("12 runs in all")
+    assert [line.split(":")[0] for line in said[2:]] == [f"PU-{n}" for n in range(1, 6)]
+    page = (out / "report.html").read_text()
     assert "QUICK" in page and page.count("<img") == 4
-    pictures = [file.name for file in (tmp_path / "out" / "pictures").glob("pu-figure-*")]
-    assert len(pictures) == 8
-    assert tally(found).startswith("5 claims: ")
-    written = (tmp_path / "pages" / "PU.md").read_text()
-    assert all(f"| PU-{n} |" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
+    assert len(list((out / "pictures").glob("pu-figure-*"))) == 8
+    assert tally(found.claims).startswith("5 claims, ")
+    written = (pages / "PU.md").read_text()
+    assert all(f"## PU-{n}:" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
+    for title in ("What this hangs on", "What the paper leaves out", "What contradicts the paper"):
+        assert f"## {title}" in written
     shown = re.findall(r"!\[.+\]\((.+)\)", written)
-    assert len(shown) == 4 and all((tmp_path / "pages" / name).is_file() for name in shown)
-    as_is = How(in_process=True, quick=True, as_is=True)
-    again = reproduce(["PU-1"], tmp_path / "out", as_is, said.append)
-    assert again[0].finding == found[0].finding
+    assert len(shown) == 4 and all((pages / name).is_file() for name in shown)
+    assert "[PU-3](PU.md)" in (pages / "README.md").read_text()
+    again = reproduce(["PU-1"], out, How(in_process=True, quick=True, as_is=True), said.append)
+    assert again.claims[0].finding == found.claims[0].finding
+    # The next time it knows what it cost.
+    said.clear()
+    reproduce(["PU"], out, how, said.append)
+    assert "CPU seconds here last time" in said[0]
+
+
+def test_a_page_of_other_code_is_found(tmp_path: Path) -> None:
+    found = stale_pages(tmp_path)
+    assert len(found) == len(NAMES) and all("there is no page" in line for line in found)
+    studies = Studies({}, {})
+    for name in NAMES:
+        one = paper(name)
+        write_page(tmp_path, judge(one, one.claims, studies), quick=False)
+    assert stale_pages(tmp_path) == []
+    page = tmp_path / "EG.md"
+    page.write_text(page.read_text().replace(page_digest(paper("EG")), "0123456789abcdef"))
+    (stale,) = stale_pages(tmp_path)
+    assert "EG.md" in stale and "found 0123456789abcdef" in stale
+
+
+def test_what_cannot_be_run_is_told_and_makes_it_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grid.experiment.reproduce.EXPERIMENTS", tmp_path)
+    said: list[str] = []
+    found = reproduce(["PU-1"], tmp_path / "out", How(in_process=True, quick=True), said.append)
+    assert not found.is_complete
+    assert any(line.startswith("not run: partial-utility: ") for line in said)
+    assert found.claims[0].finding.counts == {Verdict.NOT_RUN: 1}

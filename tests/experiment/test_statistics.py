@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.experiment.statistics import mean_interval, paired_difference, repetitions
+from grid.experiment.statistics import (
+    BELOW_ZERO,
+    Region,
+    deciding_alpha,
+    holm_levels,
+    mean_interval,
+    paired_difference,
+    repetitions,
+    repetitions_to_decide,
+)
 
 finite = st.floats(-1e6, 1e6)
 
@@ -102,3 +111,103 @@ def test_no_repetitions_are_suggested_where_none_would_do() -> None:
     assert repetitions([1.0, 2.0], 0.0, 0.95) is None
     assert repetitions([0.0, 1e9], 1e-9, 0.95) is None
     assert repetitions([2.0, 2.0], 0.1, 0.95) == 2
+
+
+def test_the_deciding_alpha_of_an_order_is_the_p_value_of_scipy() -> None:
+    from scipy import stats
+
+    for values in ([-1.0, -0.4, 0.2, -0.9], [3.0, 1.0, -0.5], [-2.0, -2.5, -1.9, -2.2, -2.1]):
+        expected = stats.ttest_1samp(values, 0.0).pvalue
+        assert deciding_alpha(values, BELOW_ZERO) == pytest.approx(expected)
+
+
+def test_the_deciding_alpha_of_a_margin_is_that_of_the_two_one_sided_tests() -> None:
+    from scipy import stats
+
+    values = [0.2, -0.1, 0.4, 0.1, 0.3]
+    lower = stats.ttest_1samp(values, -1.0, alternative="greater").pvalue
+    upper = stats.ttest_1samp(values, 1.0, alternative="less").pvalue
+    assert deciding_alpha(values, Region(-1.0, 1.0)) == pytest.approx(2 * max(lower, upper))
+    # Outside, the nearer bound is what has to be passed.
+    far = [value + 3.0 for value in values]
+    above = stats.ttest_1samp(far, 1.0, alternative="greater").pvalue
+    assert deciding_alpha(far, Region(-1.0, 1.0)) == pytest.approx(2 * above)
+
+
+@given(
+    st.lists(st.floats(-100, 100), min_size=2, max_size=8),
+    st.floats(-50, 50),
+    st.floats(0, 50),
+    st.sampled_from([0.2, 0.05, 0.001]),
+)
+def test_an_interval_decides_exactly_from_the_deciding_alpha_on(
+    values: list[float], low: float, width: float, alpha: float
+) -> None:
+    region = Region(low, low + width)
+    interval = mean_interval(values, 1.0 - alpha)
+    least = deciding_alpha(values, region)
+    if interval.half_width > 1e-6 and not math.isclose(least, alpha, rel_tol=1e-6):
+        assert (interval.is_inside(region) or interval.is_outside(region)) == (least < alpha)
+
+
+def test_no_spread_decides_at_once_and_one_value_never() -> None:
+    assert deciding_alpha([-1.0, -1.0], BELOW_ZERO) == 0.0
+    assert deciding_alpha([0.0, 0.0], BELOW_ZERO) == 0.0
+    assert not mean_interval([0.0, 0.0], 0.95).is_inside(BELOW_ZERO)
+    assert mean_interval([0.0, 0.0], 0.95).is_outside(BELOW_ZERO)
+    assert mean_interval([0.0, 0.0], 0.95).is_inside(Region(high=0.0))
+    assert deciding_alpha([-9.0], BELOW_ZERO) == 1.0
+
+
+def test_holm_worked_by_hand() -> None:
+    """Four p-values at 0.05: 0.01 <= 0.05 / 4, 0.015 <= 0.05 / 3, 0.04 > 0.05 / 2, and no more."""
+    levels = holm_levels([0.04, 0.01, 0.045, 0.015], 0.05)
+    assert levels == pytest.approx([1 - 0.025, 1 - 0.0125, 1 - 0.025, 1 - 0.05 / 3])
+    assert holm_levels([], 0.05) == []
+    assert holm_levels([0.5], 0.05) == pytest.approx([0.95])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.sampled_from([0.1, 0.05, 0.01]))
+def test_holm_rejects_what_the_adjusted_p_values_reject(p: list[float], alpha: float) -> None:
+    """Against the textbook: the i-th least times k - i + 1, made monotone, at most alpha."""
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    highest = 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, (len(p) - rank) * p[place])
+        adjusted[place] = highest
+    for one, value, level in zip(p, adjusted, holm_levels(p, alpha), strict=True):
+        if not math.isclose(value, alpha, rel_tol=1e-9):
+            assert (one <= 1.0 - level + 1e-15) == (value < alpha)
+
+
+def test_corrected_intervals_are_all_right_together_in_95_of_100_tries() -> None:
+    """Twenty comparisons of nothing with nothing: in few tries does any of them decide."""
+    stream = np.random.default_rng(1979)
+    tries, wrong, uncorrected = 1000, 0, 0
+    for _ in range(tries):
+        samples = stream.normal(0.0, 1.0, (20, 8)).tolist()
+        alphas = [deciding_alpha(values, BELOW_ZERO) for values in samples]
+        levels = holm_levels(alphas, 0.05)
+        wrong += any(a <= 1 - level for a, level in zip(alphas, levels, strict=True))
+        uncorrected += min(alphas) <= 0.05
+    assert wrong / tries <= 0.07
+    # Uncorrected, something is found in most of them.
+    assert uncorrected / tries > 0.5
+
+
+def test_equivalence_is_found_no_more_often_than_the_level_allows_at_the_margin() -> None:
+    stream = np.random.default_rng(2007)
+    tries, inside = 2000, 0
+    for values in stream.normal(1.0, 0.5, (tries, 10)).tolist():
+        inside += mean_interval(values, 0.95).is_inside(Region(-1.0, 1.0))
+    assert inside / tries <= 0.035
+
+
+def test_repetitions_to_decide_reach_the_nearest_bound() -> None:
+    values = [3.0, 5.0, 4.0, 8.0, 6.5]
+    mean = float(np.mean(values))
+    region = Region(mean - 4.0, mean + 1.0)
+    assert repetitions_to_decide(values, region, 0.95) == repetitions(values, 1.0, 0.95)
+    assert repetitions_to_decide([1.0], region, 0.95) is None
+    assert repetitions_to_decide([-1.0, 1.0], BELOW_ZERO, 0.95) is None

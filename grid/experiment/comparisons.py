@@ -1,0 +1,225 @@
+"""Sub-claims from a study: one of these functions for each kind of comparison.
+
+All take points of a study (`Where`) and give a `Comparison`, or what is settled because there are
+no runs. Pairs are by seed: the same seed means the same jobs and machines for whatever is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grid.experiment.claims import Comparison, OverUnknown, Part, Settled, Verdict, Where
+from grid.experiment.statistics import BELOW_ZERO, Region
+from grid.experiment.study import Study
+from grid.report.labels import shown
+
+Values = Mapping[int, float]
+"""A value by seed."""
+
+
+def below(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    *,
+    setting: str,
+    unit: str = "",
+    factor: float = 1.0,
+    paper: str = "",
+    margin: float | None = None,
+    word: str = "below",
+) -> Comparison | Settled:
+    """Is the metric at `first` below that at `second`, pair by pair?
+
+    With a `margin` it may be above by so much: no more than about equal. Figures are multiplied by
+    `factor`; the margin is in the unit that is shown.
+    """
+    what = f"{name_of(first, second)} {word} {name_of(second, first)}"
+    region = BELOW_ZERO if margin is None else Region(high=margin)
+    return _paired(study, metric, first, second, region, what, setting, unit, factor, paper)
+
+
+def close(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    margin: float,
+    *,
+    setting: str,
+    unit: str = "",
+    factor: float = 1.0,
+    paper: str = "",
+) -> Comparison | Settled:
+    """Is the difference within ± `margin`, which is in the unit that is shown?"""
+    what = f"{name_of(first, second)} close to {name_of(second, first)} (within {shown(margin)})"
+    region = Region(-margin, margin)
+    return _paired(study, metric, first, second, region, what, setting, unit, factor, paper)
+
+
+def within(
+    study: Study,
+    metric: str,
+    where: Where,
+    region: Region,
+    *,
+    what: str,
+    setting: str,
+    unit: str = "",
+    factor: float = 1.0,
+    paper: str = "",
+) -> Comparison | Settled:
+    """Does the metric lie in the region?"""
+    values = study.values(metric, where)
+    if not values:
+        return not_run(study, metric, [where], what, setting, paper)
+    scaled = {seed: value * factor for seed, value in values.items()}
+    return compared(scaled, region, what, setting, unit, paper=paper)
+
+
+def ratio(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    region: Region,
+    *,
+    what: str,
+    setting: str,
+    paper: str = "",
+) -> Comparison | Settled:
+    """Does first / second lie in the region, repetition by repetition?"""
+    ones, others = study.values(metric, first), study.values(metric, second)
+    values = {seed: ones[seed] / others[seed] for seed in ones if others.get(seed)}
+    if not values:
+        return not_run(study, metric, [first, second], what, setting, paper)
+    return compared(values, region, what, setting, "ratio", paper=paper)
+
+
+def wider_gap(
+    study: Study,
+    metric: str,
+    at: Callable[[Any], tuple[Where, Where]],
+    here: Any,
+    elsewhere: Any,
+    *,
+    what: str,
+    setting: str,
+    unit: str = "",
+    paper: str = "",
+) -> Comparison | Settled:
+    """Is second - first larger `here` than `elsewhere`? `at` gives the two points of a place."""
+    gaps = []
+    for place in (here, elsewhere):
+        first, second = at(place)
+        ones, others = study.values(metric, first), study.values(metric, second)
+        gaps.append({seed: others[seed] - ones[seed] for seed in ones if seed in others})
+    values = {seed: gaps[1][seed] - gaps[0][seed] for seed in gaps[0] if seed in gaps[1]}
+    if not values:
+        return not_run(study, metric, [*at(here), *at(elsewhere)], what, setting, paper)
+    means = " against ".join(shown(_mean(gap)) for gap in gaps)
+    return compared(values, BELOW_ZERO, what, setting, unit, means, paper)
+
+
+def growth(study: Study, metric: str, where: Where, axis: str) -> Values:
+    """The power of `axis` that the metric grows with, by seed: least squares on logarithms."""
+    places = sorted(study.axes[axis])
+    by_place = [study.values(metric, {**where, axis: place}) for place in places]
+    seeds = [seed for seed in by_place[0] if all(seed in values for values in by_place)]
+    return {
+        seed: float(np.polyfit(np.log(places), np.log([v[seed] for v in by_place]), 1)[0])
+        for seed in seeds
+        if all(values[seed] > 0 for values in by_place)
+    }
+
+
+def grows_less(
+    first: Values, second: Values, *, what: str, setting: str, paper: str = ""
+) -> Comparison | Settled:
+    """Is the exponent of the first below that of the second?"""
+    values = {seed: first[seed] - second[seed] for seed in first if seed in second}
+    if not values:
+        return Settled(what, setting, Verdict.NOT_RUN, "no seed has a run at every size")
+    means = f"N^{_mean(first):.2f} against N^{_mean(second):.2f}"
+    return compared(values, BELOW_ZERO, what, setting, "exponent", means, paper)
+
+
+def compared(
+    values: Values,
+    region: Region,
+    what: str,
+    setting: str,
+    unit: str,
+    ours: str | None = None,
+    paper: str = "",
+) -> Comparison:
+    """The comparison of values that are there already."""
+    told = shown(_mean(values)) if ours is None else ours
+    ordered = tuple(values[seed] for seed in sorted(values))
+    return Comparison(what, setting, ordered, region, unit, told, paper)
+
+
+def over(
+    what: str, setting: str, quantity: str, at: Mapping[str, Part], paper: str = ""
+) -> OverUnknown | Settled:
+    """The same comparison at each value of a quantity that the paper does not give."""
+    known = {value: part for value, part in at.items() if isinstance(part, Comparison)}
+    if not known:
+        told = [part.because for part in at.values() if isinstance(part, Settled)]
+        return Settled(what, setting, Verdict.NOT_RUN, next(iter(told), "no value was run"))
+    return OverUnknown(what, setting, quantity, known, paper)
+
+
+def _paired(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    region: Region,
+    what: str,
+    setting: str,
+    unit: str,
+    factor: float,
+    paper: str,
+) -> Comparison | Settled:
+    ones, others = study.values(metric, first), study.values(metric, second)
+    pairs = {seed: (ones[seed], others[seed]) for seed in ones if seed in others}
+    if not pairs:
+        return not_run(study, metric, [first, second], what, setting, paper)
+    values = {seed: (one - other) * factor for seed, (one, other) in pairs.items()}
+    means = [math.fsum(pair[side] for pair in pairs.values()) / len(pairs) for side in (0, 1)]
+    told = " against ".join(shown(mean * factor) for mean in means)
+    return compared(values, region, what, setting, unit, told, paper)
+
+
+def not_run(
+    study: Study, metric: str, wheres: Sequence[Where], what: str, setting: str, paper: str = ""
+) -> Settled:
+    """Why a comparison has no values."""
+    for where in wheres:
+        if study.values(metric, where):
+            continue
+        place = ", ".join(f"{name} {value}" for name, value in where.items()) or study.name
+        why = f"{metric} does not apply to {place}"
+        if not study.keys(where):
+            told = study.reason_for(where)
+            why = f"no run of {place}" + (f": {told}" if told else "")
+        return Settled(what, setting, Verdict.NOT_RUN, why, paper=paper)
+    return Settled(what, setting, Verdict.NOT_RUN, "no seed has both", paper=paper)
+
+
+def name_of(where: Where, other: Where | None = None) -> str:
+    """What tells a point from the other, or the whole point."""
+    telling = [
+        str(value) for name, value in where.items() if other is None or other.get(name) != value
+    ]
+    return " ".join(telling) or " ".join(map(str, where.values()))
+
+
+def _mean(values: Values) -> float:
+    return math.fsum(values.values()) / len(values) if values else math.nan

@@ -1,0 +1,115 @@
+"""Which modules the figures of a page hang on, as one short text that changes with them.
+
+Comments, docstrings and layout do not count: they change no figure.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+import grid
+from grid.experiment.claims import Paper
+from grid.experiment.readings import experiments_of
+
+ROOT = Path(grid.__file__).parent
+EXPERIMENTS = ROOT.parent / "scenarios" / "experiments"
+EVERY = (
+    "kernel", "model", "cluster", "entities", "policies", "results", "selection", "workload",
+)  # fmt: skip
+JUDGING = (
+    "experiment/bound.py", "experiment/claims.py", "experiment/comparisons.py",
+    "experiment/knapsack_choices.py", "experiment/paper_figures.py",
+    "experiment/readings.py", "experiment/record.py",
+    "experiment/statistics.py",
+    "experiment/study.py", "runtime/sequential.py", "runtime/run.py", "scenario/build.py",
+    "scenario/platform.py", "scenario/workload.py",
+)  # fmt: skip
+NOT_BEHIND: dict[str, tuple[str, ...]] = {
+    "C07": (
+        "gang",
+        "pool",
+        "selection",
+        "migration",
+        "policies/schedule",
+        "cs2.py",
+        "partial_utility",
+    ),
+    "CS2": (
+        "gang",
+        "pool",
+        "selection",
+        "migration",
+        "policies/schedule",
+        "cs2007",
+        "partial_utility",
+    ),
+    "EG": ("gang", "pool", "selection", "migration", "convergent", "partial_utility"),
+    "PU": ("gang", "migration", "policies/schedule", "convergent", "flexible"),
+    "GM": (
+        "selection",
+        "policies/schedule",
+        "convergent",
+        "flexible",
+        "reserving",
+        "partial_utility",
+    ),
+}
+"""Parts of paths of modules that a paper's runs have nothing to do with."""
+NOWHERE_BEHIND = (
+    "/live", "parquet", "gwf", "swf", "trace", "convert", "commands", "summary", "files",
+    "checked", "faults", "reliable", "mortal", "crash", "log_file",
+)  # fmt: skip
+"""Of modules that no paper's runs use: traces, files, failures."""
+
+
+def page_digest(paper: Paper) -> str:
+    """16 hexadecimal digits over the modules and the experiments behind the page of a paper."""
+    state = hashlib.sha256()
+    for path in modules_of(paper.name):
+        state.update(path.relative_to(ROOT).as_posix().encode() + b"\n")
+        state.update(_meaning(path).encode())
+    for name in experiments_of(paper.claims, paper.readings):
+        path = EXPERIMENTS / f"{name}.yaml"
+        if path.is_file():
+            experiment = _content(path)
+            scenario = _content(path.parent / experiment["scenario"])
+            state.update(json.dumps([name, experiment, scenario], sort_keys=True).encode())
+    return state.hexdigest()[:16]
+
+
+def _content(path: Path) -> Any:
+    """What a file of YAML says, without its comments."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def modules_of(name: str) -> list[Path]:
+    """The modules behind the page of a paper, by path."""
+    paths = [path for package in EVERY for path in sorted((ROOT / package).rglob("*.py"))]
+    paths += [ROOT / module for module in JUDGING]
+    own = ROOT / "experiment" / "papers"
+    paths += sorted(own.glob(f"{name.lower()}*.py"))
+    unused = (*NOT_BEHIND[name], *NOWHERE_BEHIND)
+    return [
+        path
+        for path in paths
+        if path.is_file() and not any(part in path.relative_to(ROOT).as_posix() for part in unused)
+    ]
+
+
+@cache
+def _meaning(path: Path) -> str:
+    """What a module says to the interpreter, without docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)

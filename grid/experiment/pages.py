@@ -1,0 +1,255 @@
+"""The page of a paper, for people: what it claims, what our runs say to it, and what that hangs on.
+
+A page is a list of sections, which HTML and Markdown are both made from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grid.experiment.claims import Claim, Finding, Paper, SubClaim, Verdict, in_words
+from grid.experiment.readings import Compared
+from grid.experiment.statistics import Interval
+from grid.experiment.study import Study
+from grid.report.labels import counted, shown
+from grid.report.page import Block, Section, Table
+from grid.report.style import Picture
+
+SHORT = ("claim", "what the paper says", "what it gives for it", "sub-claims")
+LONG = ("sub-claim", "at", "the paper", "ours", "mean and interval", "verdict")
+READING = ("what is open", "main reading, and why", "where it is set", "other readings", "history")
+FOLDED_FROM = 16
+"""A table of so many rows is folded away in Markdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim, what was found, and what other readings make of it."""
+
+    claim: Claim
+    finding: Finding
+    others: tuple[Compared, ...] = ()
+
+    def __str__(self) -> str:
+        line = f"{self.claim.name}: {self.finding.in_words}. {self.claim.text}."
+        changes = [one for one in self.others if one.changed]
+        if changes:
+            line += f" Other readings change it: {'; '.join(map(changed_words, changes))}."
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A paper with all that was judged of it, its pictures and its studies."""
+
+    paper: Paper
+    judged: tuple[Judged, ...]
+    pictures: tuple[Picture, ...]
+    studies: Mapping[str, Study]
+
+    @property
+    def is_whole(self) -> bool:
+        """Is every claim of the paper among them?"""
+        return len(self.judged) == len(self.paper.claims)
+
+
+def changed_words(one: Compared) -> str:
+    """What another reading changes, such as "seconds: 3 hold instead of contradicted"."""
+    moves: dict[tuple[Verdict, Verdict], int] = {}
+    for before, after in one.changed:
+        key = before.verdict, after.verdict
+        moves[key] = moves.get(key, 0) + 1
+    told = ", ".join(
+        f"{count} {after} instead of {before}" for (before, after), count in moves.items()
+    )
+    return f"{one.other.text}: {told}"
+
+
+def sections(judgement: Judgement) -> list[Section]:
+    """The page, after its title."""
+    paper = judgement.paper
+    short = Table(SHORT, [short_cells(one) for one in judgement.judged], prose=True)
+    return [
+        Section("The paper", [*source_lines(paper), *_cost_lines(judgement)]),
+        Section("Claims", [short]),
+        *(Section(_heading(one), _claim_blocks(one)) for one in judgement.judged),
+        Section("Figures", list(judgement.pictures)),
+        Section("What this hangs on", _reading_blocks(judgement)),
+        Section("What contradicts the paper, and why", _why(judgement)),
+        Section("What the paper leaves out", list(paper.left_out)),
+    ]
+
+
+def source_lines(paper: Paper) -> list[str]:
+    """Title, authors, year and where it was published, as far as the text says."""
+    source = paper.source
+    year = str(source.year) if source.year else "not in the text that we have"
+    lines = [f"{source.title}. Authors: {source.authors}. Year: {year}."]
+    lines += [f"{source.published}."] if source.published else []
+    lines += [f"DOI: {source.doi or 'not in the text that we have'}."]
+    return [*lines, paper.summary]
+
+
+def _cost_lines(judgement: Judgement) -> list[str]:
+    return [
+        f"scenarios/experiments/{name}.yaml: {counted(len(study.runs), 'run')}, "
+        f"{counted(len({seed for _, seed, _ in study.runs}), 'seed')}, confidence "
+        f"{100 * study.level:g} %, {cpu_seconds(study):,.0f} CPU seconds"
+        for name, study in judgement.studies.items()
+    ]
+
+
+def cpu_seconds(study: Study) -> float:
+    """What the runs cost that have a clock, compiling not counted."""
+    return sum(sum(clock["cpu_seconds"].values()) for clock in study.clocks.values())
+
+
+def short_cells(one: Judged) -> tuple[str, ...]:
+    """What stands under SHORT."""
+    return one.claim.name, one.claim.text, one.claim.paper, one.finding.in_words
+
+
+def _heading(one: Judged) -> str:
+    return f"{one.claim.name}: {one.claim.text}"
+
+
+def _claim_blocks(one: Judged) -> list[Block]:
+    blocks: list[Block] = [f"{one.finding.in_words}."]
+    if one.claim.criterion:
+        blocks.append(f"How words are taken: {one.claim.criterion}.")
+    if levels := _levels(one.finding):
+        blocks.append(levels)
+    blocks.append(Table(LONG, [_row(sub) for sub in one.finding.sub_claims], prose=True))
+    blocks += _tables_over_unknown(one.finding)
+    if one.others:
+        rows = [
+            (
+                other.other.text,
+                other.finding.in_words,
+                _repetitions(other.finding),
+                changed_words(other).split(": ", 1)[1] if other.changed else "nothing",
+            )
+            for other in one.others
+        ]
+        headers = ("under the other reading", "sub-claims", "repetitions", "changes")
+        blocks.append(Table(headers, rows, prose=True))
+    return blocks
+
+
+def _levels(finding: Finding) -> str:
+    """How wide the intervals of a claim are, and how many of them share its confidence."""
+    levels = [one.interval.level for one in finding.sub_claims if one.interval is not None]
+    if not levels:
+        return ""
+    least, most = (f"{100 * level:.4g}" for level in (min(levels), max(levels)))
+    span = least if least == most else f"{least} to {most}"
+    return (
+        f"Intervals have levels of {span} %, after Holm, so that all the comparisons of this claim "
+        "are right together at the paper's confidence."
+    )
+
+
+def _repetitions(finding: Finding) -> str:
+    counts = {one.interval.count for one in finding.sub_claims if one.interval is not None}
+    return ", ".join(map(str, sorted(counts))) or "–"
+
+
+def _row(sub: SubClaim) -> tuple[str, ...]:
+    verdict = str(sub.verdict)
+    if sub.because:
+        verdict += f": {sub.because}"
+    for text, other in sub.otherwise:
+        verdict += f"; under the other reading ({text}): {other}"
+    unit = f" {sub.unit}" if sub.unit else ""
+    ours = f"{sub.ours}{unit}" if sub.ours else "–"
+    interval = with_interval(sub.interval) if sub.interval is not None else "–"
+    return sub.what, sub.setting or "–", sub.paper or "–", ours, interval, verdict
+
+
+def _tables_over_unknown(finding: Finding) -> list[Block]:
+    """The verdicts over what the paper does not give: a row a sub-claim, a column a value."""
+    unknown = [sub for sub in finding.sub_claims if sub.rows]
+    if not unknown:
+        return []
+    values = list(dict.fromkeys(row.value for sub in unknown for row in sub.rows))
+    rows = []
+    for sub in unknown:
+        by_value = {row.value: f"{row.ours}: {row.verdict}" for row in sub.rows}
+        rows.append((sub.what, sub.setting, *(by_value.get(value, "–") for value in values)))
+    return [Table(("sub-claim", "at", *values), rows, prose=True)]
+
+
+def with_interval(interval: Interval) -> str:
+    """Mean and half width, with as many digits as the width deserves."""
+    half, value = interval.half_width, interval.mean
+    if not math.isfinite(half):
+        return shown(value)
+    if half == 0.0:
+        return f"{shown(value)} ± 0"
+    places = min(9, max(0, 1 - math.floor(math.log10(half))))
+    return f"{value:,.{places}f} ± {half:,.{places}f}"
+
+
+def _reading_blocks(judgement: Judgement) -> list[Block]:
+    rows = []
+    for reading in judgement.paper.readings:
+        others = "; ".join(
+            other.text + (f" (not run: {other.lacking})" if other.lacking else "")
+            for other in reading.others
+        )
+        claims = ", ".join(reading.claims)
+        rows.append(
+            (
+                f"{reading.where} ({claims})",
+                f"{reading.main}. {reading.why}",
+                reading.settings,
+                others or "none that the words bear",
+                reading.history or "–",
+            )
+        )
+    return [Table(READING, rows, prose=True)] if rows else []
+
+
+def _why(judgement: Judgement) -> list[Block]:
+    told: list[Block] = []
+    for one in judgement.judged:
+        counts = one.finding.counts
+        if counts[Verdict.CONTRADICTED] or counts[Verdict.IMPOSSIBLE]:
+            contradicted = in_words(
+                {verdict: counts[verdict] for verdict in (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)}
+            )
+            why = judgement.paper.why.get(one.claim.name, "Why is not known.")
+            told.append(f"{one.claim.name} ({contradicted}): {why}")
+    return told or ["Nothing."]
+
+
+def markdown(title: str, introduction: Sequence[str], parts: Sequence[Section]) -> str:
+    """The page in Markdown; pictures stand beside it as NAME.svg, long tables are folded away."""
+    lines = [f"# {title}", ""]
+    for paragraph in introduction:
+        lines += [paragraph, ""]
+    for section in parts:
+        if section.blocks:
+            lines += [f"## {section.title}", ""]
+            for block in section.blocks:
+                lines += [*_markdown_block(block), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown_block(block: Block) -> list[str]:
+    if isinstance(block, Picture):
+        return [f"![{block.caption}]({block.name}.svg)", "", block.caption]
+    if isinstance(block, Table):
+        table = [_markdown_row(block.headers), _markdown_row(["---"] * len(block.headers))]
+        table += [_markdown_row(row) for row in block.rows]
+        if len(block.rows) < FOLDED_FROM:
+            return table
+        summary = f"<summary>{counted(len(block.rows), 'row')}</summary>"
+        return ["<details>", summary, "", *table, "", "</details>"]
+    return [str(block)]
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,0 +1,121 @@
+"""Figures of the papers that `metrics.json` does not have: of the whole grid, from its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.job import JobState
+from grid.model.job_results import JobResults
+from grid.model.job_row import ClusterHistory
+from grid.model.time import NEVER, SECOND_US
+from grid.results.directory import Directory
+from grid.results.loss import level
+from grid.results.occupancy import machine_cpus, ran
+
+SHOWN_FROM, SHOWN_TO = 400 / 3000, 2600 / 3000
+"""The part of a run that GM Fig. 3 shows: interactions 400 to 2600 of 3000. An interaction is a
+start or an end of one of its 1500 jobs."""
+
+
+def paper_figures(
+    jobs: JobResults, directory: Directory, histories: Sequence[ClusterHistory]
+) -> dict[str, float | None]:
+    """All of them; None where one does not apply.
+
+    - `slowdown_without_deadline_mean` (C07 Fig. 5): of the jobs without a deadline.
+    - `late_percent_of_all`: jobs that missed their deadline, in per cent of all jobs.
+    - `user_utility_of_jobs_that_ran` (PU Eq. 3, its words): mean utility over a user's jobs that
+      ran, then over the users who have one.
+    - `utilization_percent`: held CPU seconds over all CPUs and the whole run.
+    - `utilization_arriving_percent`: CPUs in use, over the time from the first submission to the
+      last.
+    - `utilization_shown_percent` (GM Eq. 5): processors times execution time of the jobs, over
+      all processors and the time from interaction 400 to 2600 of 3000, see SHOWN_FROM.
+    """
+    cpus = float(machine_cpus(directory).sum())
+    return {
+        "slowdown_without_deadline_mean": _slowdown_without_deadline(jobs),
+        "late_percent_of_all": _late_of_all(jobs),
+        "user_utility_of_jobs_that_ran": _utility_of_jobs_that_ran(jobs),
+        "utilization_percent": _utilization(jobs, cpus),
+        "utilization_arriving_percent": _utilization_arriving(jobs, cpus, histories),
+        "utilization_shown_percent": _utilization_shown(jobs, cpus),
+    }
+
+
+def slowdowns(jobs: JobResults) -> tuple[Bools, Floats]:
+    """Which jobs have a slowdown (as in `grid.results.metrics`), and theirs."""
+    run_us = jobs.outcome.held_us - jobs.outcome.lost_us
+    chosen = (jobs.outcome.state == JobState.COMPLETED) & (run_us > 0)
+    return chosen, (jobs.outcome.end_us - jobs.submit_us)[chosen] / run_us[chosen]
+
+
+def _slowdown_without_deadline(jobs: JobResults) -> float | None:
+    chosen, slowdown = slowdowns(jobs)
+    without = jobs.deadline_us[chosen] == NEVER
+    return float(slowdown[without].mean()) if without.any() else None
+
+
+def _late_of_all(jobs: JobResults) -> float | None:
+    if not len(jobs):
+        return None
+    due = jobs.deadline_us < NEVER
+    in_time = (jobs.outcome.state == JobState.COMPLETED) & (jobs.outcome.end_us <= jobs.deadline_us)
+    return 100.0 * float((due & ~in_time).mean())
+
+
+def _utility_of_jobs_that_ran(jobs: JobResults) -> float | None:
+    rows = ran(jobs)
+    if not rows.any():
+        return None
+    numbers, user = np.unique(jobs.user[rows], return_inverse=True)
+    _, pair = np.unique(jobs.vo[rows] * len(numbers) + user, return_inverse=True)
+    sums = np.bincount(pair, weights=jobs.placement.utility[rows])
+    return float((sums / np.bincount(pair)).mean())
+
+
+def _utilization(jobs: JobResults, cpus: float) -> float | None:
+    rows = ran(jobs)
+    if not rows.any():
+        return None
+    span_us = float(jobs.outcome.end_us[rows].max() - jobs.submit_us.min())
+    held = float((jobs.outcome.held_us[rows] * jobs.processors[rows].astype(np.float64)).sum())
+    return 100.0 * held / (cpus * span_us) if span_us > 0 else None
+
+
+def _utilization_arriving(
+    jobs: JobResults, cpus: float, histories: Sequence[ClusterHistory]
+) -> float | None:
+    if not histories or not len(jobs):
+        return None
+    first, last = int(jobs.submit_us.min()), int(jobs.submit_us.max())
+    if last <= first:
+        return None
+    area = 0.0
+    for history in histories:
+        times, busy = history.levels.time_us, history.levels.busy
+        inside = times[(times > first) & (times < last)]
+        instants = np.concatenate([[first], inside, [last]])
+        in_use = level(times, busy, instants[:-1], 0)
+        area += float((in_use * np.diff(instants).astype(np.float64)).sum())
+    return 100.0 * area / (cpus * (last - first))
+
+
+def _utilization_shown(jobs: JobResults, cpus: float) -> float | None:
+    rows = ran(jobs)
+    start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
+    interactions: Ints = np.sort(np.concatenate([start, end]))
+    if not len(interactions):
+        return None
+    first, last = (
+        int(interactions[min(len(interactions) - 1, int(share * len(interactions)))])
+        for share in (SHOWN_FROM, SHOWN_TO)
+    )
+    if last <= first:
+        return None
+    within_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None) / SECOND_US
+    area_s = float((within_us * jobs.processors[rows]).sum())
+    return 100.0 * area_s * SECOND_US / (cpus * (last - first))

@@ -1,0 +1,138 @@
+"""Readings: what a paper leaves open, how it is taken, and what other readings make of claims.
+
+A reading is data. Its main choice is what the scenarios and experiments of the paper have; each
+other choice names the runs, or the metric of the same runs, that it is judged by.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grid.experiment.claims import Claim, Finding, Studies, SubClaim, judged
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The runs that a claim is judged by under another reading, in place of its own experiment's.
+
+    Of `experiment` those at the values `where`; `metrics` names, by the metric that the judge asks
+    for, the one that it is given. With `rest`, points that it lacks are those of the experiment
+    that it replaces.
+    """
+
+    experiment: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    rest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another reading: what it is, and its views by the name of the experiment they replace.
+
+    Without views it was not run; `lacking` says why.
+    """
+
+    text: str
+    views: Mapping[str, View] = field(default_factory=dict)
+    lacking: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text leaves open (`where`), the main reading and why it is that, and the others.
+
+    `claims` are those that it touches, `settings` what realises the main reading; `history` says
+    what was chosen before, where that has changed.
+    """
+
+    where: str
+    main: str
+    why: str
+    others: tuple[Other, ...]
+    claims: tuple[str, ...]
+    settings: str
+    history: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What another reading makes of a claim: its finding, and the sub-claims that change."""
+
+    reading: Reading
+    other: Other
+    claim: Claim
+    finding: Finding
+    changed: tuple[tuple[SubClaim, SubClaim], ...]
+    """Pairs: under the main reading, under the other one."""
+
+
+def experiments_of(claims: Sequence[Claim], readings: Sequence[Reading]) -> list[str]:
+    """The experiments that these claims need, other readings included, each once."""
+    names = [name for claim in claims for name in claim.experiments]
+    for claim in claims:
+        names += [
+            view.experiment
+            for reading in readings
+            if claim.name in reading.claims
+            for other in reading.others
+            for name, view in other.views.items()
+            if name in claim.experiments
+        ]
+    return list(dict.fromkeys(names))
+
+
+def under(reading: Reading, other: Other, claim: Claim, studies: Studies) -> Finding | None:
+    """What the claim becomes under another reading; None where that says nothing on it."""
+    views = {name: view for name, view in other.views.items() if name in claim.experiments}
+    if claim.name not in reading.claims or not views:
+        return None
+    found = dict(studies.found)
+    absent = dict(studies.absent)
+    for name, view in views.items():
+        found.pop(name, None)
+        if view.experiment not in studies.found:
+            absent[name] = studies.absent.get(view.experiment, f"{view.experiment} was not run")
+            continue
+        seen = studies.found[view.experiment].seen(view.where, view.metrics)
+        if view.rest and name in studies.found:
+            seen = seen.filled_from(studies.found[name])
+        found[name] = seen
+    return judged(claim, Studies(found, absent))
+
+
+def compared(
+    claim: Claim, main: Finding, readings: Sequence[Reading], studies: Studies
+) -> list[Compared]:
+    """What every other reading that touches the claim makes of it."""
+    results = []
+    for reading in readings:
+        for other in reading.others:
+            finding = under(reading, other, claim, studies)
+            if finding is None:
+                continue
+            before = {one.key: one for one in main.sub_claims}
+            changed = tuple(
+                (before[one.key], one)
+                for one in finding.sub_claims
+                if one.key in before and before[one.key].verdict is not one.verdict
+            )
+            results.append(Compared(reading, other, claim, finding, changed))
+    return results
+
+
+def with_readings(main: Finding, others: Sequence[Compared]) -> Finding:
+    """The finding, with what other readings make of each sub-claim where it changes."""
+    otherwise: dict[tuple[str, str], list[Any]] = {}
+    for one in others:
+        for before, after in one.changed:
+            otherwise.setdefault(before.key, []).append((one.other.text, after.verdict))
+    return Finding(
+        tuple(
+            dataclasses.replace(sub, otherwise=tuple(otherwise.get(sub.key, ())))
+            for sub in main.sub_claims
+        )
+    )

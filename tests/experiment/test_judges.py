@@ -1,0 +1,313 @@
+"""Every judge can come out every way: made-up runs for each verdict that it can give.
+
+A judge that cannot say "holds" is as broken as one that cannot say "contradicted".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from grid.experiment.cases import load_experiment
+from grid.experiment.claims import Claim, Finding, Studies, Verdict, judged
+from grid.experiment.papers import NAMES, cs2, gm, paper
+from grid.experiment.reproduce import EXPERIMENTS
+from tests.experiment.studies import Made, made_study
+
+Point = dict[str, Any]
+CLAIMS = {claim.name: claim for name in NAMES for claim in paper(name).claims}
+
+
+def axes_of(experiment: str) -> dict[str, list[Any]]:
+    loaded = load_experiment(EXPERIMENTS / f"{experiment}.yaml")
+    return {
+        name: [value if isinstance(value, int | float) else str(value) for value in axis]
+        for name, axis in loaded.axes.items()
+    }
+
+
+def found(claim: Claim, made: Made) -> Finding:
+    """What the judge says to runs of the claim's own experiments with such figures."""
+    studies = {name: made_study(name, axes_of(name), made) for name in claim.experiments}
+    return judged(claim, Studies(studies))
+
+
+def rank(order: Iterable[str], value: str) -> float:
+    return float(list(order).index(value))
+
+
+def c07_late(point: Point) -> float:
+    order = ["CS_i_p", "CS_ni_p", "CS_i_np", "CS_ni_np", "EASY", "BF-rm", "BF-unrm", "EDF"]
+    return 10.0 + 0.1 * rank(order, point["scheduler"])
+
+
+def knapsack(metric: str, point: Point) -> float:
+    is_greedy = point["knapsack"] == "greedy"
+    if metric == "proven_percent":
+        return 50.0
+    if metric == "plan_seconds_mean":
+        return 1e-5 if is_greedy else 1e-2
+    return 84.0 if is_greedy else 86.0
+
+
+def c07_cost(_: str, point: Point) -> float:
+    cost = {"CS_i_p": 2.0, "CS_i_np": 1.0, "CS_ni_p": 4.0, "CS_ni_np": 3.0}
+    power = 2.0 if "ni" in point["scheduler"] else 1.0
+    return 1e-3 * cost.get(point["scheduler"], 1.0) * point.get("jobs", 1) ** power
+
+
+def cs2_late(point: Point) -> float:
+    gap = 20.0 if point["interarrival"] in cs2.CONTENDED else 5.0
+    return 40.0 + (gap if not point["scheduler"].startswith("CS") else 0.0)
+
+
+def cs2_slowdown(_: str, point: Point) -> float:
+    return 1.05 if point["scheduler"].startswith("CS") else 3.0
+
+
+def cs2_cost(_: str, point: Point) -> float:
+    cost = {"EASY": 1.0, "Flexible": 2.0, "CS 2.0 Cs Td": 3.0, "CS 2.0 Cs": 4.0, "CS 2.0 Td": 5.0}
+    return 1e-3 * cost.get(point["scheduler"], 6.0)
+
+
+def cs2_sorted(metric: str, point: Point) -> float:
+    is_fine = "Cs" not in point["scheduler"]
+    is_time = metric.startswith("plan_seconds")
+    return 2.0 - float(is_fine) if not is_time else 1e-3 * (1.0 + is_fine)
+
+
+def cs2_growth(_: str, point: Point) -> float:
+    is_counting = "Cs" in point["scheduler"]
+    return 1e-5 * point["jobs"] ** (1.0 if is_counting else 1.2)
+
+
+def pu_ranked(best_first: str) -> Any:
+    def figure(_: str, point: Point) -> float:
+        return rank(best_first.split(), point["scheduler"])
+
+    return figure
+
+
+def eg_late(_: str, point: Point) -> float:
+    order = ["Tabu", "EG-EDF", "Flexible", "EASY", "FCFS"]
+    return 10.0 * rank(order, point["scheduler"].split(",")[0]) if _not_tabu(point) else 9.5
+
+
+def _not_tabu(point: Point) -> bool:
+    return not point["scheduler"].startswith("Tabu")
+
+
+def eg_usage(_: str, point: Point) -> float:
+    is_schedule = point["scheduler"] in ("EG-EDF",) or not _not_tabu(point)
+    is_better = is_schedule == (point["interarrival"] < 5)
+    return 95.0 if is_better else 85.0
+
+
+def eg_cost(metric: str, point: Point) -> float:
+    if point["scheduler"] in ("EASY", "Flexible"):
+        return 1e-3 * (64.0 if metric.endswith("below_64") else 5.0)
+    return 1e-4 if point["scheduler"] == "FCFS" else 1e-3
+
+
+def eg_slowdown(_: str, point: Point) -> float:
+    order = ["Tabu", "Flexible", "EG-EDF", "EASY", "FCFS"]
+    return 1.0 + 0.2 * rank(order, point["scheduler"].split(",")[0])
+
+
+def gm_ordered(_: str, point: Point) -> float:
+    scene = rank(["S3", "S2", "S1"], point["scene"])
+    return 100.0 + 10.0 * scene + (3.0 if point["policy"] == "LGFS" else 0.0)
+
+
+def gm_used(_: str, point: Point) -> float:
+    return gm.UTILIZATIONS[point["policy"], point["scene"]]
+
+
+HOLDING: dict[str, Any] = {
+    "C07-1": knapsack,
+    "C07-2": knapsack,
+    "C07-3": lambda _, point: c07_late(point),
+    "C07-4": lambda _, point: c07_late(point),
+    "C07-5": lambda *_: 1.02,
+    "C07-6": lambda *_: 98.0,
+    "C07-7": c07_cost,
+    "CS2-1": lambda _, point: cs2_late(point),
+    "CS2-2": cs2_slowdown,
+    "CS2-3": lambda *_: 98.0,
+    "CS2-4": lambda _, point: 90.0 if point["scheduler"].startswith("CS") else 80.0,
+    "CS2-5": cs2_cost,
+    "CS2-6": cs2_sorted,
+    "CS2-7": cs2_growth,
+    "PU-1": lambda _, point: 0.7 if point["scheduler"] == "MM" else 1.0,
+    "PU-2": pu_ranked("MM BU PU"),
+    "PU-3": pu_ranked("MM BU PU"),
+    "PU-4": lambda _, point: {"PU": 9.0, "BU": 10.0, "MM": 20.0}[point["scheduler"]],
+    "PU-5": lambda _, point: {"PU": 0.60, "BU": 0.56, "MM": 0.55}[point["scheduler"]],
+    "EG-1": eg_late,
+    "EG-2": eg_usage,
+    "EG-3": eg_cost,
+    "EG-4": eg_slowdown,
+    "GM-1": gm_ordered,
+    "GM-2": gm_used,
+    "GM-3": gm_ordered,
+    "GM-4": gm_ordered,
+}
+"""The mean of a metric at a point, such that all that the paper claims is so."""
+
+MIRRORED = {
+    "C07-3": 20.0, "CS2-1": 100.0, "CS2-4": 170.0, "CS2-6": 3.0, "PU-2": 2.0, "PU-3": 2.0,
+    "GM-1": 240.0, "GM-3": 240.0, "GM-4": 240.0,
+}  # fmt: skip
+"""Claims of orders alone: figures subtracted from this contradict all of them."""
+
+
+CONTRADICTING: dict[str, list[Any]] = {
+    "C07-1": [lambda _, point: 60.0 if point["knapsack"] == "greedy" else 86.0],
+    "C07-2": [lambda _, point: 0.5 if point["knapsack"] == "greedy" else 1.0],
+    "C07-4": [lambda _, point: 20.0 if point["scheduler"] == "CS_i_p" else 10.0],
+    "C07-5": [lambda *_: 1.5],
+    "C07-6": [lambda *_: 80.0, lambda *_: 101.0],
+    "C07-7": [lambda metric, point: 1e-6 / c07_cost(metric, point)],
+    "CS2-2": [lambda metric, point: 4.0 - cs2_slowdown(metric, point)],
+    "CS2-3": [lambda *_: 80.0],
+    "CS2-5": [lambda metric, point: 1e-6 / cs2_cost(metric, point)],
+    "CS2-7": [
+        lambda _, point: 1e-9 * point["jobs"] ** (3.0 if "Cs" in point["scheduler"] else 2.9)
+        * (2.0 if "Cs" in point["scheduler"] else 1.0)
+    ],
+    "PU-1": [lambda _, point: 1.0 if point["scheduler"] == "MM" else 0.9],
+    "PU-4": [
+        lambda _, point: {"PU": 30.0, "BU": 29.0, "MM": 25.0}[point["scheduler"]],
+        lambda _, point: {"PU": 1.0, "BU": 5.0, "MM": 2.0}[point["scheduler"]],
+    ],
+    "PU-5": [
+        lambda _, point: {"PU": 0.3, "BU": 0.5, "MM": 0.6}[point["scheduler"]],
+        lambda _, point: {"PU": 0.9, "BU": 0.5, "MM": 0.6}[point["scheduler"]],
+    ],
+    "EG-1": [lambda metric, point: 50.0 - eg_late(metric, point) - 5 * _not_tabu(point)],
+    "EG-2": [lambda metric, point: 180.0 - eg_usage(metric, point)],
+    "EG-3": [
+        lambda _, point: 1.0 if point["scheduler"] == "FCFS" else
+        (0.1 if point["scheduler"] in ("EASY", "Flexible") else 0.1 + 1.0 / point["interarrival"])
+    ],
+    "EG-4": [
+        lambda metric, point: 1.0 / eg_slowdown(metric, point),
+        lambda _, point: 1.0 + _not_tabu(point),
+    ],
+    "GM-2": [lambda metric, point: 110.0 - gm_used(metric, point)],
+}  # fmt: skip
+"""Means such that, taken together, each kind of sub-claim is contradicted somewhere."""
+
+
+def exactly(mean: Any, spread: float = 0.0) -> Made:
+    return lambda metric, point: (mean(metric, point), spread * abs(mean(metric, point)))
+
+
+def kinds(finding: Finding) -> set[str]:
+    return {one.what for one in finding.sub_claims}
+
+
+def test_every_claim_of_the_list_has_a_made_up_case() -> None:
+    counts = {"C07": 7, "CS2": 7, "PU": 5, "EG": 4, "GM": 4}
+    names = [f"{name}-{number}" for name in NAMES for number in range(1, counts[name] + 1)]
+    assert list(CLAIMS) == list(HOLDING) == names
+    assert sorted([*MIRRORED, *CONTRADICTING]) == sorted(names)
+
+
+@pytest.fixture(autouse=True)
+def no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made-up runs have no scenario that a bound could be computed from."""
+    monkeypatch.setattr(cs2, "least_slowdown", lambda *_: 1.0)
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_a_claim_that_is_so_holds(name: str) -> None:
+    # What is counted has no spread.
+    finding = found(CLAIMS[name], exactly(HOLDING[name], 0.0 if name == "PU-1" else 1e-6))
+    assert {one.verdict for one in finding.sub_claims} == {Verdict.HOLDS}, [
+        one for one in finding.sub_claims if one.verdict is not Verdict.HOLDS
+    ][:3]
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_a_claim_that_is_not_so_is_contradicted(name: str) -> None:
+    if name in MIRRORED:
+        made = [lambda metric, point: MIRRORED[name] - HOLDING[name](metric, point)]
+    else:
+        made = CONTRADICTING[name]
+    findings = [found(CLAIMS[name], exactly(mean, 1e-6)) for mean in made]
+    contradicted = {
+        one.what
+        for finding in findings
+        for one in finding.sub_claims
+        if one.verdict is Verdict.CONTRADICTED
+    }
+    assert contradicted == kinds(findings[0]), kinds(findings[0]) - contradicted
+
+
+OPEN: dict[str, Made] = {
+    "C07-2": lambda _, point: (1.0, 0.2) if point["knapsack"] == "greedy" else (10.0, 5.0),
+    "C07-5": lambda *_: (1.1, 0.5),
+    "C07-6": lambda *_: (95.0, 10.0),
+    "CS2-2": lambda *_: (1.1, 0.9),
+    "CS2-3": lambda *_: (95.0, 10.0),
+    "CS2-7": lambda _, point: (point["jobs"] ** 1.5, 0.7 * point["jobs"] ** 1.5),
+    "EG-3": lambda metric, _: (8.0, 6.0) if metric.endswith("_64") else (3.0, 2.0),
+    "EG-4": lambda *_: (10.0, 3.0),
+    "GM-2": lambda *_: (55.0, 40.0),
+}
+"""Means and spreads that leave everything open; of other claims 10 and 9."""
+COUNTED = {f"{name} completes every job of every repetition" for name in ("PU", "BU")}
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_repetitions_that_differ_widely_decide_nothing(name: str) -> None:
+    finding = found(CLAIMS[name], OPEN.get(name, lambda *_: (10.0, 9.0)))
+    undecided = [one for one in finding.sub_claims if one.verdict is Verdict.UNDECIDED]
+    assert {one.what for one in undecided} == kinds(finding) - COUNTED
+    assert all(one.because for one in undecided)
+
+
+@pytest.mark.parametrize(
+    ("name", "mean"),
+    [
+        (
+            "EG-1",
+            lambda _, point: 5.0 if "300" in point["scheduler"] else 10.0 + 30.0 * _tabu(point),
+        ),
+        ("EG-2", lambda _, point: 95.0 if "300" in point["scheduler"] else 90.0 - _tabu(point)),
+        ("EG-3", lambda _, point: 3.0 if "300" in point["scheduler"] else 2.0 - _tabu(point)),
+        ("EG-4", lambda _, point: 1.0 if "300" in point["scheduler"] else 2.0 + _tabu(point)),
+        ("GM-1", lambda _, point: (point["load"] - 0.5) * rank(gm.SCENES, point["scene"]) + 9.0),
+        ("GM-2", lambda _, point: (point["load"] - 0.5) * rank(gm.SCENES, point["scene"]) + 9.0),
+        ("GM-3", lambda _, point: (point["load"] - 0.5) * rank(gm.SCENES, point["scene"]) + 9.0),
+        ("GM-4", lambda _, point: (point["load"] - 0.5) * rank(gm.SCENES, point["scene"]) + 9.0),
+    ],
+)
+def test_what_hangs_on_a_quantity_that_is_not_given_depends(name: str, mean: Any) -> None:
+    finding = found(CLAIMS[name], exactly(mean, 1e-6))
+    (one, *_) = [sub for sub in finding.sub_claims if sub.verdict is Verdict.DEPENDS]
+    assert {Verdict.HOLDS, Verdict.CONTRADICTED} <= {row.verdict for row in one.rows}
+    assert "which the paper does not give" in one.because
+
+
+def _tabu(point: Point) -> float:
+    return float(not _not_tabu(point))
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_what_was_not_run_is_said_so(name: str) -> None:
+    claim = CLAIMS[name]
+    absent = dict.fromkeys(claim.experiments, "no such file")
+    (one,) = judged(claim, Studies({}, absent)).sub_claims
+    assert one.verdict is Verdict.NOT_RUN and "no such file" in one.because
+    # Experiments without a single run: every sub-claim says so, and none has a verdict.
+    studies = {
+        experiment: made_study(experiment, axes_of(experiment), lambda *_: (1.0, 0.0), seeds=0)
+        for experiment in claim.experiments
+    }
+    finding = judged(claim, Studies(studies))
+    assert {sub.verdict for sub in finding.sub_claims} == {Verdict.NOT_RUN}
+    assert all(sub.because for sub in finding.sub_claims)
