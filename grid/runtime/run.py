@@ -13,6 +13,7 @@ from grid.model.errors import one_mistake, shorten
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
 from grid.model.job_row import ClusterHistory
+from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.results.directory import Directory
@@ -136,7 +137,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     cpu = time.process_time()
     grid, left_out = realize(scenario, file)
     read_seconds = time.process_time() - cpu
-    played = _play(grid, how)
+    played = _play(grid, how, file)
     # The jobs as they were submitted take as much room as what became of them.
     del grid
     run = _checked(played, how)
@@ -148,21 +149,23 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
 def execute_grid(grid: Grid, **settings: Any) -> Run:
     """Run a grid that was made in Python; otherwise as `execute`."""
     how = How(**settings)
-    return _checked(_play(grid, how), how)
+    return _checked(_play(grid, how, grid.name), how)
 
 
 class _Played(NamedTuple):
     """What came of a run, and what is needed of its grid to check it."""
 
     name: str
+    source: str
     seed: int
     outcome: RunOutcome
     live: LiveOutcome | None
     directory: Directory
     submitted: int
+    may_pass_the_end: bool
 
 
-def _play(grid: Grid, how: How) -> _Played:
+def _play(grid: Grid, how: How, source: str) -> _Played:
     number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {
         "placement": "vo" if number else how.placed,
@@ -183,16 +186,20 @@ def _play(grid: Grid, how: How) -> _Played:
 
         outcome = run_windowed(grid, transport=how.transport, **on_actors)
     submitted = sum(grid.jobs_by_vo())
-    return _Played(grid.name, grid.seed, outcome, lived, grid.directory, submitted)
+    late = grid.may_pass_the_end
+    return _Played(grid.name, source, grid.seed, outcome, lived, grid.directory, submitted, late)
 
 
 def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid."""
-    name, seed, outcome, lived, directory, submitted = played
+    name, source, seed, outcome, lived, directory, submitted, may_pass_the_end = played
     results = in_order(outcome.chunks)
     unfinished = lived.unfinished if lived is not None else 0
     mistakes = check(results, directory, submitted - unfinished)
     mistakes += outcome.broken_rules(cut_short=unfinished > 0)
+    if mistakes and may_pass_the_end:
+        found = "jobs that take so long that virtual time ends before they do"
+        raise one_mistake("workload", found, f"all to end before {to_seconds(NEVER):.3g} s", source)
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
     manifest = _manifest(name, seed, results, outcome)

@@ -19,13 +19,18 @@ from grid.entities.resource_manager import ResourceManager, SnapshotRules, statu
 from grid.entities.workload_source import WorkloadSource
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
+from grid.model.errors import one_mistake, shorten
 from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.policies.registry import make_policy
 from grid.results.directory import ClusterEntry, Directory
+from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.faults import machine_outages, message_faults
+from grid.scenario.grid_checks import platform_problems, refuse
+from grid.scenario.job_checks import job_problems, may_pass_the_end, width_problems
+from grid.scenario.value_checks import plain_name, wrong_values
 from grid.selection.by_utility import ByUtility
 
 if TYPE_CHECKING:
@@ -36,8 +41,12 @@ if TYPE_CHECKING:
 class Grid:
     """A whole grid, ready to run: its VOs, their jobs, and the rules between them.
 
+    Raises InputError where it cannot be run.
+
     `submitted` are the jobs that come to each VO's Local Scheduler, `direct` those that
     come straight to the VO's only cluster, both by position of the VO and in order of submission.
+    Where jobs or machines are drawn or read from logs (`is_drawn`), a job may ask for more CPUs
+    than any machine has: it is rejected when it comes.
     """
 
     settings: GridSettings
@@ -45,6 +54,30 @@ class Grid:
     submitted: tuple[JobTable | None, ...]
     direct: tuple[JobTable | None, ...]
     name: str = "grid"
+    is_drawn: bool = False
+
+    def __post_init__(self) -> None:
+        for field in ("vos", "submitted", "direct"):
+            given = getattr(self, field)
+            if not isinstance(given, list | tuple):
+                raise one_mistake(field, shorten(given), "a tuple", "grid")
+            object.__setattr__(self, field, tuple(given))
+        refuse(wrong_values((), self, {"name": plain_name}))
+        refuse(platform_problems(self.settings, self.vos))
+        refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
+        if not self.is_drawn:
+            refuse(width_problems(self.vos, self.submitted, self.direct))
+        if self.settings.faults is not None:
+            clusters = {
+                vo.name: {cluster.name: len(cluster.machines) for cluster in vo.clusters}
+                for vo in self.vos
+            }
+            refuse(fault_problems(self.settings.faults, Places(self.names, clusters)))
+
+    @property
+    def may_pass_the_end(self) -> bool:
+        """Whether virtual time may end before all jobs do."""
+        return may_pass_the_end(self.vos, (*self.submitted, *self.direct))
 
     @property
     def seed(self) -> int:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from grid.entities.names import entities_of_vo
 from grid.model.errors import Path, dotted, expected_name, shorten
-from grid.model.platform import ARCHITECTURES, GANG_POLICIES, OPERATING_SYSTEMS
+from grid.model.platform import (
+    ARCHITECTURES,
+    GANG_POLICIES,
+    OPERATING_SYSTEMS,
+    REFERENCE_MIPS,
+)
+from grid.model.time import NEVER, to_seconds
 from grid.scenario.fault_checks import Places, fault_problems
-from grid.scenario.grid_settings import grid_faults
+from grid.scenario.grid_checks import MAX_LICENSES, link_problems, too_large
+from grid.scenario.grid_settings import grid_faults, grid_settings
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
@@ -21,11 +28,7 @@ from grid.scenario.schema import (
 )
 from grid.scenario.value_checks import Problem, repeated
 
-MAX_VOS = 20_000
-MAX_MACHINES = 100_000
-MAX_CPUS = 10_000_000
-MAX_LICENSES = 63
-"""A machine's licenses are a bit mask of a signed 64-bit integer."""
+END_S = to_seconds(NEVER)
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
@@ -36,7 +39,9 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from too_large
         return
     yield from _vo_names(scenario)
-    yield from _links(scenario)
+    if scenario.vos is not None:
+        links = grid_settings(scenario).network.links
+        yield from link_problems(links, [name for vo in scenario.vos for name in vo.names])
     for v, vo in enumerate(scenario.vos or ()):
         names = [cluster.name for cluster in vo.clusters]
         yield from repeated(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
@@ -45,6 +50,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
             yield from _estimates(cluster, ("vos", v, "clusters", c))
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
+    yield from _end_of_time(scenario)
     if scenario.faults is not None:
         yield from fault_problems(grid_faults(scenario.faults), _places(scenario))
 
@@ -58,10 +64,7 @@ def _sizes(scenario: Scenario) -> Iterator[Problem]:
             sizes = list(_machine_sizes(cluster))
             machines += count * sum(number for number, _ in sizes)
             cpus += count * sum(map(prod, sizes))
-    totals = [(vos, MAX_VOS, "VOs"), (machines, MAX_MACHINES, "machines"), (cpus, MAX_CPUS, "CPUs")]
-    for total, limit, what in totals:
-        if total > limit:
-            yield ("vos",), f"{total} {what} in all", f"at most {limit}"
+    yield from too_large(vos, machines, cpus)
 
 
 def _machine_sizes(cluster: ClusterSection) -> Iterator[tuple[int, int]]:
@@ -87,23 +90,6 @@ def _vo_names(scenario: Scenario) -> Iterator[Problem]:
                     f"another name than that of vos.{owner}",
                 )
                 break
-
-
-def _links(scenario: Scenario) -> Iterator[Problem]:
-    if scenario.vos is None:
-        return
-    known = dict.fromkeys(name for vo in scenario.vos for name in vo.names)
-    pairs: dict[tuple[str, ...], int] = {}
-    for number, link in enumerate(scenario.network.links):
-        path: Path = ("network", "links", number, "between")
-        unknown = [end for end, name in enumerate(link.between) if name not in known]
-        for end in unknown:
-            name = link.between[end]
-            yield (*path, end), repr(name), expected_name(name, known, "the name of a VO")
-        if link.between[0] == link.between[1]:
-            yield path, f"{link.between[0]!r} twice", "two VOs"
-        elif pairs.setdefault(tuple(sorted(link.between)), number) != number:
-            yield path, "these two VOs again", "one link between two VOs"
 
 
 def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
@@ -190,6 +176,47 @@ def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
                 found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
                 yield ("vos", v, "workload", "enters"), found, "a VO with one cluster"
         yield from _jobs(vo.workload, limit, ("vos", v, "workload", "jobs"))
+
+
+def _end_of_time(scenario: Scenario) -> Iterator[Problem]:
+    """Written jobs that cannot end before virtual time does, even if no CPU ever idles."""
+    vos = scenario.vos or ()
+    busy = [v for v, vo in enumerate(vos) if vo.workload is not None and vo.workload.jobs]
+    if not busy or scenario.faults is not None or scenario.protocol.when_busy == "reject":
+        return
+    everywhere = [cluster for vo in vos for cluster in vo.clusters for _ in vo.names]
+    work = sum(_certain_work(vos[v].workload, everywhere) * len(vos[v].names) for v in busy)
+    yield from _too_late(work, everywhere, ("vos", busy[0], "workload", "jobs"))
+    for v in busy:
+        workload = vos[v].workload
+        if workload is not None and workload.enters == "cluster":
+            own = _certain_work(workload, vos[v].clusters)
+            yield from _too_late(own, vos[v].clusters, ("vos", v, "workload", "jobs"))
+
+
+def _certain_work(workload: WorkloadSection | None, clusters: Sequence[ClusterSection]) -> float:
+    """Million instructions of the jobs that will run, whatever happens."""
+    factor = min(1.0, *(cluster.estimate_factor for cluster in clusters))
+    jobs = (workload.jobs if workload is not None else None) or ()
+    each = [
+        min(job.run_s, (job.estimate_s or job.run_s) * factor) * job.processors
+        for job in jobs
+        if not job.requirements
+    ]
+    return REFERENCE_MIPS * sum(each)
+
+
+def _too_late(work: float, clusters: Sequence[ClusterSection], path: Path) -> Iterator[Problem]:
+    capacity = 0.0
+    for cluster in clusters:
+        if isinstance(cluster.machines, GeneratedMachinesSection):
+            return
+        machines = cluster.machines or ()
+        capacity += sum(machine.count * machine.cpus * machine.mips for machine in machines)
+        capacity += (cluster.processors or 0) * cluster.mips
+    if work >= END_S * capacity:
+        found = f"work for {work / capacity:.3g} s on all CPUs together"
+        yield path, found, f"less than {END_S:.3g} s, the end of virtual time"
 
 
 def _widest(clusters: Iterable[ClusterSection]) -> int | None:

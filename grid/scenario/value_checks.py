@@ -69,7 +69,7 @@ def text(value: object) -> str | None:
     return None if isinstance(value, str) else "text"
 
 
-def name(value: object) -> str | None:
+def plain_name(value: object) -> str | None:
     """A name as scenarios have them."""
     if not isinstance(value, str):
         return "text"

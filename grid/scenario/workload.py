@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,11 +27,10 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     `file` is what a mistake in the scenario is reported against. Beside the grid: the records of
     traces that are not jobs of the run, by reason.
     """
-    settings, traces = grid_settings(scenario), Traces()
+    traces = Traces()
     if scenario.vos_from_trace is not None:
         assert scenario.workload is not None
         sites = _sites(scenario.workload, file, traces)
-        _check_links(scenario, [name for name, _ in sites], file)
         try:
             vos = vos_from_sites(scenario.vos_from_trace, sites)
         except ValueError as error:
@@ -40,8 +40,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
                 [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
             ) from None
         tables: list[JobTable | None] = [jobs for _, jobs in sites]
-        none = (None,) * len(vos)
-        return Grid(settings, vos, tuple(tables), none, scenario.name), traces.left_out
+        return _grid(scenario, vos, tables, [None] * len(vos), file), traces.left_out
     vos = written_vos(scenario)
     shared = _shared_jobs(scenario, vos, file, traces)
     submitted: list[JobTable | None] = []
@@ -65,10 +64,30 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
                 parts.append(jobs)
         submitted.append(_in_order(parts) if parts else None)
         direct.append(to_cluster)
-    return (
-        Grid(settings, vos, tuple(submitted), tuple(direct), scenario.name),
-        traces.left_out,
-    )
+    return _grid(scenario, vos, submitted, direct, file), traces.left_out
+
+
+def _grid(
+    scenario: Scenario,
+    vos: Sequence[VirtualOrganization],
+    submitted: Sequence[JobTable | None],
+    direct: Sequence[JobTable | None],
+    file: str,
+) -> Grid:
+    """The grid, if it can be run. Raises InputError, with mistakes against `file`."""
+    settings = grid_settings(scenario)
+    try:
+        return Grid(
+            settings, tuple(vos), tuple(submitted), tuple(direct), scenario.name, is_drawn=True
+        )
+    except InputError as error:
+        raise InputError([_of_workload(mistake, file) for mistake in error.mistakes]) from None
+
+
+def _of_workload(mistake: Mistake, file: str) -> Mistake:
+    """A mistake in a grid as one of the scenario that it was made from."""
+    field = mistake.field.replace("submitted", "workload").replace("direct", "workload")
+    return replace(mistake, file=file, field=field)
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:
@@ -86,25 +105,6 @@ def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
     if len(again):
         expected = "numbers that the grid's own workload does not use"
         raise InputError([Mistake(file, None, where, f"job number {again[0]} again", expected)])
-
-
-def _check_links(scenario: Scenario, names: list[str], file: str) -> None:
-    """Raises InputError where a link leads to no VO. (Those of listed VOs are checked earlier.)"""
-    known = dict.fromkeys(names)
-    mistakes = [
-        Mistake(
-            file,
-            None,
-            f"network.links.{number}.between.{end}",
-            repr(name),
-            f"the name of a VO, such as {names[0]}",
-        )
-        for number, link in enumerate(scenario.network.links)
-        for end, name in enumerate(link.between)
-        if name not in known
-    ]
-    if mistakes:
-        raise InputError(mistakes)
 
 
 def _widest(vos: Sequence[VirtualOrganization]) -> int:

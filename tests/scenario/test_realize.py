@@ -42,7 +42,7 @@ TWO_SOURCES = (
         (
             SITES + "network: {links: [{between: [site4, site5], latency_s: 1}]}\n",
             LOG,
-            "network.links.0.between.1: found 'site5', expected the name of a VO, such as site4",
+            "network.links.0.between.1: found 'site5', expected the name of a VO, such as site",
         ),
         (LISTED % "", LOG, "workload.route: found nothing, expected a field that jobs of "),
         (

@@ -1,0 +1,301 @@
+"""What a grid must keep to, however it was made: its VOs, its settings and its jobs.
+
+A file is checked before (`grid.scenario.checks`), with its lines; here nothing is known but values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from grid.model.errors import InputError, Mistake, Path, dotted, expected_name, shorten
+from grid.model.faults import (
+    EntityCrash,
+    GridFaults,
+    LinkFaults,
+    MachineFailure,
+    Outage,
+    RandomCrashes,
+    VoOutage,
+    VoPartition,
+)
+from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
+from grid.model.platform import (
+    ARCHITECTURES,
+    OPERATING_SYSTEMS,
+    Cluster,
+    License,
+    Machine,
+    PreemptionOverheads,
+    VirtualOrganization,
+)
+from grid.model.time import NEVER
+from grid.policies.registry import make_policy
+from grid.scenario.value_checks import (
+    Check,
+    Problem,
+    flag,
+    is_a,
+    number,
+    one_of,
+    optional,
+    plain_name,
+    repeated,
+    text,
+    tuple_of,
+    whole,
+    wrong_values,
+)
+
+MAX_VOS = 20_000
+MAX_MACHINES = 100_000
+MAX_CPUS = 10_000_000
+MAX_LICENSES = 63
+"""A machine's licenses are a bit mask of a signed 64-bit integer."""
+
+_DURATION = whole(1, 10**15)
+_COST = whole(0, 10**15)
+_INSTANT = whole(0, NEVER - 1)
+_SEED = whole(0, 2**63 - 1)
+_SHARE = number(0, 0.9)
+_AMOUNT = number(0, 1e9)
+_OUTAGE = is_a(Outage, "an Outage")
+
+CHECKS: Mapping[type, Mapping[str, Check]] = {
+    GridSettings: {
+        "seed": _SEED,
+        "network": is_a(NetworkSettings, "NetworkSettings"),
+        "protocol": is_a(ProtocolRules, "ProtocolRules"),
+        "faults": optional(is_a(GridFaults, "GridFaults or None")),
+    },
+    NetworkSettings: {
+        "latency_us": _DURATION,
+        "local_latency_us": _DURATION,
+        "bandwidth_mbps": optional(number(0.01, 1e9)),
+        "links": tuple_of(is_a(Link, "a Link"), "Links"),
+    },
+    Link: {"between": tuple_of(text, "two names of VOs"), "latency_us": _DURATION},
+    ProtocolRules: {
+        "ttl": whole(0, 1000),
+        "when_busy": one_of(("queue", "forward", "reject")),
+        "snapshot_detail": one_of(("full", "summary")),
+        "snapshot_period_us": optional(_DURATION),
+        "snapshot_load_limit": optional(number(0, 1000)),
+        "snapshot_jobs_limit": optional(whole(1, 1_000_000)),
+    },
+    VirtualOrganization: {
+        "name": plain_name,
+        "clusters": tuple_of(is_a(Cluster, "a Cluster"), "Clusters"),
+        "selection": text,
+    },
+    Cluster: {
+        "name": plain_name,
+        "machines": tuple_of(is_a(Machine, "a Machine"), "Machines"),
+        "policy": text,
+        "policy_settings": is_a(tuple, "a tuple of pairs of name and value"),
+        "by_machine": flag,
+        "licenses": tuple_of(is_a(License, "a License"), "Licenses"),
+        "overrun": one_of(("kill", "extend")),
+        "estimates": one_of(("user", "exact", "average")),
+        "estimate_factor": number(0.01, 100),
+        "one_job_a_machine": flag,
+        "overheads": is_a(PreemptionOverheads, "PreemptionOverheads"),
+    },
+    Machine: {
+        "name": text,
+        "cpus": whole(1, 1_000_000),
+        "mips": number(0, 1e9, above=True),
+        "operating_system": one_of(OPERATING_SYSTEMS),
+        "architecture": one_of(ARCHITECTURES),
+        "ram_mb": _AMOUNT,
+        "disk_mb": _AMOUNT,
+        "cpu_type": text,
+        "licenses": tuple_of(text, "names of licenses"),
+    },
+    License: {"name": text, "copies": whole(0, 1_000_000)},
+    PreemptionOverheads: {"suspend_us": _COST, "resume_us": _COST, "move_us": _COST},
+    GridFaults: {
+        "heal_us": _DURATION,
+        "seed": optional(_SEED),
+        "between_vos": is_a(LinkFaults, "LinkFaults"),
+        "within_vos": is_a(LinkFaults, "LinkFaults"),
+        "crashes": tuple_of(is_a(EntityCrash, ""), "EntityCrashes"),
+        "random_crashes": optional(is_a(RandomCrashes, "RandomCrashes or None")),
+        "vo_outages": tuple_of(is_a(VoOutage, ""), "VoOutages"),
+        "machine_outages": tuple_of(is_a(MachineFailure, ""), "MachineFailures"),
+        "partitions": tuple_of(is_a(VoPartition, ""), "VoPartitions"),
+    },
+    LinkFaults: {"lost": _SHARE, "doubled": _SHARE, "delayed": _SHARE, "delay_us": _COST},
+    RandomCrashes: {"every_us": _DURATION, "for_us": _DURATION},
+    EntityCrash: {"entity": text, "outage": _OUTAGE},
+    VoOutage: {"vo": text, "outage": _OUTAGE},
+    MachineFailure: {
+        "vo": text,
+        "cluster": text,
+        "machine": whole(0, MAX_MACHINES),
+        "outage": _OUTAGE,
+    },
+    VoPartition: {
+        "one": tuple_of(text, "names of VOs"),
+        "other": tuple_of(text, "names of VOs"),
+        "outage": _OUTAGE,
+    },
+    Outage: {"start_us": _INSTANT, "end_us": _INSTANT},
+}
+"""What the attributes of the dataclasses of a grid must be."""
+
+
+def refuse(problems: Iterable[Problem], most: int = 20) -> None:
+    """Raises InputError with the first of the problems, if there are any."""
+    mistakes = [
+        Mistake("grid", None, dotted(path), found, expected)
+        for (path, found, expected), _ in zip(problems, range(most), strict=False)
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def platform_problems(
+    settings: GridSettings, vos: Sequence[VirtualOrganization]
+) -> Iterator[Problem]:
+    """All that is wrong with the values of the grid's parts, then with how they fit together."""
+    if not isinstance(settings, GridSettings):
+        yield ("settings",), shorten(settings), "GridSettings"
+        return
+    wrong = [*_values((), settings)]
+    if not vos:
+        wrong.append((("vos",), "nothing", "at least one VirtualOrganization"))
+    for position, vo in enumerate(vos):
+        wrong += _vo_values(("vos", position), vo)
+    yield from wrong
+    if not wrong:
+        yield from _sizes(vos)
+        yield from repeated([vo.name for vo in vos], ("vos",), ("name",), "VO")
+        yield from link_problems(settings.network.links, [vo.name for vo in vos])
+        yield from _plugged(vos)
+
+
+def _values(path: Path, item: object) -> Iterator[Problem]:
+    """Wrong values of a dataclass of `CHECKS`, and of those in it."""
+    checks = CHECKS[type(item)]
+    wrong = [*wrong_values(path, item, checks)]
+    yield from wrong
+    if isinstance(item, Outage) and not wrong and item.end_us <= item.start_us:
+        yield (*path, "end_us"), str(item.end_us), f"more than start_us, {item.start_us}"
+    skipped = [place[-1] for place, _, _ in wrong]
+    for attribute in checks:
+        inner = getattr(item, attribute)
+        if attribute in skipped or attribute == "machines":
+            continue
+        if type(inner) in CHECKS:
+            yield from _values((*path, attribute), inner)
+        elif isinstance(inner, tuple):
+            for position, one in enumerate(inner):
+                if type(one) in CHECKS:
+                    yield from _values((*path, attribute, position), one)
+
+
+def _vo_values(path: Path, vo: object) -> Iterator[Problem]:
+    if not isinstance(vo, VirtualOrganization):
+        yield path, shorten(vo), "a VirtualOrganization"
+        return
+    wrong = [*_values(path, vo)]
+    yield from wrong
+    if wrong:
+        return
+    if not vo.clusters:
+        yield (*path, "clusters"), "nothing", "at least one Cluster"
+    yield from repeated(
+        [cluster.name for cluster in vo.clusters],
+        (*path, "clusters"),
+        ("name",),
+        "cluster of this VO",
+    )
+    for position, cluster in enumerate(vo.clusters):
+        yield from _machine_values((*path, "clusters", position), cluster)
+
+
+def _machine_values(path: Path, cluster: Cluster) -> Iterator[Problem]:
+    """Machines and licenses of a cluster; those that are alike are looked at once."""
+    if not cluster.machines:
+        yield (*path, "machines"), "nothing", "at least one Machine"
+    declared = [license.name for license in cluster.licenses]
+    yield from repeated(declared, (*path, "licenses"), ("name",), "license of this cluster")
+    if len(declared) > MAX_LICENSES:
+        yield (*path, "licenses"), f"{len(declared)} licenses", f"at most {MAX_LICENSES}"
+    checks = CHECKS[Machine]
+    for position, machine in enumerate(cluster.machines):
+        place: Path = (*path, "machines", position)
+        wrong = [*wrong_values(place, machine, checks)]
+        yield from wrong
+        for rank, license in enumerate(() if wrong else machine.licenses):
+            if license not in declared:
+                what = f"a license from {dotted((*path, 'licenses'))}"
+                expected = expected_name(license, declared, what)
+                yield (*place, "licenses", rank), repr(license), expected
+
+
+def _sizes(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+    machines = sum(len(cluster.machines) for vo in vos for cluster in vo.clusters)
+    cpus = sum(cluster.processors for vo in vos for cluster in vo.clusters)
+    yield from too_large(len(vos), machines, cpus)
+
+
+def too_large(vos: int, machines: int, cpus: int) -> Iterator[Problem]:
+    """What a grid has too many of."""
+    totals = [(vos, MAX_VOS, "VOs"), (machines, MAX_MACHINES, "machines"), (cpus, MAX_CPUS, "CPUs")]
+    for total, limit, what in totals:
+        if total > limit:
+            yield ("vos",), f"{total} {what} in all", f"at most {limit}"
+
+
+def link_problems(links: Sequence[Link], vos: Sequence[str]) -> Iterator[Problem]:
+    """Links to VOs that are not there, to themselves, or given twice."""
+    known = dict.fromkeys(vos)
+    pairs: dict[tuple[str, ...], int] = {}
+    for position, link in enumerate(links):
+        path: Path = ("network", "links", position, "between")
+        if len(link.between) != 2:
+            yield path, f"{len(link.between)} names", "two VOs"
+            continue
+        for end, vo in enumerate(link.between):
+            if vo not in known:
+                yield (*path, end), repr(vo), expected_name(vo, known, "the name of a VO")
+        if link.between[0] == link.between[1]:
+            yield path, f"{link.between[0]!r} twice", "two VOs"
+        elif pairs.setdefault(tuple(sorted(link.between)), position) != position:
+            yield path, "these two VOs again", "one link between two VOs"
+
+
+def _plugged(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+    """Selections and policies that cannot be made; each kind is tried once."""
+    from grid.selection.by_utility import ByUtility
+
+    tried: dict[str, str | None] = {}
+    for v, vo in enumerate(vos):
+        reason = _tried(tried, f"selection {vo.selection}", ByUtility, vo.selection)
+        if reason is not None:
+            yield ("vos", v, "selection"), shorten(vo.selection), f"a selection ({reason})"
+        for c, cluster in enumerate(vo.clusters):
+            kind = f"{cluster.policy} {cluster.policy_settings!r}"
+            reason = _tried(tried, kind, _make_policy, cluster)
+            if reason is not None:
+                path: Path = ("vos", v, "clusters", c, "policy")
+                yield path, shorten(cluster.policy), f"a policy and its settings ({reason})"
+
+
+def _make_policy(cluster: Cluster) -> object:
+    return make_policy(cluster.policy, dict(cluster.policy_settings))
+
+
+def _tried(
+    known: dict[str, str | None], kind: str, make: Callable[[Any], object], given: object
+) -> str | None:
+    """Why `make` of it fails, in one line; None where it does not."""
+    if kind not in known:
+        known[kind] = None
+        try:
+            make(given)
+        except (ValueError, TypeError) as error:
+            known[kind] = " ".join(str(error).split())
+    return known[kind]

@@ -1,0 +1,204 @@
+"""What the jobs of a grid must keep to, however they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from grid.model.arrays import Floats
+from grid.model.errors import Path, shorten
+from grid.model.grid_settings import GridSettings
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job_table import COLUMNS, JobTable, concatenate
+from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.time import NEVER, SECOND_US, to_seconds
+from grid.scenario.value_checks import Problem
+
+Tables = Sequence[JobTable | None]
+
+END_S = to_seconds(NEVER)
+
+_LIMITS: dict[str, tuple[float, float]] = {
+    "number": (0, 2**53),
+    "user": (-1, 2**53),
+    "submit_us": (0, NEVER - 1),
+    "processors": (1, 10_000_000),
+    "estimate_us": (1, NEVER - 1),
+    "run_us": (1, NEVER - 1),
+    "deadline_us": (0, NEVER),
+    "reference_mips": (1e-6, 1e12),
+    "licenses": (0, 2**63 - 1),
+    "input_mb": (0, 1e12),
+    "ram_mb": (0, 1e12),
+}
+"""The least and the most that a column may hold. Times may pass what a file may say: logs do."""
+
+
+def job_problems(
+    settings: GridSettings, vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """All that is wrong with the jobs of a grid whose VOs are right."""
+    wrong: list[Problem] = []
+    for name, tables in (("submitted", submitted), ("direct", direct)):
+        if len(tables) != len(vos):
+            expected = f"one for each of the {len(vos)} VOs, a JobTable or None"
+            yield (name,), f"{len(tables)} tables", expected
+            return
+        for position, table in enumerate(tables):
+            if table is not None:
+                wrong += _table_problems((name, position), table)
+    for position, (vo, table) in enumerate(zip(vos, direct, strict=True)):
+        if table is not None and len(vo.clusters) != 1:
+            found = f"jobs for a VO of {len(vo.clusters)} clusters"
+            wrong.append((("direct", position), found, "a VO with one cluster"))
+    yield from wrong
+    if wrong:
+        return
+    for position, both in enumerate(zip(submitted, direct, strict=True)):
+        yield from _repeated_numbers(position, [table for table in both if table is not None])
+    yield from past_the_end(settings, vos, submitted, direct)
+
+
+def _table_problems(path: Path, table: object) -> Iterator[Problem]:
+    """The first wrong value of each column, and of the requirements."""
+    if not isinstance(table, JobTable):
+        yield path, shorten(table), "a JobTable or None"
+        return
+    size = len(table.number)
+    for name, dtype in COLUMNS.items():
+        column = getattr(table, name)
+        if not isinstance(column, np.ndarray) or column.shape != (size,) or column.dtype != dtype:
+            expected = f"an array of {size} values of {np.dtype(dtype).name}"
+            yield (*path, name), _kind_of(column), expected
+            return
+    for name, (least, most) in _LIMITS.items():
+        column = getattr(table, name)
+        outside = np.flatnonzero(~((column >= least) & (column <= most)))
+        if len(outside):
+            row = int(outside[0])
+            value = column[row].item()
+            expected = f"at least {least}" if value < least else f"at most {most}"
+            yield (*path, name, row), str(value), expected
+    order = np.flatnonzero(np.diff(table.submit_us) < 0)
+    if len(order):
+        row = int(order[0]) + 1
+        before = table.submit_us[row - 1]
+        expected = f"jobs in order of submission (the one before comes at {before})"
+        yield (*path, "submit_us", row), str(table.submit_us[row]), expected
+    yield from _requirement_problems((*path, "requirements"), table, size)
+
+
+def _kind_of(column: object) -> str:
+    if isinstance(column, np.ndarray):
+        return f"an array of shape {column.shape} of {column.dtype.name}"
+    return shorten(column)
+
+
+def _requirement_problems(path: Path, table: JobTable, size: int) -> Iterator[Problem]:
+    if table.requirements and len(table.requirements) != size:
+        found = f"those of {len(table.requirements)} jobs"
+        yield path, found, f"none, or a tuple for each of {size} jobs"
+        return
+    if _are_right(table.requirements):
+        return
+    for row, wanted in enumerate(table.requirements):
+        if not _are_right([wanted]):
+            expected = "Requirements with Options of finite values and utilities from 0 to 1"
+            yield (*path, row), shorten(wanted), expected
+            return
+
+
+def _are_right(requirements: Sequence[tuple[Requirement, ...]]) -> bool:
+    every = [one for wanted in requirements for one in wanted]
+    if not all(isinstance(one, Requirement) for one in every):
+        return False
+    options = [option for one in every for option in one.options]
+    if not all(isinstance(option, Option) for option in options):
+        return False
+    try:
+        shares = np.array([one.weight for one in every] + [one.utility for one in options])
+        values = np.array([option.value for option in options], np.float64)
+    except (TypeError, ValueError):
+        return False
+    return (
+        all(isinstance(one.kind, RequirementKind) and one.options for one in every)
+        and bool(((shares >= 0) & (shares <= 1)).all())
+        and bool(np.isfinite(values).all())
+    )
+
+
+def _repeated_numbers(position: int, tables: Sequence[JobTable]) -> Iterator[Problem]:
+    """Two jobs of one VO with one number, which is their name in it."""
+    jobs = concatenate(tables).number if len(tables) > 1 else tables[0].number if tables else None
+    if jobs is None or (np.diff(jobs) > 0).all():
+        return
+    numbers, counts = np.unique(jobs, return_counts=True)
+    if (counts > 1).any():
+        path: Path = ("vos", position)
+        found = f"job number {numbers[counts > 1][0]} again"
+        yield path, found, "a number of its own for each job of a VO"
+
+
+def past_the_end(
+    settings: GridSettings, vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """Work that takes longer than there is time, even if no CPU ever idles."""
+    if settings.faults is not None:
+        return
+    everywhere = [cluster for vo in vos for cluster in vo.clusters]
+    for position, (vo, table) in enumerate(zip(vos, direct, strict=True)):
+        if table is not None:
+            yield from _too_much_work(("direct", position), [table], vo.clusters)
+    if settings.protocol.when_busy != "reject":
+        tables = [table for table in submitted if table is not None]
+        yield from _too_much_work(("submitted",), tables, everywhere)
+
+
+def _too_much_work(
+    path: Path, tables: Sequence[JobTable], clusters: Sequence[Cluster]
+) -> Iterator[Problem]:
+    capacity = sum(machine.cpus * machine.mips for one in clusters for machine in one.machines)
+    factor = min(1.0, *(cluster.estimate_factor for cluster in clusters))
+    widest = max(cluster.widest for cluster in clusters)
+    work = sum(_certain_work(table, factor, widest) for table in tables)
+    least_us = work / capacity
+    if least_us >= NEVER:
+        found = f"work for {least_us / SECOND_US:.3g} s on all CPUs together"
+        yield path, found, f"less than {END_S:.3g} s, the end of virtual time"
+
+
+def _certain_work(table: JobTable, factor: float, widest: int) -> float:
+    """Microseconds times MIPS of the jobs that will run, whatever happens."""
+    certain = (table.processors <= widest) & (table.licenses == 0)
+    if table.requirements:
+        certain &= np.array([not wanted for wanted in table.requirements])
+    run_us: Floats = np.minimum(table.run_us, table.estimate_us * factor)
+    return float((run_us * table.processors * table.reference_mips)[certain].sum())
+
+
+def width_problems(
+    vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """The first job of each table that asks for more CPUs than any machine that it can reach."""
+    everywhere = max(cluster.widest for vo in vos for cluster in vo.clusters)
+    for position, vo in enumerate(vos):
+        here = max(cluster.widest for cluster in vo.clusters)
+        for name, table, widest in (
+            ("submitted", submitted[position], everywhere),
+            ("direct", direct[position], here),
+        ):
+            if table is None or not (table.processors > widest).any():
+                continue
+            row = int((table.processors > widest).argmax())
+            expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
+            yield (name, position, "processors", row), str(table.processors[row]), expected
+
+
+def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Sequence[JobTable | None]) -> bool:
+    """Whether virtual time may end before the jobs do, one after the other on the slowest CPU."""
+    slowest = min(m.mips for vo in vos for cluster in vo.clusters for m in cluster.machines)
+    jobs = [table for table in tables if table is not None]
+    run_us = sum(float((table.run_us * table.reference_mips).sum()) for table in jobs) / slowest
+    last_us = max((int(table.submit_us.max(initial=0)) for table in jobs), default=0)
+    return last_us + run_us >= NEVER
