@@ -1,9 +1,9 @@
-"""Entities under the eye of a checker: what each must keep to, told from what passes through it.
+"""Entities with a checker each: what every entity must keep to, judged from its messages.
 
-A checker hears every message to its entity and sees every message from it, and keeps books of its
-own. Together the books hold a job in one place: each entity hands on what it was handed, once, and
-what lies between two entities is handed over exactly once (`grid.kernel.reliable`). A rule that is
-broken is recorded as a `Violation`; the entity goes on.
+A checker is shown every message to its entity and every message from it, and keeps records of its
+own. Together the checkers know each job in one place: an entity hands on what it was handed, once,
+and what lies between two entities is handed over exactly once (`grid.kernel.reliable`). A broken
+rule is recorded as a `Violation`; the entity goes on.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from grid.model.resources import ResourceColumns
 class Checker(Protocol):
     """The rules of one entity. Each method gives a line for every rule that is broken."""
 
-    def hears(self, message: Any) -> Iterator[str]:
+    def on_receive(self, message: Any) -> Iterator[str]:
         """Before the entity handles `message`."""
         ...
 
-    def says(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterator[str]:
         """The entity has sent `message`."""
         ...
 
-    def records(self, row: Any) -> Iterator[str]:
+    def on_record(self, row: Any) -> Iterator[str]:
         """The entity has recorded `row`."""
         ...
 
-    def rests(self) -> Iterator[str]:
+    def after_handling(self) -> Iterator[str]:
         """The entity has handled one message or timer."""
         ...
 
-    def left(self) -> Sequence[JobKey]:
+    def jobs_in_hand(self) -> Sequence[JobKey]:
         """Jobs that the entity still has to do with."""
         ...
 
@@ -67,58 +67,58 @@ class Checked:
 
     def start(self, ctx: Context) -> None:
         self._entity.start(ctx)
-        self._look(ctx)
+        self._check_effects(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        self._tell(ctx, self._checker.hears(message))
+        self._record(ctx, self._checker.on_receive(message))
         self._entity.handle(ctx, sender, message)
-        self._look(ctx)
+        self._check_effects(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         self._entity.timeout(ctx, timer)
-        self._look(ctx)
+        self._check_effects(ctx)
 
     def finish(self, ctx: Context) -> None:
         if isinstance(self._entity, Finishing):
             self._entity.finish(ctx)
-        left = self._checker.left()
+        left = self._checker.jobs_in_hand()
         if left:
             vo, number = left[0]
-            text = f"still has {len(left)} jobs, the first is job {number} of {vo}"
+            text = f"it still has {len(left)} jobs; the first is job {number} of {vo}"
             ctx.record(Violation(ctx.name, ctx.now, text, is_left_over=True))
 
-    def _look(self, ctx: Context) -> None:
+    def _check_effects(self, ctx: Context) -> None:
         checker = self._checker
         for _, message, _ in ctx.effects.sent:
-            self._tell(ctx, checker.says(message))
+            self._record(ctx, checker.on_send(message))
         for row in tuple(ctx.effects.records):
-            self._tell(ctx, checker.records(row))
-        self._tell(ctx, checker.rests())
+            self._record(ctx, checker.on_record(row))
+        self._record(ctx, checker.after_handling())
 
-    def _tell(self, ctx: Context, lines: Iterator[str]) -> None:
+    def _record(self, ctx: Context, lines: Iterator[str]) -> None:
         for line in lines:
             ctx.record(Violation(ctx.name, ctx.now, line))
 
 
-class _Books:
+class _JobsInHand:
     """What all checkers have in common: jobs in hand, and lines on one job."""
 
     def __init__(self) -> None:
         self._open: dict[JobKey, Any] = {}
 
-    def records(self, row: Any) -> Iterator[str]:
+    def on_record(self, row: Any) -> Iterator[str]:
         del row
         return iter(())
 
-    def rests(self) -> Iterator[str]:
+    def after_handling(self) -> Iterator[str]:
         return iter(())
 
-    def left(self) -> Sequence[JobKey]:
+    def jobs_in_hand(self) -> Sequence[JobKey]:
         return tuple(self._open)
 
     def _take(self, key: JobKey, what: Any) -> Iterator[str]:
         if key in self._open:
-            yield f"{_job(key)} comes while it is here"
+            yield f"{_job(key)} arrived, and was here already"
         self._open[key] = what
 
     def _known(self, key: JobKey, what: str) -> Iterator[str]:
@@ -130,7 +130,7 @@ class _Books:
         self._open.pop(key, None)
 
 
-class SchedulerChecker(_Books):
+class SchedulerChecker(_JobsInHand):
     """A Local Scheduler of VO `name`: each job that comes goes on or ends, once; a TTL falls.
 
     The greatest TTL with which a job may be sent on is kept for each job in hand.
@@ -144,63 +144,63 @@ class SchedulerChecker(_Books):
         self._away: dict[JobKey, None] = {}
         self._ended: dict[int, None] = {}
 
-    def hears(self, message: Any) -> Iterator[str]:
+    def on_receive(self, message: Any) -> Iterator[str]:
         match message:
             case SubmitJob(job):
                 if job.key in self._away or job.number in self._ended:
-                    yield f"{_job(job.key)} is submitted again"
+                    yield f"{_job(job.key)} was submitted twice"
                 yield from self._take(job.key, self._ttl)
             case ForwardJob(job):
                 if not 1 <= message.ttl <= self._ttl:
-                    yield f"{_job(job.key)} comes with a TTL of {message.ttl}"
+                    yield f"{_job(job.key)} arrived with a TTL of {message.ttl}"
                 yield from self._take(job.key, message.ttl - 1)
             case Resources(key):
-                yield from self._known(key, "resources are told for")
+                yield from self._known(key, "it received resources for")
             case Assigned(key) | Refused(key):
                 if key not in self._asked:
-                    yield f"an answer comes for {_job(key)}, and nothing was asked"
+                    yield f"it received an answer for {_job(key)} without having asked"
                 del self._asked[key]
             case JobEnded(key):
-                yield from self._known(key, "the end is told of")
+                yield from self._known(key, "it received the end of")
             case JobDone(key) | SubmissionFail(key):
                 if key not in self._away:
-                    yield f"the end is told of {_job(key)}, which is not away"
+                    yield f"it received the end of {_job(key)}, which is with no other VO"
 
-    def says(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterator[str]:
         match message:
             case AssignJob(job):
-                yield from self._known(job.key, "a resource is asked for")
+                yield from self._known(job.key, "it asked for a resource for")
                 if job.key in self._asked:
-                    yield f"a resource is asked for {_job(job.key)} twice"
+                    yield f"it asked twice for a resource for {_job(job.key)}"
                 self._asked[job.key] = None
             case ForwardJob(job):
                 if message.ttl > self._open.get(job.key, -1) or message.ttl < 1:
-                    yield f"{_job(job.key)} goes on with a TTL of {message.ttl}"
-                yield from self._close(job.key, "there goes on")
+                    yield f"it forwarded {_job(job.key)} with a TTL of {message.ttl}"
+                yield from self._close(job.key, "it forwarded")
                 if job.vo == self._name:
                     self._away[job.key] = None
             case JobDone(key) | SubmissionFail(key):
-                yield from self._close(key, "there ends")
+                yield from self._close(key, "it reported the end of")
                 if key[0] == self._name:
-                    yield f"{_job(key)} is its own, and it tells others of the end"
+                    yield f"it reported the end of its own {_job(key)} to another VO"
 
-    def records(self, row: Any) -> Iterator[str]:
+    def on_record(self, row: Any) -> Iterator[str]:
         if not isinstance(row, JobRow):
             return
         key = row.job.key
         if key[1] in self._ended:
-            yield f"{_job(key)} ends again"
+            yield f"{_job(key)} ended twice"
         if key not in self._open and key not in self._away:
-            yield f"{_job(key)} ends, and was never submitted"
+            yield f"{_job(key)} ended, and was never submitted"
         self._ended[key[1]] = None
         self._open.pop(key, None)
         self._away.pop(key, None)
 
-    def left(self) -> Sequence[JobKey]:
+    def jobs_in_hand(self) -> Sequence[JobKey]:
         return (*self._open, *self._away)
 
 
-class ManagerChecker(_Books):
+class ManagerChecker(_JobsInHand):
     """A Resource Manager: it answers at once, and assigns no more than it has.
 
     CPUs held are kept for each job in hand.
@@ -213,70 +213,70 @@ class ManagerChecker(_Books):
         self._ended: JobKey | None = None
         self._unheld = -1
 
-    def hears(self, message: Any) -> Iterator[str]:
+    def on_receive(self, message: Any) -> Iterator[str]:
         match message:
             case AssignJob(job):
                 if job.key in self._open:
-                    yield f"{_job(job.key)} comes while it is here"
+                    yield f"{_job(job.key)} arrived, and was here already"
                 self._asked = message
             case JobEnded(key):
-                yield from self._close(key, "the end is told of")
+                yield from self._close(key, "it received the end of")
                 self._ended = key
 
-    def says(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterator[str]:
         asked = self._asked
         match message:
             case Refused(key) | Assigned(key):
                 if asked is None or asked.job.key != key:
-                    yield f"an answer goes out for {_job(key)}, and nothing was asked"
+                    yield f"it answered for {_job(key)}, and nobody had asked"
                 elif isinstance(message, Assigned):
                     self._open[key] = asked.job.processors
                     self._unheld = -1 if asked.wait else asked.resource
                 self._asked = None
             case RunJob(job):
-                yield from self._known(job.key, "there is run")
+                yield from self._known(job.key, "it started")
             case JobEnded(key):
                 if key != self._ended:
-                    yield f"the end of {_job(key)} goes out, and did not come in"
+                    yield f"it reported the end of {_job(key)}, and had not received it"
                 self._ended = None
             case LocalStatus(assigned):
                 held = sum(self._open.values())
                 if assigned.sum() != held or (assigned < 0).any():
-                    yield f"{assigned.sum():g} CPUs are assigned, and jobs hold {held}"
+                    yield f"it assigned {assigned.sum():g} CPUs, and jobs hold {held}"
                 resource, self._unheld = self._unheld, -1
                 if resource >= 0 and assigned[resource] > self._cpus[resource]:
                     yield (
-                        f"resource {resource} of {self._cpus[resource]:g} CPUs was not to be "
-                        f"waited for, and {assigned[resource]:g} are assigned"
+                        f"resource {resource} was said to be free; it has "
+                        f"{self._cpus[resource]:g} CPUs, and {assigned[resource]:g} are assigned"
                     )
 
-    def rests(self) -> Iterator[str]:
+    def after_handling(self) -> Iterator[str]:
         if self._asked is not None:
-            yield f"no answer goes out for {_job(self._asked.job.key)}"
+            yield f"it did not answer for {_job(self._asked.job.key)}"
         if self._ended is not None:
-            yield f"the end of {_job(self._ended)} does not go on"
+            yield f"it did not report the end of {_job(self._ended)}"
         self._asked = self._ended = None
 
 
-class PassingChecker(_Books):
+class PassingChecker(_JobsInHand):
     """A Grid Dispatcher: what comes is sent to one cluster, or rejected."""
 
-    def hears(self, message: Any) -> Iterator[str]:
+    def on_receive(self, message: Any) -> Iterator[str]:
         match message:
             case RunJob(job):
                 yield from self._take(job.key, None)
             case Load(key):
-                yield from self._known(key, "a load is told for")
+                yield from self._known(key, "it received a load for")
 
-    def says(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterator[str]:
         match message:
             case RunJob(job):
-                yield from self._close(job.key, "there is run")
+                yield from self._close(job.key, "it started")
             case JobEnded(key):
-                yield from self._close(key, "there ends")
+                yield from self._close(key, "it reported the end of")
 
 
-class ClusterChecker(_Books):
+class ClusterChecker(_JobsInHand):
     """A Local Dispatcher: every job that it is sent ends, once, or moves on to another cluster.
 
     A gang that moves is sent until its arrival is confirmed, always under the same number, which no
@@ -290,7 +290,7 @@ class ClusterChecker(_Books):
         self._looks = 0
         self._moved: dict[int, None] = {}
 
-    def hears(self, message: Any) -> Iterator[str]:
+    def on_receive(self, message: Any) -> Iterator[str]:
         match message:
             case RunJob(job):
                 yield from self._take(job.key, None)
@@ -298,15 +298,15 @@ class ClusterChecker(_Books):
                 self._moved[number] = None
                 yield from self._take(job.key, None)
 
-    def says(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterator[str]:
         match message:
             case JobEnded(key):
-                yield from self._close(key, "there ends")
+                yield from self._close(key, "it reported the end of")
             case MoveGang(number, job) if number not in self._moved:
                 self._moved[number] = None
-                yield from self._close(job.key, "there moves on")
+                yield from self._close(job.key, "it moved")
 
-    def rests(self) -> Iterator[str]:
+    def after_handling(self) -> Iterator[str]:
         if self._looks:
             self._looks -= 1
             yield from self._cluster.broken_limits()

@@ -2,7 +2,7 @@
 
 JSON. A scalar stands for itself; everything else is a list that begins with its kind. What is met
 again is written as a reference to where it was first, so that two names for one thing stay so. Only
-objects of this program, and of packages that are named, are ever made of what is read.
+objects of classes in a table are ever made of what is read (`grid.runtime.known_names`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Collection
 from enum import Enum
-from importlib import import_module
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from grid.runtime.known_names import OWN, is_function, known_names, name_of
+
 SCALARS = (type(None), bool, int, float, str)
-OWN = ("grid",)
 
 # Kinds.
 TUPLE, LIST, DEQUE, SET, FROZEN_SET, DICT = "tuple", "list", "deque", "set", "frozenset", "dict"
@@ -39,7 +38,7 @@ def encode(value: Any) -> str:
 
 
 def decode(text: str, packages: Collection[str] = OWN) -> Any:
-    """What `encode` was given. Raises ValueError for an object of any other package."""
+    """What `encode` was given. Raises ValueError for what `packages` do not define."""
     return _Decoder(packages).value(json.loads(text))
 
 
@@ -63,7 +62,7 @@ class _Encoder:
             self._number(value)
             return tree
         if isinstance(value, tuple):
-            tree = [NAMED, _name(kind), [self.tree(item) for item in value]]
+            tree = [NAMED, name_of(kind), [self.tree(item) for item in value]]
             self._number(value)
             return tree
         self._number(value)
@@ -75,7 +74,7 @@ class _Encoder:
         if kind is dict:
             return [DICT, [[self.tree(key), self.tree(item)] for key, item in value.items()]]
         leaf = _leaf(value, kind)
-        return leaf or [OBJECT, _name(kind), self.tree(value.__getstate__())]
+        return leaf or [OBJECT, name_of(kind), self.tree(value.__getstate__())]
 
     def _number(self, value: Any) -> None:
         self._numbers[id(value)] = len(self._kept)
@@ -99,24 +98,23 @@ def _leaf(value: Any, kind: type) -> list[Any] | None:
         case slice():
             leaf = [SLICE, value.start, value.stop, value.step]
         case Enum():
-            leaf = [ENUM, _name(kind), value.value]
-        case type() | FunctionType() | BuiltinFunctionType():
-            leaf = [CALLED, _name(value)]
-        case _ if kind.__name__ == "CPUDispatcher":
-            # What numba compiled goes by the name of the original.
-            leaf = [CALLED, _name(value)]
+            leaf = [ENUM, name_of(kind), value.value]
+        case type():
+            leaf = [CALLED, name_of(value)]
+        case _ if is_function(value):
+            leaf = [CALLED, name_of(value)]
     return leaf
 
 
 class _Decoder:
     def __init__(self, packages: Collection[str]) -> None:
-        self._packages = packages
+        self._names = known_names(tuple(packages))
         self._made: list[Any] = []
         self._readers: dict[str, Callable[[list[Any]], Any]] = {
             AGAIN: lambda tree: self._made[tree[1]],
             TUPLE: lambda tree: self._keep(tuple(map(self.value, tree[1]))),
             FROZEN_SET: lambda tree: self._keep(frozenset(map(self.value, tree[1]))),
-            NAMED: lambda tree: self._keep(self._called(tree[1])(*map(self.value, tree[2]))),
+            NAMED: self._named,
             LIST: lambda tree: self._sequence([], tree[1]),
             DEQUE: lambda tree: self._sequence(deque(), tree[1]),
             NUMBERS: lambda tree: self._keep(array(tree[1], b64decode(tree[2]))),
@@ -151,21 +149,25 @@ class _Decoder:
     def _leaf(self, tree: list[Any]) -> Any:
         match tree:
             case ["array", str(dtype), list(shape), str(data)]:
-                return np.frombuffer(b64decode(data), np.dtype(dtype)).reshape(shape).copy()
+                return np.frombuffer(b64decode(data), _plain(dtype)).reshape(shape).copy()
             case ["number", str(dtype), number]:
-                return np.dtype(dtype).type(number)
+                return _plain(dtype).type(number)
             case ["bytes", str(data)]:
                 return b64decode(data)
             case ["slice", start, stop, step]:
                 return slice(start, stop, step)
             case ["enum", str(name), value]:
-                return self._called(name)(value)
+                return self._class(name, Enum)(value)
             case ["called", str(name)]:
-                return self._called(name)
+                return self._names.find(name)
         raise ValueError(f"cannot be read: {tree[0]!r}")
 
+    def _named(self, tree: list[Any]) -> Any:
+        kind = self._class(tree[1], tuple)
+        return self._keep(tuple.__new__(kind, map(self.value, tree[2])))
+
     def _object(self, tree: list[Any]) -> Any:
-        kind = self._called(tree[1])
+        kind = self._class(tree[1], object)
         made = self._keep(object.__new__(kind))
         state = self.value(tree[2])
         if hasattr(made, "__setstate__"):
@@ -174,16 +176,15 @@ class _Decoder:
         parts = state if isinstance(state, tuple) else (state, None)
         for part in parts:
             for name, item in (part or {}).items():
+                if name.startswith("__"):
+                    raise ValueError(f"{tree[1]}: no attribute {name!r} is ever set")
                 object.__setattr__(made, name, item)
         return made
 
-    def _called(self, name: str) -> Any:
-        module, _, path = name.partition(":")
-        if module.partition(".")[0] not in self._packages:
-            raise ValueError(f"{name} is of none of the packages {', '.join(self._packages)}")
-        found = import_module(module)
-        for step in path.split("."):
-            found = getattr(found, step)
+    def _class(self, name: str, above: type) -> Any:
+        found = self._names.find(name)
+        if not isinstance(found, type) or not issubclass(found, above):
+            raise ValueError(f"{name} is not a class of this kind")
         return found
 
     def _keep(self, made: Any) -> Any:
@@ -191,7 +192,9 @@ class _Decoder:
         return made
 
 
-def _name(called: Any) -> str:
-    if "<" in called.__qualname__:
-        raise TypeError(f"{called.__qualname__} of {called.__module__} cannot be found by its name")
-    return f"{called.__module__}:{called.__qualname__}"
+def _plain(dtype: str) -> np.dtype[Any]:
+    """A type of plain numbers, flags or text."""
+    found = np.dtype(dtype)
+    if found.hasobject:
+        raise ValueError(f"{dtype} may hold anything")
+    return found

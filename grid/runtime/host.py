@@ -21,8 +21,9 @@ from grid.kernel.process import LogicalProcess, Outbox
 from grid.kernel.reliable import Data
 from grid.model.time import NEVER, Time
 from grid.policies.registry import plugged_in
-from grid.runtime.codec import OWN, encode
+from grid.runtime.codec import encode
 from grid.runtime.journal import Entry, Journal, Superseded, entry_of, journal_path
+from grid.runtime.known_names import OWN
 from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import EARLY_SECONDS, live_rules
 from grid.runtime.outcome import RecordStore

@@ -8,15 +8,18 @@ that opened it last: to a process that was given up and still runs, `add` raises
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from grid.model.errors import InputError, Mistake
-from grid.runtime.codec import OWN, decode, encode
+from grid.runtime.codec import decode, encode
+from grid.runtime.known_names import OWN
 
 _TABLES = """
 create table if not exists owner (number integer not null);
@@ -102,12 +105,13 @@ def journal_path(folder: Path, position: int) -> Path:
 def journals_in(folder: Path) -> Iterator[None]:
     """Keep `folder` to this process, empty at first, and gone after the block.
 
-    What is there is of a run that was killed. Raises InputError where one is going on.
+    Nobody but its owner can use it. What is there is of a run that was killed. Raises InputError
+    where a run is going on, and where anything but a private folder of this user is there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_private(folder)
     lock = folder / LOCK
     # The lock goes with the process that holds it, however it ends.
-    with lock.open("wb") as held:
+    with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -120,6 +124,19 @@ def journals_in(folder: Path) -> Iterator[None]:
             yield
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_private(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=stat.S_IRWXU)
+    except FileExistsError:
+        found = folder.lstat()
+        private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+        if not private or found.st_uid != os.geteuid():
+            what = "nothing there, or a folder that only you can use (mode 700), and no link"
+            mistake = Mistake(str(folder), None, "", "something else of that name", what)
+            raise InputError([mistake]) from None
 
 
 def entry_of(saved: Any, stands_for_all: bool) -> Entry:

@@ -22,7 +22,7 @@ from grid.scenario.build import Grid
 
 ROUNDS_A_CHECKPOINT = 5000
 ROUNDS_A_PROGRESS = 64
-LONGEST_SILENCE_SECONDS = 300.0
+ANSWER_SECONDS = 300.0
 DEATHS_IN_A_ROW = 20
 """So many deaths without a checkpoint between them are no accident."""
 
@@ -52,14 +52,14 @@ def run_windowed(
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
-            crew = _Crew(grid, process_of, options, transport)
+            workers = _Workers(grid, process_of, options, transport)
             try:
-                crew.begin()
+                workers.begin()
                 wall, cpu = time.perf_counter(), time.process_time()
-                total = _drive(crew, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
+                total = _drive(workers, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
                 total.cpu_seconds += time.process_time() - cpu
             finally:
-                crew.dismiss()
+                workers.stop()
     total.wall_seconds = time.perf_counter() - wall
     total.start_seconds = wall - started
     return total
@@ -74,7 +74,7 @@ class _Checkpoint:
     chunks: list[JobResults] = field(default_factory=list)
 
 
-class _Crew:
+class _Workers:
     """The actors of a run, replaced as they die."""
 
     def __init__(
@@ -86,7 +86,7 @@ class _Crew:
         self._transport = transport
         self._shared = ray.put(grid)
         self._table = ray.put(process_of)
-        self._actors = [self._hire(number) for number in range(len(options))]
+        self._actors = [self._start_worker(number) for number in range(len(options))]
         self.deaths = 0
 
     def begin(self) -> None:
@@ -131,11 +131,11 @@ class _Crew:
             total.cpu_seconds += part.cpu_seconds
         return total
 
-    def dismiss(self) -> None:
+    def stop(self) -> None:
         for actor in self._actors:
             ray.kill(actor)
 
-    def _hire(self, number: int) -> Any:
+    def _start_worker(self, number: int) -> Any:
         options = self._options[number]
         return WindowActor.options(**options).remote(self._shared, number, self._table)  # type: ignore[attr-defined]
 
@@ -149,12 +149,12 @@ class _Crew:
             answers = []
             for number, call in enumerate(calls):
                 try:
-                    answers.append(ray.get(call, timeout=LONGEST_SILENCE_SECONDS))
+                    answers.append(ray.get(call, timeout=ANSWER_SECONDS))
                 except LOST:
-                    self._actors[number] = self._hire(number)
+                    self._actors[number] = self._start_worker(number)
                     dead += 1
                 except ray.exceptions.GetTimeoutError:
-                    raise ActorDied(f"actor {number} keeps silent") from None
+                    raise ActorDied(f"actor {number} does not answer") from None
             if not dead and self._connected():
                 return answers
             self._count_death()
@@ -175,21 +175,21 @@ class _Crew:
             raise ActorDied(f"actors died {self.deaths} times in a row")
 
 
-def _drive(crew: _Crew, jobs: int, checkpoint: int, progress: Progress | None) -> RunOutcome:
+def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | None) -> RunOutcome:
     """Round after round until nothing is left to do."""
     rounds = 0
     while True:
         try:
-            while not crew.coordinator.done:
+            while not workers.coordinator.done:
                 rounds += 1
-                for number, reply in crew.link.exchange(crew.coordinator.orders()):
-                    crew.coordinator.take(number, reply)
+                for number, reply in workers.link.exchange(workers.coordinator.orders()):
+                    workers.coordinator.take(number, reply)
                 if rounds % checkpoint == 0:
-                    crew.save()
+                    workers.save()
                 if progress is not None and rounds % ROUNDS_A_PROGRESS == 0:
-                    progress(crew.coordinator.now, sum(crew.coordinator.jobs), jobs)
-            total = crew.outcome()
+                    progress(workers.coordinator.now, sum(workers.coordinator.jobs), jobs)
+            total = workers.outcome()
             total.rounds = rounds
             return total
         except LOST:
-            crew.go_back()
+            workers.go_back()

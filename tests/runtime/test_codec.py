@@ -21,6 +21,7 @@ from grid.model.job_row import Violation
 from grid.model.messages import LocalStatus, SubmitJob
 from grid.runtime.chaos import faults_of, subject_of
 from grid.runtime.codec import decode, encode
+from grid.runtime.known_names import OWN
 from grid.runtime.sequential import run_sequential
 from grid.scenario import wrapped
 from grid.scenario.load import load_scenario
@@ -108,6 +109,16 @@ def test_a_random_stream_goes_on_where_it_was() -> None:
         ["called", "builtins:eval"],
         ["named", "subprocess:Popen", [["list", ["true"]]]],
         ["nothing", 1],
+        ["named", "grid.runtime.live:os.system", ["id"]],
+        ["named", "grid.model.job:Job", []],
+        ["called", "grid.policies.registry:entry_points"],
+        ["called", "grid.model.job:JobKey.__class__"],
+        ["called", "grid.policies.interface:np.fromfile"],
+        ["object", "grid.kernel.entity:random_stream", {}],
+        ["object", "grid.model.job:JobState", None],
+        ["enum", "grid.model.job:Job", 1],
+        ["object", "grid.entities.workload_source:WorkloadSource", ["dict", [["__class__", 1]]]],
+        ["number", "O", 1],
         ["array", "O", [1], "AAAAAAAAAAA="],
     ],
 )
@@ -136,7 +147,7 @@ class _Plain:
     @staticmethod
     def loads(text: str) -> Any:
         # Entities of virtual time time their plans.
-        return decode(text, ("grid", "time"))
+        return decode(text, (*OWN, "time"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_who_opened_it_last_owns_it(tmp_path: Path) -> None:
 
 def test_a_folder_of_journals_belongs_to_one_run(tmp_path: Path) -> None:
     folder = tmp_path / "journals"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     (folder / "of a killed run.sqlite").touch()
     with journals_in(folder):
         Journal(folder / "a.sqlite").add([], ["1"])
@@ -73,6 +74,30 @@ def test_a_folder_of_journals_belongs_to_one_run(tmp_path: Path) -> None:
         assert list(Journal(folder / "a.sqlite").records()) == [1]
         assert not (folder / "of a killed run.sqlite").exists()
     assert not folder.exists()
+
+
+def test_journals_are_private(tmp_path: Path) -> None:
+    folder = tmp_path / "journals"
+    with journals_in(folder):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("what", ["link", "open to others", "file"])
+def test_nothing_but_a_private_folder_is_taken_for_journals(what: str, tmp_path: Path) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "journals"
+    victim.mkdir(mode=0o700)
+    (victim / "precious").touch()
+    match what:
+        case "link":
+            folder.symlink_to(victim)
+        case "open to others":
+            folder.mkdir(mode=0o755)
+        case "file":
+            folder.touch()
+    with pytest.raises(InputError, match="only you can use"), journals_in(folder):
+        pass
+    assert (victim / "precious").exists()
+    assert folder.exists()
 
 
 WRITER = """

@@ -11,7 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
+from grid.model.arrays import Ints
+from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
+from grid.model.time import SECOND_US
 from grid.results.checkers import check
 from grid.runtime.lateness import Lateness
 from grid.runtime.live import LiveFailed, LiveOutcome, run_live
@@ -19,6 +22,7 @@ from grid.runtime.pace import Pace, late_share, live_lines
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
+from grid.scenario.schema import FaultsSection, Scenario
 from grid.scenario.workload import realize
 
 SCENARIOS = Path(__file__).parents[1] / "runtime" / "fault_scenarios"
@@ -26,9 +30,28 @@ KILLS = 50
 on_ray = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
 
 
-def grid_of(name: str) -> Grid:
+def grid_of(name: str, faults: dict[str, Any] | None = None) -> Grid:
     path = SCENARIOS / f"{name}.yaml"
-    return realize(load_scenario(path), str(path))[0]
+    section = None if faults is None else FaultsSection.model_validate(faults)
+    return realize(load_scenario(path).model_copy(update={"faults": section}), str(path))[0]
+
+
+def grid_of_one(jobs: list[dict[str, Any]], faults: dict[str, Any] | None) -> Grid:
+    """One VO with a machine for one job at a time."""
+    only = {"name": "only", "clusters": [{"machines": [{"cpus": 1}]}], "workload": {"jobs": jobs}}
+    given = {"name": "one", "vos": [only]} | ({} if faults is None else {"faults": faults})
+    return realize(Scenario.model_validate(given), "one.yaml")[0]
+
+
+def run_us(grid: Grid, results: JobResults) -> Ints:
+    """How long each job of the results runs on a machine of the reference speed."""
+    run_us = {
+        (vo, number): run
+        for vo, table in enumerate(grid.submitted)
+        if table is not None
+        for number, run in zip(table.number.tolist(), table.run_us.tolist(), strict=True)
+    }
+    return np.array([run_us[key] for key in zip(results.vo, results.number, strict=True)])
 
 
 def sound(outcome: LiveOutcome, grid: Grid) -> JobResults:
@@ -43,19 +66,61 @@ def sound(outcome: LiveOutcome, grid: Grid) -> JobResults:
 class TestOnRay:
     pytestmark = on_ray
 
-    def test_every_entity_an_actor_and_the_jobs_end_as_in_virtual_time(
-        self, tmp_path: Path
-    ) -> None:
+    def test_every_entity_an_actor(self, tmp_path: Path) -> None:
+        """What must be true however late this machine is."""
         grid = grid_of("two")
         outcome = run_live(grid, tmp_path / "journals", Pace(speedup=4))
         results = sound(outcome, grid)
         expected = in_order(run_sequential(grid).chunks)
         assert outcome.run.actors == len(grid.names) == 10
-        for name in ("number", "state", "executed_vo", "machine", "hops", "utility"):
+        for name in ("vo", "number", "submit_us", "processors"):
             assert getattr(results, name).tolist() == getattr(expected, name).tolist(), name
-        # No entity is ever early.
-        assert (results.outcome.end_us >= expected.outcome.end_us).all()
+        assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
+        assert (results.placement.hops <= 2).all()
+        # A machine of twice the speed takes half the time; nothing is ever early.
+        took_us = results.outcome.end_us - results.outcome.start_us
+        speed = np.where(results.placement.executed_vo == 1, 2.0, 1.0)
+        assert (took_us >= run_us(grid, results) / speed).all()
+        assert (results.outcome.start_us > results.submit_us).all()
         assert not (tmp_path / "journals").exists()
+
+    def test_a_vo_that_is_down_adds_its_outage_to_the_makespan(self, tmp_path: Path) -> None:
+        """All jobs are there: those that are submitted when it goes down wait until it is up."""
+        jobs = [{"submit_s": 0.5, "run_s": 2}] * 3
+        without = grid_of_one(jobs, None)
+        down = grid_of_one(
+            jobs, {"heal_s": 60, "vo_outages": [{"vo": "only", "at_s": 0.5, "for_s": 10}]}
+        )
+        results = sound(run_live(down, tmp_path / "journals", Pace(speedup=4), "vo"), down)
+        expected = in_order(run_sequential(without).chunks)
+        added_us = results.outcome.end_us.max() - expected.outcome.end_us.max()
+        assert added_us >= 10 * SECOND_US
+        assert (results.outcome.start_us >= 10.5 * SECOND_US).all()
+
+    @pytest.mark.parametrize("kill_rate", [0.0, 1.0])
+    def test_crashes_partitions_and_machine_outages_take_effect(
+        self, kill_rate: float, tmp_path: Path
+    ) -> None:
+        grid = grid_of("two", {
+            "heal_s": 60,
+            "crashes": [{"entity": "north/source", "at_s": 5, "for_s": 15}],
+            "random_crashes": {"every_s": 30, "for_s": 2},
+            "machine_outages": [{"vo": "north", "at_s": 0, "for_s": 25}],
+            "partitions": [{"one": ["north"], "other": ["south"], "at_s": 1, "for_s": 30}],
+        })  # fmt: skip
+        pace = Pace(speedup=3, kill_rate=kill_rate)
+        outcome = run_live(grid, tmp_path / "journals", pace, "vo")
+        results = sound(outcome, grid)
+        start_us = results.outcome.start_us
+        # The users of north submit their second and third job when they are back.
+        late = (results.vo == 0) & (results.submit_us >= 5 * SECOND_US)
+        assert (start_us[late] >= 20 * SECOND_US).all()
+        on_north = results.placement.executed_vo == 0
+        assert (results.outcome.end_us[on_north] > 25 * SECOND_US).all()
+        # What is submitted while nothing crosses the partition moves when it is over.
+        moved = results.placement.executed_vo != results.vo
+        cut_off = moved & (results.submit_us >= 1 * SECOND_US)
+        assert (start_us[cut_off] >= 31 * SECOND_US).all()
 
     @pytest.mark.parametrize("name", ["partial-utility", "mixed"])
     def test_killed_actors_lose_no_job_and_end_none_twice(self, name: str, tmp_path: Path) -> None:
