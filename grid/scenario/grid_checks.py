@@ -111,6 +111,8 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "disk_mb": _AMOUNT,
         "cpu_type": text,
         "licenses": tuple_of(text, "names of licenses"),
+        "watts_idle": _AMOUNT,
+        "watts_busy": _AMOUNT,
     },
     License: {"name": text, "copies": whole(0, 1_000_000)},
     PreemptionOverheads: {"suspend_us": _COST, "resume_us": _COST, "move_us": _COST},

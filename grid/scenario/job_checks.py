@@ -19,7 +19,7 @@ Tables = Sequence[JobTable | None]
 
 END_S = to_seconds(NEVER)
 
-_LIMITS: dict[str, tuple[float, float]] = {
+LIMITS: dict[str, tuple[float, float]] = {
     "number": (0, 2**53),
     "user": (-1, 2**53),
     "submit_us": (0, NEVER - 1),
@@ -31,6 +31,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "licenses": (0, 2**63 - 1),
     "input_mb": (0, 1e12),
     "ram_mb": (0, 1e12),
+    "power": (0, 1e12),
 }
 """The least and the most that a column may hold. Times may pass what a file may say: logs do."""
 
@@ -72,7 +73,7 @@ def _table_problems(path: Path, table: object) -> Iterator[Problem]:
             expected = f"an array of {size} values of {np.dtype(dtype).name}"
             yield (*path, name), _kind_of(column), expected
             return
-    for name, (least, most) in _LIMITS.items():
+    for name, (least, most) in LIMITS.items():
         column = getattr(table, name)
         outside = np.flatnonzero(~((column >= least) & (column <= most)))
         if len(outside):
