@@ -33,6 +33,10 @@ class GangPolicy:
     passed by at most `aging` later gangs that migrate; then none of their tasks gets its processor
     before it has started.
 
+    With `holds_together` all processors of a gang are held until its last task ends: GM Eq. 5
+    counts p_j x te_j, and the state of Eq. 6 changes when a job terminates. Without it each is
+    free when its own task ends. In both a gang ends at the same time after it began.
+
     `priority_jobs` makes every job of one task a priority job, of which at most `priority_limit`
     start in any second (GM's time unit). GM limits the system to 64; here it is each cluster, since
     no dispatcher knows how many another one has started. A dispatcher whose gangs nobody takes asks
@@ -48,6 +52,7 @@ class GangPolicy:
     external_overhead_us: Time
     whole_queues: bool
     aging: int
+    holds_together: bool
     priority_jobs: bool
     priority_limit: int
     ask_every_us: Time
@@ -70,8 +75,8 @@ def lgfs(settings: Mapping[str, Any]) -> GangPolicy:
 
 def _gang_policy(largest_first: bool, settings: Mapping[str, Any]) -> GangPolicy:
     """Settings: `dispatch` (ld, ald), `migration` (none, local, full), `migrates` (heads, queued),
-    `local_migration_s`, `external_migration_s`, `aging`, `priority_jobs`, `priority_limit`,
-    `ask_every_s`, `answer_within_s`."""
+    `local_migration_s`, `external_migration_s`, `aging`, `release` (task, gang), `priority_jobs`,
+    `priority_limit`, `ask_every_s`, `answer_within_s`."""
     given = Settings(settings)
     migration = given.choice("migration", ("none", "local", "full"))
     policy = GangPolicy(
@@ -83,6 +88,7 @@ def _gang_policy(largest_first: bool, settings: Mapping[str, Any]) -> GangPolicy
         external_overhead_us=from_seconds(given.number("external_migration_s", 10.0, 0.0)),
         whole_queues=given.choice("migrates", ("heads", "queued")) == "queued",
         aging=int(given.number("aging", 64, 0)),
+        holds_together=given.choice("release", ("task", "gang")) == "gang",
         priority_jobs=given.switch("priority_jobs", True),
         priority_limit=int(given.number("priority_limit", 64, 1)),
         ask_every_us=from_seconds(given.number("ask_every_s", 60.0, 0.001)),

@@ -202,6 +202,7 @@ def random_rules(chance: random.Random):  # type: ignore[no-untyped-def]
         ask_every_s=chance.choice((0.05, 0.3, 1)),
         answer_within_s=chance.choice((0.001, 0.003, 0.02)),
         aging=chance.choice((0, 1, 64)),
+        release=chance.choice(("task", "gang")),
     )
 
 

@@ -57,6 +57,7 @@ class GangCore:
         self._kills = platform.overrun == "kill"
         self._processors_of = list(pairwise(np.cumsum([0, *cpus]).tolist()))
         self._state = new_state(mips.astype(np.float64))
+        self._state.number[at.HOLDS] = policy.holds_together
         self._rows: dict[int, int] = {}
         self._killed: dict[int, bool] = {}
         self._free_slots = list(range(len(self._state.gangs.state)))

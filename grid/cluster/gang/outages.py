@@ -16,6 +16,7 @@ none.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from grid.cluster.gang import queues, runs
@@ -76,29 +77,44 @@ def _displace(state: State, gang: int, now: Time) -> None:
 @njit(cache=True)
 def _undo(state: State, gang: int) -> None:
     """Book what the tasks of a gang that does not run have done, and what is lost of it."""
-    gangs, tasks = state.gangs, state.tasks
-    done, left = 0, 0.0
-    task = gangs.first_task[gang]
-    while task != NONE:
-        p, remaining_us = tasks.processor[task], tasks.remaining_us[task]
-        done += queues.duration_us(state, gang, p) - remaining_us
-        left = max(left, remaining_us * state.processors.mips[p])
-        task = tasks.sibling[task]
+    gangs = state.gangs
+    left_us, left = _left(state, gang)
+    done = queues.held_us(state, gang) - left_us
     if done == 0:
         return
     lost = done
     if gangs.checkpointable[gang]:
         gangs.run_us[gang] = min(gangs.run_us[gang], left)
-        lost = 0
-        task = gangs.first_task[gang]
-        while task != NONE:
-            again_us = queues.duration_us(state, gang, tasks.processor[task])
-            lost += again_us - tasks.remaining_us[task]
-            task = tasks.sibling[task]
+        lost = queues.held_us(state, gang) - left_us
     else:
         gangs.restarts[gang] += 1
     gangs.held_us[gang] += done // gangs.size[gang]
     gangs.lost_us[gang] += lost // gangs.size[gang]
+
+
+@njit(cache=True)
+def _left(state: State, gang: int) -> tuple[Time, float]:
+    """How long its processors would still be held, summed over them; and what its slowest task
+    still has to do, as `Gangs.run_us`.
+
+    Where a gang holds its processors together, they are held as long as that task needs: of equal
+    times, its speed is the least. Before a gang begins, each task has its own time.
+    """
+    gangs, tasks = state.gangs, state.tasks
+    holds = state.number[at.HOLDS]
+    total = longest = 0
+    most, slowest = 0.0, np.inf
+    task = gangs.first_task[gang]
+    while task != NONE:
+        remaining_us, mips = tasks.remaining_us[task], state.processors.mips[tasks.processor[task]]
+        total += remaining_us
+        longest = max(longest, remaining_us)
+        most = max(most, remaining_us * mips)
+        slowest = min(slowest, mips)
+        task = tasks.sibling[task]
+    if holds:
+        return longest * gangs.size[gang], longest * slowest
+    return total, most
 
 
 @njit(cache=True)

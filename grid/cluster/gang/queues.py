@@ -160,6 +160,20 @@ def duration_us(state: State, gang: int, p: int) -> Time:
 
 
 @njit(cache=True)
+def held_us(state: State, gang: int) -> Time:
+    """For how long a gang holds its processors if nothing interrupts it, summed over them."""
+    gangs, tasks = state.gangs, state.tasks
+    total = longest = 0
+    task = gangs.first_task[gang]
+    while task != NONE:
+        duration = duration_us(state, gang, tasks.processor[task])
+        total += duration
+        longest = max(longest, duration)
+        task = tasks.sibling[task]
+    return longest * gangs.size[gang] if state.number[at.HOLDS] else total
+
+
+@njit(cache=True)
 def free_tasks(state: State, gang: int) -> None:
     """The tasks of `gang` are no more."""
     gangs, tasks, number = state.gangs, state.tasks, state.number

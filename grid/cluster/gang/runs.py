@@ -48,6 +48,8 @@ def run_gang(state: State, gang: int, now: Time) -> None:
     """All unfinished tasks of a gang run from now on. Its processors are idle, or kept for it."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
     kept = gangs.state[gang] == at.KEPT
+    if state.number[at.HOLDS]:
+        _hold_together(state, gang)
     task = gangs.first_task[gang]
     while task != NONE:
         if tasks.remaining_us[task] > 0:
@@ -64,6 +66,21 @@ def run_gang(state: State, gang: int, now: Time) -> None:
     gangs.state[gang] = at.RUNNING
     state.number[at.WAITING] -= gangs.unfinished[gang]
     queues.count_waiting(state, gang, -1)
+
+
+@njit(cache=True)
+def _hold_together(state: State, gang: int) -> None:
+    """Every task of a gang that begins, or goes on, takes as long as its slowest one."""
+    tasks = state.tasks
+    longest = 0
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        longest = max(longest, tasks.remaining_us[task])
+        task = tasks.sibling[task]
+    task = state.gangs.first_task[gang]
+    while task != NONE:
+        tasks.remaining_us[task] = longest
+        task = tasks.sibling[task]
 
 
 @njit(cache=True)
@@ -103,22 +120,12 @@ def end_task(state: State, p: int, now: Time) -> None:
     tasks.remaining_us[task] = 0
     gangs.unfinished[gang] -= 1
     if gangs.unfinished[gang] == 0:
-        gangs.held_us[gang] += _mean_duration_us(state, gang)
+        gangs.held_us[gang] += queues.held_us(state, gang) // gangs.size[gang]
         queues.free_tasks(state, gang)
         gangs.state[gang] = at.ENDED
         gangs.end_us[gang] = now
         state.lists.ended[number[at.ENDED_GANGS]] = gang
         number[at.ENDED_GANGS] += 1
-
-
-@njit(cache=True)
-def _mean_duration_us(state: State, gang: int) -> Time:
-    total = 0
-    task = state.gangs.first_task[gang]
-    while task != NONE:
-        total += queues.duration_us(state, gang, state.tasks.processor[task])
-        task = state.tasks.sibling[task]
-    return int(total // state.gangs.size[gang])
 
 
 @njit(cache=True)

@@ -139,7 +139,9 @@ MIGRATED, MOVED_TASKS, INTERRUPTIONS = 18, 19, 20
 """Gangs that migrated locally, tasks that were moved by that, and interruptions, so far."""
 NOTED = 21
 """How much of the history is used."""
-NUMBERS = 22
+HOLDS = 22
+"""1: a gang holds all its processors until its last task ends; 0: each until its own task does."""
+NUMBERS = 23
 
 
 class Lists(NamedTuple):

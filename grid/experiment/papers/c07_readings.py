@@ -140,7 +140,7 @@ READINGS = (
         "By the mean section 4.2 values a job; no text says how a row becomes one number.",
         (Other("the largest element of the row", _some("convergent-2007-flexible", "largest")),),
         ("C07-3",),
-        "policy setting priority_of_row: mean",
+        "policy setting row: mean",
     ),
     Reading(
         'usage "near 100 %"',

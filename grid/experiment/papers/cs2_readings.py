@@ -64,7 +64,7 @@ READINGS = (
         "becomes a number.",
         (Other("the mean of the row", _some("Flexible by the mean")),),
         ("CS2-1", "CS2-2", "CS2-4"),
-        "policy setting priority_of_row: largest",
+        "policy setting row: largest",
         "Before, the mean was the only one, taken over from C07 4.2.",
     ),
     Reading(

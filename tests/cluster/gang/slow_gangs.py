@@ -166,10 +166,14 @@ class SlowGangs:
             done = sum(time - gang.left.get(p, 0) for p, time in gang.whole.items())
             kept = 0
             if gang.job.checkpointable:
-                left = max(time * self.processors[p].mips for p, time in gang.left.items())
+                lefts = [time * self.processors[p].mips for p, time in gang.left.items()]
+                # Held together, all have the time of the slowest one left.
+                left = min(lefts) if self.policy.holds_together else max(lefts)
                 gang.work = min(gang.work, left)
-                for p, time in gang.whole.items():
-                    kept += time - max(1, round(gang.work / self.processors[p].mips))
+                again = {p: max(1, round(gang.work / self.processors[p].mips)) for p in gang.whole}
+                if self.policy.holds_together:
+                    again = dict.fromkeys(again, max(again.values()))
+                kept = sum(time - again[p] for p, time in gang.whole.items())
             else:
                 gang.restarts += 1
             gang.held += done // gang.job.processors
@@ -194,6 +198,8 @@ class SlowGangs:
     def run(self, gang: Gang, now: int) -> None:
         if gang.start < 0:
             gang.start = now
+        if self.policy.holds_together:
+            gang.left = dict.fromkeys(gang.left, max(gang.left.values()))
         gang.whole = gang.whole or dict(gang.left)
         for p, time in gang.left.items():
             processor = self.processors[p]

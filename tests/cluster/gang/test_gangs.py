@@ -78,6 +78,7 @@ def random_policy(chance: random.Random) -> GangPolicy:
             "migrates": chance.choice(("heads", "queued")),
             "local_migration_s": chance.choice((0, 1e-6, 3e-6, 1)),
             "aging": chance.choice((0, 1, 2, 64)),
+            "release": chance.choice(("task", "gang")),
             "priority_jobs": chance.random() < 0.8,
             "priority_limit": chance.choice((1, 2, 64)),
         }
@@ -219,6 +220,20 @@ def test_64_priority_jobs_start_in_a_time_unit_at_most() -> None:
 
 MIGRATES = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 2, 4.0, 3.0)]
 """Of the third, one task is first in the queue of an idle processor, the other behind the first."""
+
+
+@pytest.mark.parametrize(("release", "start", "held"), [("task", 6, 7.5), ("gang", 10, 10)])
+def test_a_gang_frees_each_processor_or_holds_all_until_its_last_task_ends(
+    release: str, start: float, held: float
+) -> None:
+    """Two tasks on processors of 500 and 1000 MIPS end after 10 s and 5 s; another comes at 6."""
+    policy = afcfs({"release": release, "dispatch": "ald", "priority_jobs": False})
+    cluster = cluster_of([500.0, 1000.0], policy)
+    fates = play(cluster, [gang(0, 2, 5.0), gang(1, 1, 1.0, 6.0)])
+    assert fates[0][:2] == (0, 10 * SECOND_US)
+    # The mean time that the gang held its processors.
+    assert fates[0][3] == held * SECOND_US
+    assert fates[1][0] == start * SECOND_US
 
 
 def test_a_gang_migrates_to_idle_processors_which_are_kept_while_it_moves() -> None:
