@@ -1,46 +1,157 @@
-"""Which core plays a cluster."""
+"""What each core takes account of; which core plays a cluster, and what no core of it would do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.pool import CompiledForm, PoolPolicy
 from grid.cluster.shell import ClusterShell, Core
-from grid.model.platform import Cluster, MachineOutage
+from grid.model.errors import one_mistake
+from grid.model.platform import Cluster, MachineOutage, PreemptionOverheads
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.queue import EarliestDeadlineFirst, EasyBackfilling, InTurn
 from grid.policies.reserving import ReservingBackfilling
 
+AnyPolicy = Policy | GangPolicy
+
+
+class Wanted(NamedTuple):
+    """What a cluster is asked for: its description, and what else there is to be known."""
+
+    platform: Cluster
+    outages: bool = False
+    """Whether machines of it go down."""
+    memory: bool = True
+    """Whether any job may ask for memory."""
+
+
+class Feature(NamedTuple):
+    """Something that not every core takes account of."""
+
+    field: str
+    """Where it stands in a cluster's description."""
+    found: Callable[[Wanted], object]
+    """What stands there; nothing, or false, if the feature is not wanted."""
+
+
+def _estimates(wanted: Wanted) -> str:
+    platform = wanted.platform
+    if platform.estimates == "exact":
+        return "exact"
+    return "" if platform.estimate_factor == 1 else f"a factor of {platform.estimate_factor:g}"
+
+
+def _memory(wanted: Wanted) -> str:
+    limited = wanted.memory and any(machine.ram_mb > 0 for machine in wanted.platform.machines)
+    return "machines with ram_mb" if limited else ""
+
+
+FEATURES = {
+    "several machines": Feature(
+        "machines", lambda wanted: len(wanted.platform.machines) > 1 and "several"
+    ),
+    "machine outages": Feature("machines", lambda wanted: wanted.outages and "outages of machines"),
+    "memory": Feature("machines", _memory),
+    "licenses": Feature("licenses", lambda wanted: wanted.platform.licenses and "licenses"),
+    "binding to machines": Feature("bind", lambda wanted: wanted.platform.by_machine and "machine"),
+    "one job a machine": Feature(
+        "one_job_a_machine", lambda wanted: wanted.platform.one_job_a_machine and "true"
+    ),
+    "preemption costs": Feature(
+        "preemption", lambda wanted: wanted.platform.overheads != PreemptionOverheads() and "costs"
+    ),
+    "jobs over their estimates": Feature(
+        "overrun", lambda wanted: wanted.platform.overrun == "extend" and "extend"
+    ),
+    "exact or longer estimates": Feature("estimates", _estimates),
+    "predicted estimates": Feature(
+        "estimates", lambda wanted: wanted.platform.estimates == "average" and "average"
+    ),
+}
+
+CAPABILITIES: dict[str, tuple[str, ...]] = {
+    "pool": ("binding to machines", "exact or longer estimates"),
+    "gang": ("several machines", "machine outages", "jobs over their estimates"),
+    "general": tuple(FEATURES),
+}
+"""The features that each core takes account of."""
+
+
+class Refusal(NamedTuple):
+    """A feature that is asked for and would do nothing: its field, what stands there, and why."""
+
+    field: str
+    found: str
+    expected: str
+
+
+def choose(wanted: Wanted, policy: AnyPolicy) -> str:
+    """The core that plays such a cluster under `policy`: `pool` where it can, for it is fast."""
+    if isinstance(policy, GangPolicy):
+        return "gang"
+    if compiled_form(policy) is not None and not any(_missing("pool", wanted)):
+        return "pool"
+    return "general"
+
+
+def refusals(wanted: Wanted, policy: AnyPolicy) -> list[Refusal]:
+    """What neither the core nor the policy takes account of, though it is asked for."""
+    core = choose(wanted, policy)
+    name = f"{'gang policy' if core == 'gang' else 'policy'} {wanted.platform.policy}"
+    ignored = [one for one in _asked_for(wanted) if one in getattr(policy, "ignores", ())]
+    refused = dict.fromkeys((*_missing(core, wanted), *ignored))
+    return [
+        Refusal(
+            FEATURES[feature].field,
+            str(FEATURES[feature].found(wanted)),
+            f"none, for {name} takes no account of {feature}",
+        )
+        for feature in refused
+    ]
+
+
+def _asked_for(wanted: Wanted) -> Iterator[str]:
+    return (name for name, feature in FEATURES.items() if feature.found(wanted))
+
+
+def _missing(core: str, wanted: Wanted) -> Iterator[str]:
+    return (name for name in _asked_for(wanted) if name not in CAPABILITIES[core])
+
 
 def make_cluster(
     platform: Cluster,
-    policy: Policy | GangPolicy,
+    policy: AnyPolicy,
     clock: Callable[[], float] | None = None,
     outages: Sequence[MachineOutage] = (),
     *,
+    memory: bool = True,
     compiled: bool = True,
 ) -> ClusterShell:
     """The cluster that `platform` describes, planned by `policy`.
 
-    One pool of processors without licenses, under a policy that the compiled loop knows, is played
-    by that loop; with the same result, also if it may not be `compiled`. `clock` measures the plans
-    where a policy makes them. `outages` of its machines are disjoint for each.
+    `clock` measures the plans where a policy makes them. `outages` of its machines are disjoint for
+    each. `memory`: whether any job may ask for some. Unless it may be `compiled`, no pool is played
+    by the compiled loop; the result is the same. Raises InputError for what is refused.
     """
+    wanted = Wanted(platform, bool(outages), memory)
+    for field, found, expected in refusals(wanted, policy):
+        raise one_mistake(f"cluster {platform.name}: {field}", found, expected)
+    core = choose(wanted, policy)
+    if core == "pool" and not compiled:
+        core = "general"
 
     def make_core(arrivals: Arrivals, estimates: Estimates, outcomes: Outcomes) -> Core:
         if isinstance(policy, GangPolicy):
             from grid.cluster.gang.core import GangCore
 
             return GangCore(platform, policy, arrivals, outcomes)
-        form = compiled_form(policy) if compiled else None
-        pool = len(platform.machines) == 1 and not platform.licenses
-        plain = platform.overrun == "kill" and not platform.one_job_a_machine and not outages
-        plain = plain and platform.estimates != "average"
-        if form is not None and pool and plain:
+        form = compiled_form(policy)
+        if core == "pool" and form is not None:
             from grid.cluster.pool.core import PoolCore
 
             return PoolCore(platform.machines[0], form, arrivals, outcomes)

@@ -55,11 +55,18 @@ class MachineColumns:
     cpu_type: Ints
     speed_order: Ints
     """Machines by falling MIPS, ties by falling CPUs, then by position."""
+    ram_mb: Floats
+    """Memory; inf where there is no limit."""
 
 
 @dataclass(slots=True, eq=False)
 class ClusterView:
-    """One cluster at one instant. Arrays are the cluster's own: read them, do not keep them."""
+    """One cluster at one instant. Arrays are the cluster's own: read them, do not keep them.
+
+    A policy that starts jobs one after the other asks for each `fits` or `fastest`, and says with
+    `take` what it starts and with `give_back` what it preempts; the next answer is as if that were
+    done. What is free is then told as of there, too.
+    """
 
     now: Time
     machines: MachineColumns
@@ -75,6 +82,65 @@ class ClusterView:
     ended: Slots
     """Slots whose jobs ended since the last plan; their columns are as they were then."""
     license_copies_free: Ints
+    license_users: Ints
+    """How many running jobs of a machine use its copy of a license, shape (machines, licenses)."""
+    free_ram_mb: Floats
+    """Free memory of each machine, shape (machines,); inf where there is no limit."""
+    _is_copied: bool = False
+
+    def fits(self, slot: int, machine: int) -> bool:
+        """Whether the job can start on the machine now.
+
+        There are CPUs and memory enough, of each license the machine has a copy that is in use
+        there or there is one left, and the job is not bound to another machine. Nothing fits on a
+        machine that is down.
+        """
+        jobs = self.jobs
+        licenses = int(jobs.licenses[slot])
+        return bool(
+            jobs.processors[slot] <= self.free[machine]
+            and jobs.ram_mb[slot] <= self.free_ram_mb[machine]
+            and jobs.bound_machine[slot] in (-1, machine)
+            and licenses & ~int(self.machines.licenses[machine]) == 0
+            and all(
+                self.license_users[machine, number] or self.license_copies_free[number]
+                for number in _bits(licenses)
+            )
+        )
+
+    def fastest(self, slot: int) -> int:
+        """The fastest machine on which the job can start now; -1: none."""
+        order = self.machines.speed_order
+        wide = order[self.free[order] >= self.jobs.processors[slot]]
+        return next((machine for machine in wide.tolist() if self.fits(slot, machine)), -1)
+
+    def take(self, slot: int, machine: int) -> None:
+        """The plan starts the job there."""
+        self._change(slot, machine, 1)
+        for number in _bits(int(self.jobs.licenses[slot])):
+            self.license_copies_free[number] -= self.license_users[machine, number] == 0
+            self.license_users[machine, number] += 1
+
+    def give_back(self, slot: int) -> None:
+        """The plan preempts the job, which runs."""
+        machine = int(self.jobs.machine[slot])
+        self._change(slot, machine, -1)
+        for number in _bits(int(self.jobs.licenses[slot])):
+            self.license_users[machine, number] -= 1
+            self.license_copies_free[number] += self.license_users[machine, number] == 0
+
+    def _change(self, slot: int, machine: int, sign: int) -> None:
+        if not self._is_copied:
+            self.free, self.free_ram_mb = self.free.copy(), self.free_ram_mb.copy()
+            self.license_copies_free = self.license_copies_free.copy()
+            self.license_users = self.license_users.copy()
+            self._is_copied = True
+        self.free[machine] -= sign * self.jobs.processors[slot]
+        self.free_ram_mb[machine] -= sign * self.jobs.ram_mb[slot]
+
+
+def _bits(mask: int) -> list[int]:
+    return [number for number in range(mask.bit_length()) if mask >> number & 1]
 
 
 @dataclass(slots=True)
@@ -96,7 +162,11 @@ class Plan:
 
 
 class Policy(Protocol):
-    """A local policy. One instance serves one cluster and may remember what it likes."""
+    """A local policy. One instance serves one cluster and may remember what it likes.
+
+    What it takes no account of it may name in `ignores`, from `grid.cluster.engines.FEATURES`; such
+    a cluster is then refused: `ignores = ("memory",)`.
+    """
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         """What to do at `now`. Called once an instant, after its completions and arrivals."""

@@ -30,6 +30,8 @@ class ReservingBackfilling:
     section 2 describes: reservations only for jobs that others have delayed.
     """
 
+    ignores = ("memory",)
+
     def __init__(self, slowdown_limit: float) -> None:
         self.slowdown_limit = slowdown_limit
         self._profile: AvailabilityProfile | None = None

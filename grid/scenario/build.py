@@ -150,6 +150,11 @@ class Grid:
         )
 
     @cached_property
+    def _jobs_ask_for_memory(self) -> bool:
+        tables = (*self.submitted, *self.direct)
+        return any(table is not None and bool(table.ram_mb.any()) for table in tables)
+
+    @cached_property
     def _first_cluster(self) -> tuple[int, ...]:
         counts = [len(vo.clusters) for vo in self.vos]
         return tuple(int(first) for first in np.cumsum([0, *counts[:-1]]))
@@ -214,7 +219,10 @@ class Grid:
         for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
             if name in wanted:
                 policy = make_policy(cluster.policy, dict(cluster.policy_settings))
-                state = make_cluster(cluster, policy, clock, self._outages(vo, cluster))
+                outages = self._outages(vo, cluster)
+                state = make_cluster(
+                    cluster, policy, clock, outages, memory=self._jobs_ask_for_memory
+                )
                 yield (
                     name,
                     LocalDispatcher(

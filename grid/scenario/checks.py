@@ -109,12 +109,7 @@ def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
 
 
 def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
-    name = cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
-    given = (cluster.estimates, cluster.estimate_factor)
-    if name in GANG_POLICIES and given != ("user", 1.0):
-        expected = "neither this nor a factor, for gang policies see no estimates"
-        yield (*path, "estimates"), repr(cluster.estimates), expected
-    elif cluster.estimates == "exact" and cluster.estimate_factor != 1:
+    if cluster.estimates == "exact" and cluster.estimate_factor != 1:
         expected = "1 with exact estimates, for it multiplies what users say"
         yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
 

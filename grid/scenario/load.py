@@ -11,6 +11,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from grid.model.errors import InputError, Mistake, shorten
+from grid.scenario.capability_checks import capability_problems
 from grid.scenario.checks import problems
 from grid.scenario.parameters import Overrides, fill_in
 from grid.scenario.plugged import plugged_mistakes
@@ -89,6 +90,11 @@ def _checked(root: Node, mistakes: list[Mistake], path: Path, overrides: Overrid
             for where, found, expected in problems(scenario)
         ]
         mistakes += plugged_mistakes(root, scenario)
+    if not mistakes:
+        mistakes = [
+            nearest(root, where).mistake(where, expected, found)
+            for where, found, expected in capability_problems(scenario)
+        ]
     if mistakes:
         raise InputError(mistakes)
     return scenario

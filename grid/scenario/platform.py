@@ -34,7 +34,7 @@ def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
     return tuple(
         VirtualOrganization(
             name,
-            tuple(_cluster(cluster, name, scenario.seed) for cluster in section.clusters),
+            tuple(cluster_of(cluster, name, scenario.seed) for cluster in section.clusters),
             section.selection,
         )
         for section in scenario.vos or ()
@@ -97,17 +97,18 @@ def _weight(sizing: str, jobs: JobTable) -> float:
     return float(np.cumsum(changes[order]).max(initial=0))
 
 
-def _cluster(section: ClusterSection, vo: str, seed: int) -> Cluster:
+def cluster_of(section: ClusterSection, vo: str, seed: int) -> Cluster:
+    """The cluster that a section of the VO called `vo` describes."""
     policy, settings = _policy(section.policy)
     machines, generated = _machines(section, f"{vo}/{section.name}", seed)
     written = tuple(License(license.name, license.copies) for license in section.licenses)
-    costs = section.preemption
+    costs, gangs = section.preemption, policy in GANG_POLICIES
     return Cluster(
         section.name,
         machines,
         policy,
         settings,
-        by_machine=section.bind == "machine" and policy not in GANG_POLICIES,
+        by_machine=(section.bind or ("cluster" if gangs else "machine")) == "machine",
         licenses=written or generated,
         overrun=section.overrun,
         estimates=section.estimates,

@@ -153,10 +153,11 @@ class ClusterSection(Section):
     watts_busy: BusyWatts = 0.0
     machines: Machines | GeneratedMachinesSection | None = None
     licenses: tuple[LicenseSection, ...] = ()
-    bind: Literal["machine", "cluster"] = Field(
-        default="machine",
+    bind: Literal["machine", "cluster"] | None = Field(
+        default=None,
         description="a selected job is bound to the machine that the selection chose, "
-        "or the local policy may take any machine of the cluster",
+        "or the local policy may take any machine of the cluster; default: machine, "
+        "but under a gang policy cluster",
     )
     overrun: Literal["kill", "extend"] = Field(
         default="kill", description="what happens to a job that passes its estimate"

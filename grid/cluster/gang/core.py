@@ -17,7 +17,7 @@ from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import TimedPlans
 from grid.model.arrays import Ints
-from grid.model.job import JobOutcome, JobState
+from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.job_row import Levels
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
@@ -74,11 +74,15 @@ class GangCore:
         self._play(until)
 
     def admit(self, now: Time) -> None:
-        """Take those in that arrive at `now`; everything before it has been played."""
+        """Take in those that arrive at `now`, or reject those that can never run here."""
         arrivals = self._arrivals
         due = arrivals.due(now)
         for place in due:
-            slot = self._take_slot(int(arrivals.columns.processors[place]))
+            columns = arrivals.columns
+            if columns.licenses[place] or columns.processors[place] > self.processors:
+                self._outcomes.add(int(columns.row[place]), rejected(now))
+                continue
+            slot = self._take_slot(int(columns.processors[place]))
             self._fill(slot, place)
             runs.arrive(self._state, slot, now)
             self._next_us = min(self._next_us, now)

@@ -10,7 +10,7 @@ import numpy as np
 from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
 from grid.cluster.general.licenses import LicensePool
-from grid.cluster.general.machine_columns import machine_columns
+from grid.cluster.general.machine_columns import in_kilobytes, machine_columns
 from grid.cluster.general.orders import ByExpectedEnd, Queue
 from grid.cluster.general.plan_clock import PlanClock
 from grid.cluster.general.slots import Slots
@@ -75,6 +75,7 @@ class GeneralCore:
         self.processors = int(self.machines.cpus.sum())
         self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._free = self.machines.cpus.copy()
+        self._free_ram_mb = self.machines.ram_mb.copy()
         self._copies = tuple(copies)
         self._licenses = LicensePool(copies, len(self._free))
         self._slots = Slots()
@@ -157,6 +158,10 @@ class GeneralCore:
         busy = np.bincount(machine, jobs.processors[running], len(cpus))
         for over in np.flatnonzero(busy > cpus).tolist():
             yield f"{busy[over]:g} CPUs of {cpus[over]} of machine {over} are busy"
+        ram_mb = np.bincount(machine, jobs.ram_mb[running], len(cpus))
+        for over in np.flatnonzero(ram_mb > self.machines.ram_mb).tolist():
+            limit = f"{self.machines.ram_mb[over]:g} MB of machine {over}"
+            yield f"{ram_mb[over]:g} MB of {limit} are held"
         for number, copies in enumerate(self._copies):
             users = len(np.unique(machine[jobs.licenses[running] >> number & 1 == 1]))
             if users > copies:
@@ -234,11 +239,14 @@ class GeneralCore:
         for place in due:
             processors = int(columns.processors[place]) + self._padding
             licenses = int(columns.licenses[place])
-            if not self._may_ever_run(processors, licenses, int(columns.bound_machine[place])):
+            ram_mb = in_kilobytes(float(columns.ram_mb[place]))
+            bound = int(columns.bound_machine[place])
+            if not self._may_ever_run(processors, ram_mb, licenses, bound):
                 self._outcomes.add(int(columns.row[place]), rejected(now))
                 continue
             slot = self._slots.take(arrivals.arrays, place, self._serial)
             self._slots.jobs.processors[slot] = processors
+            self._slots.jobs.ram_mb[slot] = ram_mb
             self._slots.hidden.state[slot] = WAITING
             if self._estimates.predicts:
                 self._predict(slot)
@@ -260,12 +268,13 @@ class GeneralCore:
             hidden.fails[slot] = run_us > limit_us
             hidden.run_us[slot] = min(run_us, limit_us)
 
-    def _may_ever_run(self, processors: int, licenses: int, bound: int) -> bool:
+    def _may_ever_run(self, processors: int, ram_mb: float, licenses: int, bound: int) -> bool:
         """Whether there is a machine for such a job when nothing else runs."""
-        if bound < 0 and licenses == 0:
+        if bound < 0 and licenses == 0 and ram_mb == 0:
             return processors <= self._widest
         machines = self.machines
-        able = (machines.cpus >= processors) & (licenses & ~machines.licenses == 0)
+        able = (machines.cpus >= processors) & (machines.ram_mb >= ram_mb)
+        able &= licenses & ~machines.licenses == 0
         return bool(able.any() if bound < 0 else able[bound]) and not licenses & self._never_free
 
     # Plans
@@ -282,6 +291,8 @@ class GeneralCore:
             np.array(self._arrived, np.int64),
             np.array(self._gone, np.int64),
             self._licenses.free,
+            self._licenses.users,
+            self._free_ram_mb,
         )
         for slot in self._gone:
             self._slots.give_back(slot)
@@ -317,6 +328,8 @@ class GeneralCore:
         processors = int(jobs.processors[slot])
         if not 0 <= machine < len(self._mips) or self._free[machine] < processors:
             raise self._error(f"starts a job of {processors} CPUs on machine {machine}")
+        if self._free_ram_mb[machine] < jobs.ram_mb[slot]:
+            raise self._error(f"starts a job of {jobs.ram_mb[slot]:g} MB on machine {machine}")
         if jobs.bound_machine[slot] not in (-1, machine):
             raise self._error(f"starts a job of machine {jobs.bound_machine[slot]} on {machine}")
         needs = int(jobs.licenses[slot])
@@ -326,6 +339,7 @@ class GeneralCore:
         ):
             raise self._error(f"starts a job on machine {machine} without its licenses")
         self._free[machine] -= processors
+        self._free_ram_mb[machine] -= jobs.ram_mb[slot]
         self._busy += processors
         self._waiting -= processors
         self._resume(slot, machine)
@@ -409,10 +423,11 @@ class GeneralCore:
         return ran - overhead
 
     def _release(self, slot: int) -> None:
-        """Give back the CPUs and licenses that the job of `slot` holds."""
+        """Give back the CPUs, memory and licenses that the job of `slot` holds."""
         jobs = self._slots.jobs
         machine, processors = int(jobs.machine[slot]), int(jobs.processors[slot])
         self._free[machine] += processors
+        self._free_ram_mb[machine] += jobs.ram_mb[slot]
         self._busy -= processors
         if needs := int(jobs.licenses[slot]):
             self._licenses.release(needs, machine)

@@ -12,16 +12,17 @@ class LicensePool:
     """Licenses by number, `copies[n]` of license n, over so many machines.
 
     `free` has shape (licenses,): copies that no machine holds. `held` counts those that one does.
+    `users` has shape (machines, licenses): how many jobs use a copy there.
     """
 
     def __init__(self, copies: Sequence[int], machines: int) -> None:
         self.free = np.array(copies, np.int64)
         self.held = 0
-        self._users = np.zeros((machines, len(copies)), np.int64)
+        self.users = np.zeros((machines, len(copies)), np.int64)
 
     def acquire(self, mask: int, machine: int) -> bool:
         """A job on `machine` begins to use the licenses of `mask`; False: not enough copies."""
-        wanted, users = _numbers(mask), self._users[machine]
+        wanted, users = _numbers(mask), self.users[machine]
         new = [number for number in wanted if users[number] == 0]
         if any(self.free[number] == 0 for number in new):
             return False
@@ -34,7 +35,7 @@ class LicensePool:
 
     def release(self, mask: int, machine: int) -> None:
         """A job on `machine` stops using them; the last user gives the copy back."""
-        users = self._users[machine]
+        users = self.users[machine]
         for number in _numbers(mask):
             users[number] -= 1
             if users[number] == 0:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 
 from grid.model.platform import Cluster
 from grid.policies.interface import MachineColumns
+
+
+def in_kilobytes(megabytes: float) -> float:
+    """Megabytes to the next whole kilobyte, so that sums and differences are exact."""
+    return ceil(megabytes * 1024) / 1024
 
 
 def machine_columns(platform: Cluster, licenses: list[str], padding: int = 0) -> MachineColumns:
@@ -23,6 +30,7 @@ def machine_columns(platform: Cluster, licenses: list[str], padding: int = 0) ->
         licenses=np.array(
             [sum(1 << licenses.index(name) for name in m.licenses) for m in machines], np.int64
         ),
+        ram_mb=np.array([in_kilobytes(machine.ram_mb) or np.inf for machine in machines]),
         cpu_type=np.array([types.index(machine.cpu_type) for machine in machines], np.int64),
         speed_order=np.lexsort((np.arange(len(machines)), -cpus, -mips)),
     )

@@ -158,6 +158,7 @@ def _coming(arrivals: Arrivals) -> Coming:
         columns.run_us,
         columns.reference_mips,
         columns.deadline_us,
+        columns.licenses,
         columns.row,
     )
 

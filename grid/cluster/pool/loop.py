@@ -114,9 +114,9 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
 
 @compiled
 def _arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ends) -> None:
-    """Take the job into the queue, or reject it at once if the pool is too small for it."""
+    """Take the job into the queue, or reject it at once if it can never run here."""
     counters = pool.counters
-    if coming.processors[arrival] > counters[at.CPUS]:
+    if coming.processors[arrival] > counters[at.CPUS] or coming.licenses[arrival] != 0:
         _record(coming.row[arrival], REJECTED, -1, now, counters, ends)
         return
     counters[at.ASKED] += coming.processors[arrival]

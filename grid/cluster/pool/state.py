@@ -60,6 +60,7 @@ class Coming(NamedTuple):
     run: Ints
     reference_mips: Floats
     deadline: Ints
+    licenses: Ints
     row: Ints
 
 

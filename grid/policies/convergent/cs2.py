@@ -23,6 +23,8 @@ class Cs2:
     `sorting` all pairs are sorted, as in the paper, which gives the same plan later.
     """
 
+    ignores = ("memory",)
+
     def __init__(
         self,
         weights: Mapping[str, float],

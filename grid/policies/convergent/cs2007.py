@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Cs2007:
     paper's greedy one.
     """
 
+    ignores: ClassVar[tuple[str, ...]] = ("memory",)
     heuristics: Sequence[tuple[Heuristic, float]]
     preemptive: bool
     matching: str

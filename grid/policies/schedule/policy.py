@@ -44,6 +44,7 @@ class ScheduleBased:
     only makespan and ends decide, and the search finds nothing to do.
     """
 
+    ignores = ("memory",)
     iterations: int
     _storage: Storage
 

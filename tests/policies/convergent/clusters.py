@@ -84,6 +84,7 @@ def view_of(
         np.array(usable if usable is not None else [everything] * count, np.int64),
         np.zeros(count, np.int64),
         np.lexsort((np.arange(count), -size, -np.array(mips))),
+        np.full(count, np.inf),
     )
     return ClusterView(
         round(now_s * S),
@@ -95,6 +96,8 @@ def view_of(
         nothing,
         nothing,
         np.array(copies, np.int64) - np.array(used, np.int64),
+        (held[:, None] >> np.arange(len(copies))) & 1,
+        machines.ram_mb,
     )
 
 

@@ -28,7 +28,8 @@ class HandMade:
     def __init__(self, *machines: tuple[int, float]) -> None:
         cpus, mips = (np.array(column) for column in zip(*machines, strict=True))
         nothing, order = np.zeros(len(machines), np.int64), np.argsort(-mips, kind="stable")
-        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order)
+        no_limit = np.full(len(machines), np.inf)
+        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order, no_limit)
         self.schedule: Schedule = schedule_of(
             with_slots(with_positions(empty_storage(columns), 50), 50)
         )

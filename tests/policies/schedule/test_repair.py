@@ -20,7 +20,8 @@ class ByHand:
         cpus, mips = (np.array(column) for column in zip(*machines, strict=True))
         zeros = np.zeros(len(machines), np.int64)
         licenses = np.array(more.get("licenses", zeros))
-        self.machines = MachineColumns(cpus, mips * 1.0, licenses, zeros, np.argsort(-mips))
+        order, no_limit = np.argsort(-mips), np.full(len(machines), np.inf)
+        self.machines = MachineColumns(cpus, mips * 1.0, licenses, zeros, order, no_limit)
         self.copies = np.array(more.get("copies", []), np.int64)
         self.policy = policy
         self.jobs = JobColumns(
@@ -91,8 +92,9 @@ class ByHand:
         lists = (self.queue, list(self.running), arrived, gone)
         queue, running, new, old = (np.array(slots, np.int64) for slots in lists)
         return ClusterView(
-            now, self.machines, free, self.jobs, queue, running, new, old, self.copies
-        )
+            now, self.machines, free, self.jobs, queue, running, new, old, self.copies,
+            np.zeros((len(free), len(self.copies)), np.int64), self.machines.ram_mb,
+        )  # fmt: skip
 
     def _name(self, slot: int) -> str:
         return next(name for name, of in self.names.items() if of == slot)

@@ -1,0 +1,170 @@
+"""What a cluster is asked for takes effect or is refused, for every policy and every feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.engines import CAPABILITIES, FEATURES, Wanted, choose
+from grid.model.errors import InputError
+from grid.model.job import Job
+from grid.model.platform import (
+    Cluster,
+    License,
+    Machine,
+    MachineOutage,
+    PreemptionOverheads,
+)
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.registry import make_policy, policy_names
+
+S = SECOND_US
+POLICIES = sorted(policy_names())
+SETTINGS: dict[str, dict[str, Any]] = {"tabu": {"iterations": 5}}
+
+
+def job(number: int, processors: int = 1, run_s: int = 10, **more: Any) -> Job:
+    given = {"estimate_us": run_s * S, "run_us": run_s * S, **more}
+    return Job(number=number, vo="v", user=1, submit_us=0, processors=processors, **given)
+
+
+class Probe(NamedTuple):
+    """Two clusters that differ in one feature, and jobs that ought to notice."""
+
+    without: Cluster
+    asked: Cluster
+    jobs: list[Job]
+    outages: tuple[MachineOutage, ...] = ()
+    asked_outages: tuple[MachineOutage, ...] = ()
+    bound: int = -1
+
+
+ONE = Cluster("c", (Machine("m", 4),))
+DOWN = (MachineOutage(0, 4 * S, 6 * S),)
+LICENSED = tuple(Machine(f"m{n}", 1, licenses=("x",)) for n in range(2))
+TWO_SPEEDS = (Machine("slow", 4, 500.0), Machine("fast", 4, 1000.0))
+
+PROBES: dict[str, Probe] = {
+    "several machines": Probe(ONE, replace(ONE, machines=ONE.machines * 2), [job(0, 4), job(1, 4)]),
+    "machine outages": Probe(ONE, ONE, [job(0)], asked_outages=DOWN),
+    "memory": Probe(
+        ONE,
+        replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),)),
+        [job(0, ram_mb=60.0), job(1, ram_mb=60.0)],
+    ),
+    "licenses": Probe(
+        Cluster("c", LICENSED, licenses=(License("x", 2),)),
+        Cluster("c", LICENSED, licenses=(License("x", 1),)),
+        [job(0, licenses=1), job(1, licenses=1)],
+    ),
+    "binding to machines": Probe(
+        Cluster("c", TWO_SPEEDS), Cluster("c", TWO_SPEEDS, by_machine=True), [job(0)], bound=0
+    ),
+    "one job a machine": Probe(ONE, replace(ONE, one_job_a_machine=True), [job(0), job(1)]),
+    "preemption costs": Probe(
+        ONE,
+        replace(ONE, overheads=PreemptionOverheads(2 * S, 3 * S, 3 * S)),
+        [job(0, checkpointable=True)],
+        outages=DOWN,
+        asked_outages=DOWN,
+    ),
+    "jobs over their estimates": Probe(
+        ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]
+    ),
+    "exact or longer estimates": Probe(
+        ONE, replace(ONE, estimate_factor=2.0), [job(0, run_us=15 * S)]
+    ),
+}
+
+
+def make(
+    platform: Cluster, policy: str, outages: tuple[MachineOutage, ...], **more: Any
+) -> ClusterShell:
+    platform = replace(platform, policy=policy)
+    made = make_policy(policy, SETTINGS.get(policy, {}))
+    return make_cluster(platform, made, None, outages, **more)
+
+
+def ends(cluster: ClusterShell, jobs: list[Job], bound: int = -1) -> list[Any]:
+    """How all jobs ended that arrive together."""
+    for one in jobs:
+        cluster.submit(one, bound, one.submit_us)
+    cluster.advance(NEVER)
+    ended = sorted(cluster.take_ended())
+    assert len(ended) == len(jobs)
+    return ended
+
+
+def refused(make_it: Callable[[], ClusterShell]) -> str:
+    """Why there is no such cluster; nothing if there is."""
+    try:
+        make_it()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("feature", PROBES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_feature_takes_effect_or_is_refused(policy: str, feature: str) -> None:
+    """Never both, and never neither."""
+    probe = PROBES[feature]
+    reason = refused(lambda: make(probe.asked, policy, probe.asked_outages))
+    if reason:
+        assert policy in reason and feature in reason
+        return
+    asked = make(probe.asked, policy, probe.asked_outages)
+    plain_platform = probe.without
+    if refused(lambda: make(plain_platform, policy, probe.outages)):
+        pytest.fail(f"{policy} is refused without {feature}")
+    plain = make(plain_platform, policy, probe.outages)
+    played = ends(asked, probe.jobs, probe.bound)
+    if feature == "one job a machine" and policy.startswith("cs_"):
+        # C07's matchings give a machine one job anyway; its usage then counts machines.
+        assert ends(plain, probe.jobs) == played
+        assert asked.figures() != plain.figures()
+    else:
+        assert ends(plain, probe.jobs) != played
+
+
+def test_every_feature_of_the_table_is_probed() -> None:
+    """Predictions are apart, since they need jobs that have ended: see `test_estimates`."""
+    assert [*PROBES, "predicted estimates"] == list(FEATURES)
+    for known in CAPABILITIES.values():
+        assert set(known) <= set(FEATURES)
+
+
+@pytest.mark.parametrize("feature", [name for name in PROBES if name != "memory"])
+@pytest.mark.parametrize("policy", ["fcfs", "sjf", "edf", "easy", "easy_sjbf"])
+def test_where_the_compiled_loop_may_play_the_general_core_does_the_same(
+    policy: str, feature: str
+) -> None:
+    probe = PROBES[feature]
+    cores = [
+        make(probe.asked, policy, probe.asked_outages, compiled=compiled)
+        for compiled in (True, False)
+    ]
+    played = [ends(core, probe.jobs, probe.bound) for core in cores]
+    assert played[0] == played[1]
+
+
+def test_the_core_follows_from_what_is_asked_for() -> None:
+    easy = make_policy("easy", {})
+    assert choose(Wanted(ONE), easy) == "pool"
+    assert choose(Wanted(ONE, outages=True), easy) == "general"
+    assert choose(Wanted(ONE), make_policy("cs2", {})) == "general"
+    assert choose(Wanted(ONE), make_policy("afcfs", {})) == "gang"
+    limited = replace(ONE, machines=(Machine("m", 4, ram_mb=1.0),))
+    assert choose(Wanted(limited), easy) == "general"
+    assert choose(Wanted(limited, memory=False), easy) == "pool"
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "afcfs", "cs2"])
+def test_jobs_that_ask_for_licenses_which_no_machine_has_are_rejected(policy: str) -> None:
+    """On every core."""
+    (ended,) = ends(make(ONE, policy, ()), [job(0, licenses=1)])
+    assert ended.outcome.machine == -1
