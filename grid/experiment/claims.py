@@ -89,21 +89,13 @@ Part = Comparison | Settled | OverUnknown
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The verdict at one value of a quantity that the paper does not give."""
-
-    value: str
-    ours: str
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
 class SubClaim:
     """One comparison at one setting, decided.
 
     `interval` is that of the comparison's mean, at its corrected level; None where nothing was
     tested. `because` says what would decide it, which bound forbids it, or why it was not run.
-    `rows` is the table over the unknown quantity, `otherwise` what other readings make of it.
+    `rows` is the table over a quantity that the paper does not give: the sub-claim by its value.
+    `otherwise` is what other readings make of it.
     """
 
     what: str
@@ -114,7 +106,7 @@ class SubClaim:
     paper: str = ""
     interval: Interval | None = None
     because: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[tuple[str, SubClaim], ...] = ()
     otherwise: tuple[tuple[str, Verdict], ...] = ()
 
     @property
@@ -152,12 +144,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a paper is called, as its text gives it; None for what the text does not give."""
+    """What a paper is called, as its text gives it; nothing for what the text does not give."""
 
-    title: str
-    authors: str
-    year: int | None
-    doi: str
+    title: str = ""
+    authors: str = ""
+    year: int | None = None
+    doi: str = ""
     published: str = ""
 
 
@@ -165,11 +157,13 @@ class Source:
 class Paper:
     """A paper: its claims, and its figures with our data, as far as studies are there.
 
+    `short` is what this project calls it.
     `why` are the sentences on what contradicts the paper, by claim; `left_out` what its text does
     not give and this reproduction had to choose, and what of it is not reproduced.
     """
 
     name: str
+    short: str
     source: Source
     summary: str
     claims: tuple[Claim, ...]
@@ -271,12 +265,22 @@ def _of_settled(one: Settled) -> SubClaim:
 
 
 def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
-    rows = tuple(Row(value, one.ours, one.verdict) for value, one in at.items())
-    verdicts = {row.verdict for row in rows}
-    verdict = rows[0].verdict if len(verdicts) == 1 else Verdict.DEPENDS
-    told = "on" if verdict is Verdict.DEPENDS else "at every value of"
-    because = f"{told} {part.quantity}, which the paper does not give"
-    first = next(iter(at.values()))
+    """It depends where it holds at some values and is contradicted at others."""
+    found = {one.verdict for one in at.values()}
+    verdict = Verdict.UNDECIDED
+    because = f"at some values of {part.quantity}, which the paper does not give"
+    if len(found) == 1:
+        (verdict,) = found
+        because = f"at every value of {part.quantity}, which the paper does not give"
+    elif {Verdict.HOLDS, Verdict.CONTRADICTED} <= found:
+        verdict = Verdict.DEPENDS
+        because = f"on {part.quantity}, which the paper does not give"
     return SubClaim(
-        part.what, part.setting, verdict, first.unit, "", part.paper, None, because, rows
+        part.what,
+        part.setting,
+        verdict,
+        next(iter(at.values())).unit,
+        paper=part.paper,
+        because=because,
+        rows=tuple(at.items()),
     )

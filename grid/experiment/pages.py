@@ -36,7 +36,8 @@ class Judged:
         line = f"{self.claim.name}: {self.finding.in_words}. {self.claim.text}."
         changes = [one for one in self.others if one.changed]
         if changes:
-            line += f" Other readings change it: {'; '.join(map(changed_words, changes))}."
+            told = "; ".join(f"{one.other.text}: {changes_of(one)}" for one in changes)
+            line += f" Other readings change it: {told}."
         return line
 
 
@@ -55,16 +56,14 @@ class Judgement:
         return len(self.judged) == len(self.paper.claims)
 
 
-def changed_words(one: Compared) -> str:
-    """What another reading changes, such as "seconds: 3 hold instead of contradicted"."""
+def changes_of(one: Compared) -> str:
+    """What another reading changes, such as "3 contradicted instead of holds"."""
     moves: dict[tuple[Verdict, Verdict], int] = {}
     for before, after in one.changed:
         key = before.verdict, after.verdict
         moves[key] = moves.get(key, 0) + 1
-    told = ", ".join(
-        f"{count} {after} instead of {before}" for (before, after), count in moves.items()
-    )
-    return f"{one.other.text}: {told}"
+    told = [f"{count} {after} instead of {before}" for (before, after), count in moves.items()]
+    return ", ".join(told) or "nothing"
 
 
 def sections(judgement: Judgement) -> list[Section]:
@@ -85,10 +84,17 @@ def sections(judgement: Judgement) -> list[Section]:
 def source_lines(paper: Paper) -> list[str]:
     """Title, authors, year and where it was published, as far as the text says."""
     source = paper.source
-    year = str(source.year) if source.year else "not in the text that we have"
-    lines = [f"{source.title}. Authors: {source.authors}. Year: {year}."]
-    lines += [f"{source.published}."] if source.published else []
-    lines += [f"DOI: {source.doi or 'not in the text that we have'}."]
+    given = {
+        "Title": source.title,
+        "Authors": source.authors,
+        "Year": str(source.year or ""),
+        "Published": source.published,
+        "DOI": source.doi,
+    }
+    unknown = [name.lower() for name, value in given.items() if not value]
+    lines = [f"{name}: {value}." for name, value in given.items() if value]
+    if unknown:
+        lines.append(f"Not in the text that we have: {', '.join(unknown)}.")
     return [*lines, paper.summary]
 
 
@@ -129,7 +135,7 @@ def _claim_blocks(one: Judged) -> list[Block]:
                 other.other.text,
                 other.finding.in_words,
                 _repetitions(other.finding),
-                changed_words(other).split(": ", 1)[1] if other.changed else "nothing",
+                changes_of(other),
             )
             for other in one.others
         ]
@@ -140,7 +146,8 @@ def _claim_blocks(one: Judged) -> list[Block]:
 
 def _levels(finding: Finding) -> str:
     """How wide the intervals of a claim are, and how many of them share its confidence."""
-    levels = [one.interval.level for one in finding.sub_claims if one.interval is not None]
+    every = [one for sub in finding.sub_claims for one in (sub, *(row for _, row in sub.rows))]
+    levels = [one.interval.level for one in every if one.interval is not None]
     if not levels:
         return ""
     least, most = (f"{100 * level:.4g}" for level in (min(levels), max(levels)))
@@ -153,6 +160,12 @@ def _levels(finding: Finding) -> str:
 
 def _repetitions(finding: Finding) -> str:
     counts = {one.interval.count for one in finding.sub_claims if one.interval is not None}
+    counts |= {
+        one.interval.count
+        for sub in finding.sub_claims
+        for _, one in sub.rows
+        if one.interval is not None
+    }
     return ", ".join(map(str, sorted(counts))) or "–"
 
 
@@ -173,12 +186,20 @@ def _tables_over_unknown(finding: Finding) -> list[Block]:
     unknown = [sub for sub in finding.sub_claims if sub.rows]
     if not unknown:
         return []
-    values = list(dict.fromkeys(row.value for sub in unknown for row in sub.rows))
+    values = list(dict.fromkeys(value for sub in unknown for value, _ in sub.rows))
     rows = []
     for sub in unknown:
-        by_value = {row.value: f"{row.ours}: {row.verdict}" for row in sub.rows}
+        by_value = {value: _cell(one) for value, one in sub.rows}
         rows.append((sub.what, sub.setting, *(by_value.get(value, "–") for value in values)))
     return [Table(("sub-claim", "at", *values), rows, prose=True)]
+
+
+def _cell(sub: SubClaim) -> str:
+    """A sub-claim at one value of an unknown quantity."""
+    told = f"{sub.ours} {sub.unit}".strip()
+    if sub.interval is not None:
+        told += f"; {with_interval(sub.interval)}"
+    return f"{told}: {sub.verdict}" + (f" ({sub.because})" if sub.because else "")
 
 
 def with_interval(interval: Interval) -> str:

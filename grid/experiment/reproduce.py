@@ -116,7 +116,7 @@ def reproduce(
         for papers in together:
             studies = _studies(papers, out, how, say, done)
             for one, claims in papers:
-                judgement = judge(one, claims, studies)
+                judgement = judge(one, claims, studies, quick=how.quick)
                 for claim in judgement.judged:
                     say(str(claim))
                 for drawn in judgement.pictures:
@@ -133,12 +133,19 @@ def reproduce(
     return done
 
 
-def judge(one: Paper, claims: Sequence[Claim], studies: Studies) -> Judgement:
-    """The claims of a paper under the main reading and the others, and its pictures."""
+def judge(
+    one: Paper, claims: Sequence[Claim], studies: Studies, *, quick: bool = False
+) -> Judgement:
+    """The claims of a paper under the main reading and the others, and its pictures.
+
+    A quick reproduction has no runs for readings that need their own: nothing is said of these.
+    """
     found = []
     for claim in claims:
         main = judged(claim, studies)
         others = compared(claim, main, one.readings, studies)
+        if quick:
+            others = [other for other in others if set(other.finding.counts) != {Verdict.NOT_RUN}]
         found.append(Judged(claim, with_readings(main, others), tuple(others)))
     needed = experiments_of(claims, one.readings)
     own = {name: studies.found[name] for name in needed if name in studies.found}
@@ -254,7 +261,7 @@ def write_page(folder: Path, judgement: Judgement, quick: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for drawn in judgement.pictures:
         (folder / f"{drawn.name}.svg").write_bytes(drawn.svg)
-    title = f"{judgement.paper.name}: {judgement.paper.source.title}"
+    title = f"{judgement.paper.name}: {judgement.paper.short}"
     text = markdown(title, _introduction(judgement, quick), sections(judgement))
     write_text(folder / f"{judgement.paper.name}.md", text)
 

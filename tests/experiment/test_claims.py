@@ -93,7 +93,7 @@ def test_over_an_unknown_quantity_a_verdict_depends_or_is_the_same_everywhere() 
     both = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": fails})
     (one,) = decided([both], 0.05)
     assert one.verdict is Verdict.DEPENDS and "on the load" in one.because
-    assert [(row.value, row.verdict) for row in one.rows] == [
+    assert [(value, row.verdict) for value, row in one.rows] == [
         ("0.3", Verdict.HOLDS),
         ("3", Verdict.CONTRADICTED),
     ]
@@ -101,6 +101,12 @@ def test_over_an_unknown_quantity_a_verdict_depends_or_is_the_same_everywhere() 
     same = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": again})
     (one,) = decided([same], 0.05)
     assert one.verdict is Verdict.HOLDS and "at every value of the load" in one.because
+
+
+def test_what_is_open_at_some_values_is_not_said_to_depend() -> None:
+    holds, across = comparison(-1.0, -1.1, -0.9), comparison(1.0, -1.1, 0.2)
+    part = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": across})
+    assert verdicts(part) == [Verdict.UNDECIDED]
 
 
 def test_what_is_settled_is_not_tested() -> None:

@@ -289,7 +289,7 @@ def test_repetitions_that_differ_widely_decide_nothing(name: str) -> None:
 def test_what_hangs_on_a_quantity_that_is_not_given_depends(name: str, mean: Any) -> None:
     finding = found(CLAIMS[name], exactly(mean, 1e-6))
     (one, *_) = [sub for sub in finding.sub_claims if sub.verdict is Verdict.DEPENDS]
-    assert {Verdict.HOLDS, Verdict.CONTRADICTED} <= {row.verdict for row in one.rows}
+    assert {Verdict.HOLDS, Verdict.CONTRADICTED} <= {row.verdict for _, row in one.rows}
     assert "which the paper does not give" in one.because
 
 

@@ -206,6 +206,7 @@ def _main_figures(study: Study) -> Iterator[Picture]:
 
 PAPER = Paper(
     "C07",
+    "Convergent Scheduling of 2007",
     Source(
         "A Job Scheduling Framework for Large Computing Farms",
         "Gabriele Capannini, Ranieri Baraglia, Diego Puppin, Laura Ricci, Marco Pasquali",

@@ -285,12 +285,8 @@ def _bound_figures(study: Study) -> Iterator[Picture]:
 
 PAPER = Paper(
     "EG",
-    Source(
-        "EG-EDF and tabu search (the text that we have begins with the abstract)",
-        "not in the text that we have",
-        None,
-        "",
-    ),
+    "EG-EDF and tabu search",
+    Source(),
     "EG-EDF puts every new job into the earliest gap of a schedule, or by its deadline, and tabu "
     "search moves jobs into earlier gaps. They are compared with FCFS, EASY and Flexible "
     "backfilling on 150 machines.",

@@ -156,6 +156,7 @@ def figures(studies: Studies) -> Iterator[Picture]:
 
 PAPER = Paper(
     "GM",
+    "Gangs with migration",
     Source(
         "Analysis of Scheduling Algorithms with Migration Strategies in Distributed Systems",
         "Francisca Aparecida P. Pinto, Chesley B. Chaves, Lucas G. Leite, Francisco Herbert L. "

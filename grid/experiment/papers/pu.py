@@ -106,12 +106,8 @@ def figures(studies: Studies) -> Iterator[Picture]:
 
 PAPER = Paper(
     "PU",
-    Source(
-        "Partial utility scheduling (the text that we have begins with the abstract)",
-        "not in the text that we have",
-        None,
-        "",
-    ),
+    "Partial utility",
+    Source(),
     "Local Schedulers of four virtual organizations send each job to the resource of the highest "
     "partial utility, and forward it between each other; binary utility and matchmaking are the "
     "comparison.",
