@@ -42,54 +42,62 @@ Overrides = Annotated[
 def run(
     scenario: ScenarioPath,
     in_process: Annotated[
-        bool, typer.Option("--in-process", help="One process, without Ray.")
+        bool, typer.Option("--in-process", help="Run in one process, without Ray.")
     ] = False,
     placement: Annotated[
         str | None,
         typer.Option(
-            help="`vo`, `cluster`, `entity`, or how many Ray actors the VOs are dealt over; "
-            "default: vo, with --live entity.",
+            help="What shares a Ray actor: the entities of a `vo` or a `cluster`, or each `entity` "
+            "alone; or a number of actors for all VOs. Default: vo, with --live entity.",
             show_default=False,
         ),
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="A running Ray cluster; default: RAY_ADDRESS, else local.")
+        str | None,
+        typer.Option(
+            help="The address of a running Ray cluster; default: RAY_ADDRESS, else this machine."
+        ),
     ] = None,
     transport: Annotated[
-        str, typer.Option(help="What carries windows between Ray actors: `sockets` or `calls`.")
+        str, typer.Option(help="How Ray actors exchange messages: `sockets` or `calls`.")
     ] = "sockets",
     live: Annotated[
-        bool, typer.Option("--live", help="Actors that call each other, by the clock on the wall.")
+        bool, typer.Option("--live", help="Let Ray actors call each other while real time passes.")
     ] = False,
     speedup: Annotated[
         float | None,
         typer.Option(
             min=1e-3,
             max=1e6,
-            help="With --live: seconds of the run a second; default: 1.",
+            help="With --live: virtual seconds in one real second; default: 1.",
             show_default=False,
         ),
     ] = None,
     kill: Annotated[
         float | None,
         typer.Option(
-            min=0, max=100, help="With --live: actors killed a second.", show_default=False
+            min=0,
+            max=100,
+            help="With --live: how many actors to kill each second.",
+            show_default=False,
         ),
     ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
             min=1,
-            help="With --live: seconds after which the run ends; default: 3600.",
+            help="With --live: end the run after so many seconds; default: 3600.",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the scenario's seed.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")
+    ] = None,
     overrides: Overrides = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The run's folder; default: runs/NAME, of a live run runs/NAME-live.",
+            help="The folder for the results; default: runs/NAME, of a live run runs/NAME-live.",
             show_default=False,
         ),
     ] = None,
@@ -100,7 +108,7 @@ def run(
         ),
     ] = False,
 ) -> None:
-    """Run a scenario, print its result table and leave a run folder behind."""
+    """Run a scenario, print a table of its results, and write them to a folder."""
     if live and in_process:
         _fail(["A live run needs Ray actors. Leave out --live or --in-process."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
@@ -130,7 +138,7 @@ def check(
     scenarios: Annotated[list[Path], typer.Argument(help="Scenarios in YAML.", show_default=False)],
     overrides: Overrides = None,
 ) -> None:
-    """Say what is wrong with scenarios, or that nothing is."""
+    """Check scenarios, and report every mistake in them."""
     from grid.model.errors import InputError
     from grid.scenario.load import load_scenario
 
@@ -205,7 +213,7 @@ def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) ->
         typer.echo(str(error), err=True)
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted; nothing was written", err=True)
+        typer.echo("The run was interrupted. Nothing was written.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     print_summary(finished.metrics)
     _print_manifest(finished.manifest, folder)
@@ -255,7 +263,7 @@ def _print_cost(manifest: dict[str, Any]) -> None:
 
 
 def _fail(lines: list[str]) -> None:
-    """Say what is wrong with the input, a line each, and end with the exit code for it."""
+    """Print the mistakes, a line each, and end with the exit code for wrong input."""
     for line in lines:
         typer.echo(line, err=True)
     raise typer.Exit(WRONG_INPUT)
@@ -273,5 +281,5 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
-        typer.echo("interrupted; nothing was written", err=True)
+        typer.echo("The run was interrupted. Nothing was written.", err=True)
         sys.exit(INTERRUPTED)

@@ -28,19 +28,23 @@ def add_commands(app: typer.Typer) -> None:
 def chaos(
     scenario: Annotated[Path, typer.Argument(help="A scenario in YAML.", show_default=False)],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to try.")] = 1000,
-    first: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
+    first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="As for `grid run`."),
     ] = None,
     in_process: Annotated[
-        bool, typer.Option("--in-process", help="One process, without Ray.")
+        bool, typer.Option("--in-process", help="Run in one process, without Ray.")
     ] = False,
     address: Annotated[
-        str | None, typer.Option(help="A running Ray cluster; default: RAY_ADDRESS, else local.")
+        str | None,
+        typer.Option(
+            help="The address of a running Ray cluster; default: RAY_ADDRESS, else this machine."
+        ),
     ] = None,
     cpus: Annotated[
-        int | None, typer.Option(min=1, help="Seeds at once on this machine; default: its CPUs.")
+        int | None,
+        typer.Option(min=1, help="How many seeds to try at once here; default: one a CPU."),
     ] = None,
 ) -> None:
     """Run a scenario under many seeds, with other faults for each, and look for broken rules."""
@@ -81,7 +85,7 @@ def chaos(
 
 
 def _replay(scenario: Path, settings: list[str]) -> str:
-    """The command that tries one seed again, but for the seed."""
+    """The command that tries one seed again; the seed is to be added."""
     words = ["grid", "chaos", str(scenario)]
     for setting in settings:
         words += ["--set", setting]

@@ -1,4 +1,4 @@
-"""From a grid's description to its entities: who there is, who knows whom, how far they are."""
+"""A grid as data, and the entities and the network that run it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Grid:
 
     @cached_property
     def local_dispatchers(self) -> frozenset[str]:
-        """Those of them that own a cluster."""
+        """The names of the Local Dispatchers, each of which owns a cluster."""
         return frozenset(
             names.local_dispatcher(vo.name, cluster.name)
             for vo in self.vos
@@ -167,7 +167,7 @@ class Grid:
         ]
 
     def first_rows(self) -> dict[str, Rows]:
-        """What each Resource Manager's snapshot says before its first one: nothing assigned."""
+        """The rows of each Resource Manager before its first snapshot: nothing assigned."""
         return {
             names.resource_manager(vo.name): self._first_rows(position)
             for position, vo in self._members()
@@ -176,7 +176,7 @@ class Grid:
     def bare_entities(
         self, members: Collection[str], clock: Callable[[], float] | None = None
     ) -> dict[str, Entity]:
-        """The entities of those names, for a world in which nothing goes wrong.
+        """The entities of those names, for runs without faults.
 
         `clock` tells seconds, if plans are to be timed. See `grid.scenario.wrapped` for others.
         """
@@ -309,7 +309,7 @@ def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
 
 
 def _migration(vo: VirtualOrganization, number: int, cluster: ClusterShell) -> Migration | None:
-    """The part of the VO's cluster `number` in moving gangs between clusters, if it has one."""
+    """How the VO's cluster `number` moves gangs to and from others, if it does."""
     from grid.cluster.gang.exchange import GangExchange
     from grid.entities.migration import Migration, Peer
 

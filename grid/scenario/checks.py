@@ -110,7 +110,7 @@ def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
 
 def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     if cluster.estimates == "exact" and cluster.estimate_factor != 1:
-        expected = "1 with exact estimates, for it multiplies what users say"
+        expected = "1: with `estimates: exact` there is nothing to multiply"
         yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
 
 
@@ -151,10 +151,10 @@ def _grid_workload(scenario: Scenario) -> Iterator[Problem]:
     if workload is None:
         return
     if workload.jobs is not None:
-        expected = "a trace or a generator, for the jobs of a whole grid name no VO"
+        expected = "a trace or a generator: a list of jobs does not say whose they are"
         yield ("workload", "jobs"), "a list of jobs", expected
     if workload.enters == "cluster":
-        expected = "scheduler, for the jobs of a whole grid come to Local Schedulers"
+        expected = "scheduler: the jobs of a whole grid come to the Local Schedulers"
         yield ("workload", "enters"), "'cluster'", expected
 
 

@@ -1,4 +1,4 @@
-"""Whether those that a grid lets go wrong are there."""
+"""Whether a grid has all that its faults name."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ class Places(NamedTuple):
 def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Problem]:
     """Faults of what the grid does not have, and faults that never come.
 
-    Without `places`, for VOs come from a trace, there is no name that could be known.
+    Without `places`, since VOs come from a trace, no name can be known.
     """
     yield from _after_healing(faults)
     for path, name, kind in _named(faults):
         if places is None:
-            yield path, repr(name), "no VO by name where VOs come from a trace"
+            yield (
+                path,
+                repr(name),
+                "no name of a VO or an entity: they come from a trace",
+            )
         elif kind == "entity" and name not in places.entities:
             yield path, repr(name), expected_name(name, places.entities, "an entity")
         elif kind == "vo" and name not in places.vos:

@@ -1,4 +1,4 @@
-"""What goes wrong in a grid, for those that it happens to: messages, entities, machines."""
+"""The faults of a grid, by what they concern: messages, entities, machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grid.model.time import Time
 
 
 def message_faults(faults: GridFaults, grid_seed: int, positions: Mapping[str, int]) -> Faults:
-    """What happens to messages; `positions` are the VOs' by name."""
+    """The faults of messages; `positions` are those of the VOs by name."""
     partitions = []
     for cut in faults.partitions:
         for whole in disjoint([cut.outage], faults.heal_us):
@@ -32,7 +32,7 @@ def message_faults(faults: GridFaults, grid_seed: int, positions: Mapping[str, i
 def entity_outages(
     faults: GridFaults, grid_seed: int, entities: Mapping[str, str]
 ) -> dict[str, tuple[Outage, ...]]:
-    """When each entity is down; `entities` are their VOs' names by their own."""
+    """When each entity is down; `entities` gives the name of the VO of each."""
     outages: dict[str, list[Outage]] = {name: [] for name in entities}
     for crash in faults.crashes:
         outages[crash.entity].append(crash.outage)

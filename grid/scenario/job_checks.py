@@ -33,7 +33,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "ram_mb": (0, 1e12),
     "power": (0, 1e12),
 }
-"""The least and the most that a column may hold. Times may pass what a file may say: logs do."""
+"""The least and the most that a column may hold. Logs may have longer times than scenarios."""
 
 
 def job_problems(

@@ -1,4 +1,4 @@
-"""From a file to a scenario that is right, or to all that is wrong with it; and back to text."""
+"""Read a scenario from a file or a mapping, or report all its mistakes; and write it as YAML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 MAX_BYTES = 4 * 1024 * 1024
 MAX_MISTAKES = 20
 FROM_PYTHON = "scenario"
-"""What mistakes in a scenario that is no file are reported against."""
+"""The place that mistakes in a scenario from Python name instead of a file."""
 
 
 def load_scenario(
@@ -63,7 +63,7 @@ def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
 
 
 def source_of(given: object) -> str:
-    """What mistakes in a scenario given like this are reported against; always one line."""
+    """The place that mistakes in the scenario name: its file, else `FROM_PYTHON`; one line."""
     if not isinstance(given, str | os.PathLike):
         return FROM_PYTHON
     text = str(Path(given))
@@ -138,7 +138,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _name(path: Path) -> str:
-    """A name from that of the file, without what a name may not have."""
+    """A scenario's name from that of its file, with `-` for characters that no name may have."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "-", path.stem).lstrip("_.-")
     return stem[:64] or "scenario"
 

@@ -31,7 +31,7 @@ def fill_in(root: Node, overrides: Overrides, keys: Sequence[str]) -> list[Mista
     """
     parameters, mistakes = _defaults(root)
     declared = dict(parameters)
-    # What an override replaces has used its parameters, too.
+    # A parameter also counts as used where an override replaces the value that used it.
     used = dict.fromkeys(_references(root, parameters))
     for override in _each(overrides):
         try:
@@ -53,7 +53,7 @@ def _references(root: Node, parameters: Mapping[str, Node]) -> Iterator[str]:
 
 
 def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) -> list[Mistake]:
-    """A mistake for each parameter that stands nowhere.
+    """A mistake for each parameter that nothing uses.
 
     Left out are those that have another mistake: their name is none, or one like it is unknown.
     """
@@ -90,9 +90,9 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[Mistake]]:
 
 
 def _unfit(node: Node, path: Path) -> list[Mistake]:
-    """What keeps a value from being a parameter's."""
+    """Why a value cannot be that of a parameter."""
     if isinstance(node.value, list | dict) or "${" in node.text:
-        return [node.mistake(path, "one value, without `${`")]
+        return [node.mistake(path, "one value without `${`")]
     return []
 
 
@@ -103,7 +103,7 @@ def _each(overrides: Overrides) -> Iterable[Any]:
 
 
 def _given(name: Any, value: Any) -> tuple[str, Node]:
-    """An override of Python's. Raises InputError."""
+    """Name and value of an override from a mapping. Raises InputError."""
     source = _source(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
     if not isinstance(name, str) or not name:
         raise InputError([Mistake(source, None, "", shorten(name), "the name of a key as text")])
@@ -117,7 +117,7 @@ def _given(name: Any, value: Any) -> tuple[str, Node]:
 
 
 def _written(override: Any) -> tuple[str, Node]:
-    """An override in a text. Raises InputError."""
+    """Name and value of an override from a text. Raises InputError."""
     if not isinstance(override, str):
         raise InputError([Mistake("--set", None, "", shorten(override), "text: name=value")])
     source = _source(override)
@@ -235,7 +235,7 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Mis
     else:
         node.value = _REFERENCE.sub(lambda match: parameters[match.group(1)].text, text)
         if "${" in node.value:
-            return [node.mistake(path, "text without `${` beside the names of parameters")]
+            return [node.mistake(path, "`${` only where it names a parameter")]
     # A value that is wrong is to be mended where it was given.
     given = next((one for one in used if one.line is None), None)
     if given is not None:

@@ -1,4 +1,4 @@
-"""Python's values as the tree that YAML text becomes, refusing what is no plain data.
+"""The tree of a scenario from Python values, as `grid.scenario.yaml_tree` makes it from YAML.
 
 Plain are mappings with text for keys, lists, tuples, arrays, text, numbers, truth values, None and
 paths. All limits are those of `grid.scenario.yaml_tree`.
@@ -24,7 +24,7 @@ from grid.scenario.yaml_tree import (
 
 PLAIN = "text, a number, true or false, None, a list or a mapping"
 MOST_BITS = 14_000
-"""Of a number that Python still turns into text."""
+"""The most bits of a number that Python converts to text."""
 
 
 def tree_of_value(value: Any, source: str) -> tuple[Node, list[Mistake]]:
@@ -43,7 +43,7 @@ class _Builder:
         self._source = source
         self._nodes = 0
         self._open: list[int] = []
-        """The containers that the one in hand stands in."""
+        """Identities of the lists and mappings around the value that is being read."""
 
     def node(self, value: Any, path: Path) -> Node:
         self._nodes += 1
@@ -55,7 +55,6 @@ class _Builder:
             value = value.tolist()
         if not isinstance(value, Mapping | list | tuple):
             return self._scalar(value, path)
-        # Identities are only compared while their values are alive: what is open, is.
         if id(value) in self._open:
             self._stop(path, "a list or mapping that contains itself", PLAIN)
         self._open.append(id(value))
@@ -94,7 +93,7 @@ class _Builder:
 
 
 def _plain(value: Any) -> Scalar:
-    """`value` as one of Python's own. Raises ValueError with what was found and expected."""
+    """`value` as a plain type of Python. Raises ValueError(found, expected)."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool):
@@ -136,7 +135,7 @@ def _text(plain: Scalar) -> str:
 
 
 def _shown(value: object) -> str:
-    """What something that is no plain data is called; its own words may be long, or fail."""
+    """A value that is not plain, as a message shows it: its own `repr` may fail."""
     if value is None:
         return "None"
     if isinstance(value, bool | float) or (

@@ -1,4 +1,4 @@
-"""Faults drawn at random, another mixture for each seed."""
+"""Faults drawn at random, different ones for each seed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def random_faults(
     network: NetworkSection,
     lasts_s: float,
 ) -> FaultsSection:
-    """What goes wrong under `seed` in a grid whose run lasts `lasts_s` if nothing does.
+    """The faults drawn with `seed` for a grid whose run lasts `lasts_s` without faults.
 
     Each kind of fault is left out half of the time: what several kinds hide, one alone may show.
     """

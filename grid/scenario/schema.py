@@ -307,7 +307,7 @@ Share = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 
 
 class MessageFaultsSection(Section):
-    """What happens to messages, in shares of them."""
+    """Shares of messages that are lost, doubled or delayed."""
 
     lost: Share = 0.0
     doubled: Share = 0.0
@@ -316,7 +316,7 @@ class MessageFaultsSection(Section):
 
 
 class CrashSection(Section):
-    """An entity loses what it has not saved, and hears nothing until it starts again."""
+    """An entity loses what it has not saved, and receives nothing until it starts again."""
 
     entity: str = Field(description="as the protocol calls it, such as north/scheduler")
     at_s: Seconds
@@ -351,7 +351,7 @@ class MachineOutageSection(Section):
 
 
 class PartitionSection(Section):
-    """Nothing passes between VOs of `one` and those of `other`."""
+    """No message passes between the VOs of `one` and those of `other`."""
 
     one: Annotated[tuple[Name, ...], Field(min_length=1)]
     other: Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -376,7 +376,7 @@ class FaultsSection(Section):
 
 
 class Scenario(Section):
-    """A whole scenario, its parameters filled in."""
+    """A whole scenario, with its parameters filled in."""
 
     name: Name
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] = 1

@@ -1,4 +1,4 @@
-"""The jobs that a scenario takes from logs: which of them, how close together, from what format."""
+"""The jobs that a scenario takes from logs: filtered, rescaled in time, from any format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file's tree against its schema, with what is wrong said in plain words."""
+"""Compare the tree of a scenario with its schema, and say what is wrong in plain words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grid.scenario.schema import Scenario
 from grid.scenario.yaml_tree import Node, at, child, nearest
 
 KEYS = tuple(Scenario.model_fields)
-"""What may stand at the top of a scenario, beside its parameters."""
+"""The keys at the top of a scenario, beside `parameters`."""
 
 Error = dict[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
@@ -29,7 +29,7 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "model_type": lambda _: "a mapping",
     "dict_type": lambda _: "a mapping",
     "tuple_type": lambda _: "a list",
-    "missing": lambda _: "a value, for it is required",
+    "missing": lambda _: "a value: this key is required",
     "literal_error": lambda limits: str(limits["expected"]),
     "string_pattern_mismatch": lambda _: (
         "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"

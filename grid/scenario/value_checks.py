@@ -1,4 +1,4 @@
-"""What a value must be, each as a function: what was expected where it is wrong, else None."""
+"""Checks of single values: functions that return what is expected of a wrong value, else None."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def flag(value: object) -> str | None:
 
 
 def text(value: object) -> str | None:
-    """Any str."""
+    """A str."""
     return None if isinstance(value, str) else "text"
 
 

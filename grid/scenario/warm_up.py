@@ -44,7 +44,7 @@ def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
 
 
 def _select(grid: Grid) -> None:
-    """A selection among the resources of a VO, and a table of nothing heard."""
+    """A selection among the resources of a VO, and an update of a table without any snapshot."""
     vo = grid.vos[0]
     resources = resources_of(vo, 0)
     table = ResourceTable(resources, np.zeros(len(resources)))
@@ -69,7 +69,7 @@ def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement,
 
 
 def _play(cluster: Cluster) -> None:
-    """Some jobs on a cluster like this one: more than fit at once, submitted and fed."""
+    """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
     state = make_cluster(cluster, make_policy(cluster.policy, dict(cluster.policy_settings)))
     for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
         job = _job("", number, processors)

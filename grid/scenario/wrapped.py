@@ -89,7 +89,7 @@ def _reliable_entity(
 
 
 def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
-    """The entity under the eye of a checker, if there is one for its kind."""
+    """The entity with a checker around it, if there is one for its kind."""
     checker = _checker(grid, name, entity)
     return entity if checker is None else Checked(entity, checker)
 

@@ -56,7 +56,7 @@ class Node:
         return self.value
 
     def found(self) -> str:
-        """What stands here, for a message."""
+        """The value as a message shows it."""
         if isinstance(self.value, dict):
             return "a mapping" if self.value else "an empty mapping"
         if isinstance(self.value, list):
@@ -68,7 +68,7 @@ class Node:
         return shorten(self.value)
 
     def mistake(self, path: Path, expected: str, found: str | None = None) -> Mistake:
-        """That something else than this was expected at `path`, which is where this stands."""
+        """The mistake that this value stands at `path`, where something else was expected."""
         return Mistake(
             self.source,
             self.line,
@@ -98,7 +98,7 @@ def nearest(root: Node, path: Path) -> Node:
 
 
 def child(node: Node, step: str | int) -> Node | None:
-    """What `node` has under the key or index `step`, if anything."""
+    """The child of `node` under the key or index `step`, if there is one."""
     if isinstance(node.value, dict):
         return node.value.get(str(step))
     if isinstance(node.value, list) and isinstance(step, int) and step < len(node.value):
@@ -236,7 +236,7 @@ class _Reader:
         target = self.anchors.get(event.anchor)
         if target is None:
             found = f"the alias *{event.anchor}"
-            self._stop(event, path, shorten(found), "an alias of an anchor that was closed before")
+            self._stop(event, path, shorten(found), "an alias of an anchor above it")
         return self._copied(target, event, path, len(path))
 
     def _copied(self, node: Node, event: Any, path: Path, depth: int) -> Node:
