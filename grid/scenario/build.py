@@ -28,7 +28,7 @@ from grid.policies.registry import make_policy
 from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.faults import machine_outages, message_faults
-from grid.scenario.grid_checks import platform_problems, refuse
+from grid.scenario.grid_checks import platform_problems, refuse, refused
 from grid.scenario.job_checks import job_problems, may_pass_the_end, width_problems
 from grid.scenario.value_checks import plain_name, wrong_values
 from grid.selection.by_utility import ByUtility
@@ -65,6 +65,7 @@ class Grid:
         refuse(wrong_values((), self, {"name": plain_name}))
         refuse(platform_problems(self.settings, self.vos))
         refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
+        refuse(refused(self.vos, self.settings.faults, self._jobs_ask_for_memory))
         if not self.is_drawn:
             refuse(width_problems(self.vos, self.submitted, self.direct))
         if self.settings.faults is not None:

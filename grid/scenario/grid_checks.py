@@ -30,6 +30,8 @@ from grid.model.platform import (
     VirtualOrganization,
 )
 from grid.model.time import NEVER
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Policy
 from grid.policies.registry import make_policy
 from grid.scenario.value_checks import (
     Check,
@@ -286,7 +288,28 @@ def _plugged(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
                 yield path, shorten(cluster.policy), f"a policy and its settings ({reason})"
 
 
-def _make_policy(cluster: Cluster) -> object:
+def refused(
+    vos: Sequence[VirtualOrganization], faults: GridFaults | None, memory: bool
+) -> Iterator[Problem]:
+    """What clusters whose policies are right would take no account of.
+
+    `memory`: whether any job asks for some.
+    """
+    from grid.cluster.engines import Wanted, refusals
+
+    failing = {(down.vo, down.cluster) for down in (faults.machine_outages if faults else ())}
+    policies = {}
+    for v, vo in enumerate(vos):
+        for c, cluster in enumerate(vo.clusters):
+            kind = f"{cluster.policy} {cluster.policy_settings!r}"
+            if kind not in policies:
+                policies[kind] = _make_policy(cluster)
+            wanted = Wanted(cluster, (vo.name, cluster.name) in failing, memory)
+            for field, found, expected in refusals(wanted, policies[kind]):
+                yield ("vos", v, "clusters", c, field), found, expected
+
+
+def _make_policy(cluster: Cluster) -> Policy | GangPolicy:
     return make_policy(cluster.policy, dict(cluster.policy_settings))
 
 

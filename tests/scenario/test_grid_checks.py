@@ -142,6 +142,22 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_cluster(by_machine=1), f"{FARM}.by_machine", "true or false"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0", "'solver', expected a license"),
     (of_cluster(licenses=cluster().licenses * 2), f"{FARM}.licenses.1.name", "'solver' again"),
+    (
+        of_cluster(policy="afcfs", by_machine=False, one_job_a_machine=True, licenses=()),
+        f"{FARM}.machines.1.licenses.0",
+        "'solver', expected a license",
+    ),
+    (
+        of_cluster(
+            policy="afcfs",
+            by_machine=False,
+            one_job_a_machine=True,
+            machines=(Machine("m", 2),),
+            licenses=(),
+        ),
+        f"{FARM}.one_job_a_machine",
+        "gang policy afcfs takes no account of",
+    ),
     (of_machine(cpus=-4), f"{FARM}.machines.0.cpus", "-4, expected at least 1"),
     (of_machine(cpus=4.0), f"{FARM}.machines.0.cpus", "4.0, expected a whole number"),
     (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected a number above 0"),
