@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, JobKey, JobOutcome, outcome_columns
 
 
@@ -14,7 +14,7 @@ class Ended(NamedTuple):
     """How a routed job ended here."""
 
     key: JobKey
-    outcome: JobOutcome[int]
+    outcome: JobOutcome[int, float]
 
 
 class EndedRows(NamedTuple):
@@ -24,7 +24,7 @@ class EndedRows(NamedTuple):
     """
 
     row: Ints
-    outcome: JobOutcome[Ints]
+    outcome: JobOutcome[Ints, Floats]
 
 
 class Outcomes:
@@ -36,22 +36,23 @@ class Outcomes:
     def __init__(self, routed: dict[int, Job]) -> None:
         self._routed = routed
         self._ended: list[Ended] = []
-        self._rows: list[tuple[int, JobOutcome[int]]] = []
+        self._rows: list[tuple[int, JobOutcome[int, float]]] = []
         self._columns: list[EndedRows] = []
 
-    def add(self, row: int, outcome: JobOutcome[int]) -> None:
+    def add(self, row: int, outcome: JobOutcome[int, float]) -> None:
         if row < 0:
             self._ended.append(Ended(self._routed.pop(row).key, outcome))
         else:
             self._rows.append((row, outcome))
 
-    def add_columns(self, row: Ints, outcome: JobOutcome[Ints]) -> None:
+    def add_columns(self, row: Ints, outcome: JobOutcome[Ints, Floats]) -> None:
         """The same of many jobs. One cluster uses either this or `add`."""
         if self._routed:
             for place in np.flatnonzero(row < 0).tolist():
-                self.add(int(row[place]), JobOutcome(*(int(column[place]) for column in outcome)))
+                self.add(int(row[place]), JobOutcome(*(column[place].item() for column in outcome)))
             direct = row >= 0
-            row, outcome = row[direct], JobOutcome(*(column[direct] for column in outcome))
+            columns: list[Any] = [column[direct] for column in outcome]
+            row, outcome = row[direct], JobOutcome(*columns)
         if len(row):
             self._columns.append(EndedRows(row, outcome))
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.platform import REFERENCE_MIPS
 from grid.model.time import NEVER, Time
 
@@ -144,14 +144,15 @@ DEFAULTS: dict[str, Any] = {
 """The columns of a job that need not be given."""
 
 
-class JobOutcome(NamedTuple, Generic[Whole]):
-    """How a job ended in a cluster; or, as `JobOutcome[Ints]`, how many jobs did.
+class JobOutcome(NamedTuple, Generic[Whole, Number]):
+    """How a job ended in a cluster; or, as `JobOutcome[Ints, Floats]`, how many jobs did.
 
     `machine` is a position in the cluster, -1 for a job that never started; `state` is a final
     `JobState`. `start_us` is the first start, -1 if there was none, and `end_us` the last end.
     `held_us` is how long the job held its CPUs, over all its runs (the mean over its CPUs where
     its tasks end at different times), and `lost_us` the part of it whose work was lost to restarts
-    or which preemptions cost: without preemption, end - start and 0.
+    or which preemptions cost: without preemption, end - start and 0. `watts_busy` and `watts_idle`
+    are those of the CPUs that it held, means over the time.
     """
 
     machine: Whole
@@ -162,14 +163,17 @@ class JobOutcome(NamedTuple, Generic[Whole]):
     restarts: Whole
     lost_us: Whole
     held_us: Whole
+    watts_busy: Number = _default(0.0)
+    watts_idle: Number = _default(0.0)
 
 
-def rejected(now: Time) -> JobOutcome[int]:
+def rejected(now: Time) -> JobOutcome[int, float]:
     """A job that cannot be run here, as was found out at `now`."""
     return JobOutcome(-1, int(JobState.REJECTED), -1, now, 0, 0, 0, 0)
 
 
-def outcome_columns(outcomes: Sequence[JobOutcome[int]]) -> JobOutcome[Ints]:
+def outcome_columns(outcomes: Sequence[JobOutcome[int, float]]) -> JobOutcome[Ints, Floats]:
     """The outcomes as columns, each of shape (jobs,)."""
-    table = np.array(outcomes, np.int64).reshape(len(outcomes), len(JobOutcome._fields))
-    return JobOutcome(*np.ascontiguousarray(table.T))
+    types = dtypes(JobOutcome).values()
+    columns = zip(*outcomes, strict=True) if outcomes else [()] * len(types)
+    return JobOutcome(*(np.array(one, dtype) for one, dtype in zip(columns, types, strict=True)))

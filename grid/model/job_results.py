@@ -45,7 +45,7 @@ class JobRow(NamedTuple):
     vo: int
     job: Job
     placement: JobPlacement[int, float]
-    outcome: JobOutcome[int]
+    outcome: JobOutcome[int, float]
 
 
 def never_started(vo: int, job: Job, state: int, hops: int) -> JobRow:
@@ -61,7 +61,7 @@ class JobResults(JobSummary[Ints, Floats]):
     vo: Ints
     number: Ints
     placement: JobPlacement[Ints, Floats]
-    outcome: JobOutcome[Ints]
+    outcome: JobOutcome[Ints, Floats]
 
     def __len__(self) -> int:
         return len(self.number)
@@ -103,7 +103,9 @@ def columns_of(rows: Sequence[JobRow]) -> JobResults:
     )
 
 
-def direct_results(jobs: JobTable, vo: int, cluster: int, outcome: JobOutcome[Ints]) -> JobResults:
+def direct_results(
+    jobs: JobTable, vo: int, cluster: int, outcome: JobOutcome[Ints, Floats]
+) -> JobResults:
     """Jobs of VO number `vo` that entered its cluster at that position directly, and ended so.
 
     They are assigned when they are submitted.

@@ -125,7 +125,7 @@ class JobEnded:
 
     key: JobKey
     cluster: int
-    outcome: JobOutcome[int]
+    outcome: JobOutcome[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class JobDone:
 
     key: JobKey
     placement: JobPlacement[int, float]
-    outcome: JobOutcome[int]
+    outcome: JobOutcome[int, float]
 
 
 @dataclass(frozen=True, slots=True)

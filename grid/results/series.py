@@ -88,13 +88,15 @@ def series(
 def _power(jobs: JobResults, directory: Directory, edges: IntColumn) -> FloatColumn:
     """Watts of each cluster, means over each interval. Shape (clusters, intervals)."""
     outcome, cluster = jobs.outcome, jobs.placement.cluster
-    known = [has_watts(entry) for entry in directory.clusters]
-    if not any(known):
+    known = has_watts(directory)
+    if not known.any():
         return np.full((len(known), len(edges) - 1), np.nan)
-    watts = np.nan_to_num(extra_watts(jobs, directory))
+    watts = extra_watts(jobs)
     power = _means(cluster, outcome.start_us, outcome.end_us, watts, edges, len(known))
     for number, entry in enumerate(directory.clusters):
-        power[number] += _level_means(*idle_watts(entry), edges) if known[number] else np.nan
+        times, idle = idle_watts(entry)
+        until_end = np.minimum(times, edges[-1])
+        power[number] += _level_means(until_end, idle, edges) if known[number] else np.nan
     return power
 
 

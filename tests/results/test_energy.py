@@ -143,3 +143,31 @@ def test_without_watts_nothing_is_said_of_energy() -> None:
     _, joules, (whole, a) = played(vo("a", [{"processors": 2}], [{"run_s": 10.0}]))
     assert np.isnan(joules).all()
     assert not [name for name in {**whole, **a} if "energy" in name]
+
+
+def test_tasks_of_a_gang_draw_what_their_processors_draw() -> None:
+    """5 s at 200 W and 10 s at 50 W; the fast processor idles at 20 W for the last 5 s."""
+    machines = [
+        {"mips": 2000.0, "watts_idle": 20.0, "watts_busy": 200.0},
+        {"mips": 1000.0, "watts_idle": 5.0, "watts_busy": 50.0},
+    ]
+    cluster = {"machines": machines, "policy": "lgfs"}
+    _, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0, "processors": 2}]))
+    assert joules == [pytest.approx(1500.0)]
+    assert whole["energy_idle_j"] == pytest.approx(100.0, abs=0.01)
+
+
+def test_a_job_that_moves_pays_on_each_machine() -> None:
+    """4 s on the first machine are lost when it goes down; then 10 s on the other one."""
+    outage = {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 4.0, "for_s": 100.0}
+    machines = [
+        {"mips": 1000.0, "watts_idle": 1.0, "watts_busy": 100.0},
+        {"mips": 999.0, "watts_idle": 2.0, "watts_busy": 10.0},
+    ]
+    cluster = {"machines": machines, "bind": "cluster"}
+    faults = {"heal_s": 200.0, "machine_outages": [outage]}
+    results, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0}]), faults=faults)
+    assert results.outcome.machine.tolist() == [1]
+    assert joules == [pytest.approx(400.0 + 100.1, abs=0.01)]
+    # The second machine idles for the first 4 s.
+    assert whole["energy_idle_j"] == pytest.approx(8.0, abs=0.01)

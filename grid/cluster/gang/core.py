@@ -41,7 +41,8 @@ class GangCore:
         self, platform: Cluster, policy: GangPolicy, arrivals: Arrivals, outcomes: Outcomes
     ) -> None:
         cpus = [machine.cpus for machine in platform.machines]
-        mips = np.repeat([machine.mips for machine in platform.machines], cpus)
+        draws = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
+        mips, *watts = np.ascontiguousarray(np.repeat(np.array(draws), cpus, axis=0).T)
         self.policy = policy
         self.processors = len(mips)
         self._rules = Rules(
@@ -56,7 +57,7 @@ class GangCore:
         self._outcomes = outcomes
         self._kills = platform.overrun == "kill"
         self._processors_of = list(pairwise(np.cumsum([0, *cpus]).tolist()))
-        self._state = new_state(mips.astype(np.float64))
+        self._state = new_state(mips, *watts)
         self._state.number[at.HOLDS] = policy.holds_together
         self._rows: dict[int, int] = {}
         self._killed: dict[int, bool] = {}
@@ -246,6 +247,7 @@ class GangCore:
         gangs.start_us[slot] = NEVER
         gangs.overtaken[slot] = gangs.interruptions[slot] = gangs.restarts[slot] = 0
         gangs.held_us[slot] = gangs.lost_us[slot] = 0
+        gangs.watts_busy[slot] = gangs.watts_idle[slot] = 0.0
         self._serial += 1
 
     def _take_slot(self, tasks: int) -> int:
@@ -275,6 +277,8 @@ class GangCore:
         number[at.ENDED_GANGS] = 0
         slots.sort(key=lambda slot: (gangs.end_us[slot], gangs.serial[slot]))
         for slot in slots:
+            held_us = int(gangs.held_us[slot])
+            total_us = max(held_us, 1) * int(gangs.size[slot])
             outcome = JobOutcome(
                 0,
                 int(JobState.FAILED if self._killed[slot] else JobState.COMPLETED),
@@ -283,6 +287,8 @@ class GangCore:
                 int(gangs.interruptions[slot]),
                 int(gangs.restarts[slot]),
                 int(gangs.lost_us[slot]),
-                int(gangs.held_us[slot]),
+                held_us,
+                float(gangs.watts_busy[slot]) / total_us,
+                float(gangs.watts_idle[slot]) / total_us,
             )
             self._outcomes.add(self._forget(slot), outcome)

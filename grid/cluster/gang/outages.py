@@ -82,6 +82,7 @@ def _undo(state: State, gang: int) -> None:
     done = queues.held_us(state, gang) - left_us
     if done == 0:
         return
+    queues.count_watts(state, gang)
     lost = done
     if gangs.checkpointable[gang]:
         gangs.run_us[gang] = min(gangs.run_us[gang], left)

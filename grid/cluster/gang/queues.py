@@ -174,6 +174,27 @@ def held_us(state: State, gang: int) -> Time:
 
 
 @njit(cache=True)
+def count_watts(state: State, gang: int) -> None:
+    """Book what its processors have drawn for a gang that does not run, or has ended."""
+    gangs, tasks, processors = state.gangs, state.tasks, state.processors
+    together_us = (held_us(state, gang) // gangs.size[gang]) if state.number[at.HOLDS] else 0
+    left_us = 0
+    task = gangs.first_task[gang]
+    while task != NONE:
+        left_us = max(left_us, tasks.remaining_us[task])
+        task = tasks.sibling[task]
+    task = gangs.first_task[gang]
+    while task != NONE:
+        p = tasks.processor[task]
+        ran_us = together_us - left_us
+        if not state.number[at.HOLDS]:
+            ran_us = duration_us(state, gang, p) - tasks.remaining_us[task]
+        gangs.watts_busy[gang] += ran_us * processors.watts_busy[p]
+        gangs.watts_idle[gang] += ran_us * processors.watts_idle[p]
+        task = tasks.sibling[task]
+
+
+@njit(cache=True)
 def free_tasks(state: State, gang: int) -> None:
     """The tasks of `gang` are no more."""
     gangs, tasks, number = state.gangs, state.tasks, state.number

@@ -120,6 +120,7 @@ def end_task(state: State, p: int, now: Time) -> None:
     tasks.remaining_us[task] = 0
     gangs.unfinished[gang] -= 1
     if gangs.unfinished[gang] == 0:
+        queues.count_watts(state, gang)
         gangs.held_us[gang] += queues.held_us(state, gang) // gangs.size[gang]
         queues.free_tasks(state, gang)
         gangs.state[gang] = at.ENDED

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.job import dtypes
 from grid.model.time import NEVER
 
 NONE = -1
@@ -35,6 +36,8 @@ class Processors(NamedTuple):
     """The processors of one cluster, every column of shape (processors,)."""
 
     mips: Floats
+    watts_busy: Floats
+    watts_idle: Floats
     down: Bools
     """It runs nothing, is kept for nobody, has no queue, and is not idle either."""
     task: Ints
@@ -79,6 +82,9 @@ class Gangs(NamedTuple):
     held_us: Ints
     """The mean time that its tasks ran, up to the last outage that it met; when it has ended, of
     all."""
+    watts_busy: Floats
+    watts_idle: Floats
+    """Sums over the same time, in watt-microseconds, of the watts of its tasks' processors."""
     lost_us: Ints
     """The part of it whose work outages have undone."""
     restarts: Ints
@@ -181,11 +187,13 @@ _FIRST_SLOTS = 64
 _HISTORY_ROWS = 1024
 
 
-def new_state(mips: Floats) -> State:
+def new_state(mips: Floats, watts_busy: Floats, watts_idle: Floats) -> State:
     """A cluster at time 0 with nothing to do, of one processor for each of `mips`."""
     count = len(mips)
     processors = Processors(
         mips=mips,
+        watts_busy=watts_busy,
+        watts_idle=watts_idle,
         down=np.zeros(count, np.bool_),
         task=_none(count),
         end_us=np.full(count, NEVER, np.int64),
@@ -254,10 +262,7 @@ def with_room_for(state: State, tasks: int) -> State:
 
 
 def _no_gangs() -> Gangs:
-    types = {"priority": np.bool_, "checkpointable": np.bool_, "run_us": np.float64}
-    columns: dict[str, Any] = {
-        name: np.empty(0, types.get(name, np.int64)) for name in Gangs._fields
-    }
+    columns: dict[str, Any] = {name: np.empty(0, dtype) for name, dtype in dtypes(Gangs).items()}
     return Gangs(**columns)
 
 

@@ -70,6 +70,7 @@ class GeneralCore:
         self._cpus_a_unit = max(1, self._padding)
         self._overheads = platform.overheads
         self.machines = machine_columns(platform, names, self._padding)
+        self._watts = [(one.watts_busy, one.watts_idle) for one in platform.machines]
         self._mips: list[float] = self.machines.mips.tolist()
         self._widest = int(self.machines.cpus.max())
         self.processors = int(self.machines.cpus.sum())
@@ -420,6 +421,9 @@ class GeneralCore:
         overhead = min(ran, int(hidden.overhead_us[slot]))
         hidden.kept_us[slot] += ran - overhead
         hidden.lost_us[slot] += overhead
+        busy, idle = self._watts[int(jobs.machine[slot])]
+        hidden.watts_busy[slot] += ran * busy
+        hidden.watts_idle[slot] += ran * idle
         return ran - overhead
 
     def _release(self, slot: int) -> None:
@@ -438,6 +442,7 @@ class GeneralCore:
         hidden.end_us[slot] = NEVER
         self._requested -= int(jobs.licenses[slot]).bit_count()
         began, lost = int(hidden.first_start_us[slot]), int(hidden.lost_us[slot])
+        held = int(hidden.kept_us[slot]) + lost
         outcome = JobOutcome(
             int(jobs.machine[slot]),
             int(state),
@@ -446,7 +451,9 @@ class GeneralCore:
             int(hidden.preemptions[slot]),
             int(hidden.restarts[slot]),
             lost,
-            int(hidden.kept_us[slot]) + lost,
+            held,
+            float(hidden.watts_busy[slot]) / max(held, 1),
+            float(hidden.watts_idle[slot]) / max(held, 1),
         )
         self._outcomes.add(int(hidden.row[slot]), outcome)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.cluster.arrivals import NAMES
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.job import dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import JobColumns
@@ -36,6 +36,9 @@ class HiddenColumns:
     """Time for which it held CPUs and whose work is kept."""
     lost_us: Ints
     """Time for which it held CPUs for nothing: work that was lost, and overheads."""
+    watts_busy: Floats
+    watts_idle: Floats
+    """Sums over that time, in watt-microseconds a CPU, of the watts of its machines."""
     overhead_us: Ints
     """With how much of it the present run begins."""
     row: Ints
@@ -90,7 +93,7 @@ class Slots:
         self._known: list[npt.NDArray[Any]] = [
             getattr(jobs if hasattr(jobs, name) else hidden, name) for name in NAMES
         ]
-        self._fresh: list[tuple[Ints, int]] = [
+        self._fresh: list[tuple[Ints | Floats, int]] = [
             (jobs.machine, -1),
             (jobs.start_us, NEVER),
             (jobs.expected_end_us, NEVER),
@@ -101,6 +104,8 @@ class Slots:
             (hidden.restarts, 0),
             (hidden.kept_us, 0),
             (hidden.lost_us, 0),
+            (hidden.watts_busy, 0),
+            (hidden.watts_idle, 0),
             (hidden.overhead_us, 0),
             (hidden.killed_after_us, NEVER),
             (hidden.fails, 0),

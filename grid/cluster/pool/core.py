@@ -34,6 +34,7 @@ class PoolCore:
         outcomes: Outcomes,
     ) -> None:
         self.processors = machine.cpus
+        self._watts = (machine.watts_busy, machine.watts_idle)
         self._arrivals = arrivals
         self._outcomes = outcomes
         self._pool = _empty_pool(FIRST_SLOTS)
@@ -144,7 +145,8 @@ class PoolCore:
         ran = state != JobState.REJECTED
         machine, held_us = np.where(ran, 0, -1), np.where(ran, end - start, 0)
         none = np.zeros(count, np.int64)
-        outcome = JobOutcome(machine, state, start, end, none, none, none, held_us)
+        watts = [np.full(count, one) for one in self._watts]
+        outcome = JobOutcome(machine, state, start, end, none, none, none, held_us, *watts)
         self._outcomes.add_columns(row, outcome)
 
 

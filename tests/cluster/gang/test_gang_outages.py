@@ -54,7 +54,7 @@ def play(
         cluster.advance(now + 1)
         check_cluster(cluster)
         assert list(cluster.broken_limits()) == []
-        for key, (_, _, start, end, *how) in cluster.take_ended():
+        for key, (_, _, start, end, *how, _, _) in cluster.take_ended():
             assert key[1] not in fates, "a job ends twice"
             fates[key[1]] = (start, end, *how)
     return fates, cluster
