@@ -260,6 +260,8 @@ def _print_cost(manifest: dict[str, Any]) -> None:
             f"{plans['count']:,} plans of {policy}: mean {mean_ms:.3f} ms, "
             f"longest {longest_ms:.3f} ms, all {plans['total']:.2f} s"
         )
+    for policy in manifest["plans_not_measured"]:
+        typer.echo(f"plans of {policy} are made in compiled code and not timed")
 
 
 def _fail(lines: list[str]) -> None:

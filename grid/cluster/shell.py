@@ -38,6 +38,10 @@ class TimedPlans(NamedTuple):
     longest_s: float
 
 
+NOT_MEASURED = TimedPlans(-1, 0, 0.0, 0.0)
+"""Plans are made in compiled code, in which nothing is timed."""
+
+
 class Core(Protocol):
     """Plays the jobs of one cluster. It takes them from `Arrivals` and adds to `Outcomes`."""
 

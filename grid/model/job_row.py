@@ -52,7 +52,8 @@ class ClusterHistory(NamedTuple):
 class PlanTimes(NamedTuple):
     """Real time that plans of one cluster took, in seconds. No part of a run's results.
 
-    All were made while fewer than `below` jobs waited, and at least half as many.
+    All were made while fewer than `below` jobs waited, and at least half as many. Where `below` is
+    negative, plans were made in compiled code and not timed.
     """
 
     policy: str

@@ -21,6 +21,7 @@ class Jobs(NamedTuple):
     reference_mips: Floats
     deadline_us: Ints
     licenses: Ints
+    ram_mb: Floats
     bound_machine: Ints
     machine: Ints
     start_us: Ints
@@ -35,6 +36,7 @@ class Machines(NamedTuple):
     mips: Floats
     licenses: Ints
     speed_order: Ints
+    ram_mb: Floats
 
 
 class CompiledView(NamedTuple):
@@ -48,6 +50,7 @@ class CompiledView(NamedTuple):
     ended: Ints
     jobs: Jobs
     machines: Machines
+    free_ram_mb: Floats
 
 
 _job_columns = attrgetter(*Jobs._fields)
@@ -64,4 +67,5 @@ def compiled_view(view: ClusterView) -> CompiledView:
         view.ended,
         Jobs._make(_job_columns(view.jobs)),
         Machines._make(_machine_columns(view.machines)),
+        view.free_ram_mb,
     )

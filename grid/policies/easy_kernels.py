@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines
 from grid.policies.fitting import (
@@ -36,7 +36,7 @@ from grid.policies.fitting import (
 
 
 class Reservations(NamedTuple):
-    """Reserved starts by machine (NEVER for none), and the CPUs left over at that time.
+    """Reserved starts by machine (NEVER for none), and the CPUs and memory left over at that time.
 
     `head` and `start` of the first reservation of all, in arrays of one; `later` is what is free
     at that start, the head booked in.
@@ -44,6 +44,7 @@ class Reservations(NamedTuple):
 
     start: Ints
     extra: Ints
+    extra_ram_mb: Floats
     slot: Ints
     first_start: Ints
     later: Free
@@ -106,6 +107,7 @@ def _no_reservations(machines: int, free: Free) -> Reservations:
     return Reservations(
         np.full(machines, NEVER),
         np.zeros(machines, np.int64),
+        np.zeros(machines, np.float64),
         np.full(machines, -1),
         np.full(1, NEVER),
         copied(free),
@@ -134,12 +136,15 @@ def _start(
 ) -> bool:
     """Start the job on the fastest machine where it fits and delays nobody's reserved start."""
     processors, licenses, cpus = jobs.processors[slot], jobs.licenses[slot], free.cpus
+    ram_mb = jobs.ram_mb[slot]
     for machine in machines.speed_order:
         if cpus[machine] < processors or not fits(slot, machine, jobs, machines, free):
             continue
         end = now + time_left(slot, machine, jobs, machines)
         outlasts = end > reserved.start[machine]
-        if outlasts and processors > reserved.extra[machine]:
+        if outlasts and (
+            processors > reserved.extra[machine] or ram_mb > reserved.extra_ram_mb[machine]
+        ):
             continue
         outlasts_first = licenses != 0 and end > reserved.first_start[0]
         if outlasts_first and not licenses_fit(licenses, machine, reserved.later):
@@ -147,6 +152,7 @@ def _start(
         book(slot, machine, jobs, free)
         if outlasts:
             reserved.extra[machine] -= processors
+            reserved.extra_ram_mb[machine] -= ram_mb
         if outlasts_first:
             book_licenses(licenses, machine, reserved.later)
         place = starts.number[0]
@@ -182,6 +188,7 @@ def _reserve(
             book(slot, chosen, jobs, later)
             reserved.start[chosen] = time
             reserved.extra[chosen] = later.cpus[chosen]
+            reserved.extra_ram_mb[chosen] = later.ram_mb[chosen]
             reserved.slot[chosen] = slot
             if reserved.first_start[0] == NEVER:
                 reserved.first_start[0] = time

@@ -1,7 +1,7 @@
 """Where a job may run, how long it would take there, and whether it fits now: compiled.
 
-`Free` is what is free at one time, of CPUs and of licenses; policies keep one for the present and
-others for times to come, and book jobs in and out of them. A call that hands on a dozen arrays
+`Free` is what is free at one time, of CPUs, memory and licenses; policies keep one for the present
+and others for times to come, and book jobs in and out of them. A call that hands on a dozen arrays
 costs some hundred nanoseconds; so loops over machines compare CPUs before they ask for more.
 """
 
@@ -17,9 +17,13 @@ from grid.policies.columns import CompiledView, Jobs, Machines
 
 
 class Free(NamedTuple):
-    """What is free at one time: CPUs by machine, copies by license, users[machine, license]."""
+    """What is free at one time: CPUs and memory by machine, copies by license.
+
+    Also how many use them: users[machine, license].
+    """
 
     cpus: Ints
+    ram_mb: Floats
     copies: Ints
     users: Ints
 
@@ -51,6 +55,7 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(
         jobs.processors[slot] <= machines.cpus[machine]
+        and jobs.ram_mb[slot] <= machines.ram_mb[machine]
         and (jobs.bound_machine[slot] < 0 or jobs.bound_machine[slot] == machine)
         and jobs.licenses[slot] & ~machines.licenses[machine] == 0
     )
@@ -73,6 +78,7 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
     """Whether the job can run on the machine with what is free."""
     return (
         jobs.processors[slot] <= free.cpus[machine]
+        and jobs.ram_mb[slot] <= free.ram_mb[machine]
         and may_run(slot, machine, jobs, machines)
         and licenses_fit(jobs.licenses[slot], machine, free)
     )
@@ -90,8 +96,9 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
 
 @njit(cache=True)
 def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
-    """The job takes its CPUs and licenses of the machine out of what is free."""
+    """The job takes its CPUs, memory and licenses of the machine out of what is free."""
     free.cpus[machine] -= jobs.processors[slot]
+    free.ram_mb[machine] -= jobs.ram_mb[slot]
     book_licenses(jobs.licenses[slot], machine, free)
 
 
@@ -111,6 +118,7 @@ def book_licenses(licenses: int, machine: int, free: Free) -> None:
 def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job gives them back; the last user of a license on a machine frees its copy."""
     free.cpus[machine] += jobs.processors[slot]
+    free.ram_mb[machine] += jobs.ram_mb[slot]
     licenses = jobs.licenses[slot]
     number = 0
     while licenses:
@@ -135,12 +143,12 @@ def free_now(view: CompiledView) -> Free:
                 users[jobs.machine[slot], number] += licenses & 1
                 licenses >>= 1
                 number += 1
-    return Free(view.free.copy(), copies.copy(), users)
+    return Free(view.free.copy(), view.free_ram_mb.copy(), copies.copy(), users)
 
 
 @njit(cache=True)
 def copied(free: Free) -> Free:
-    return Free(free.cpus.copy(), free.copies.copy(), free.users.copy())
+    return Free(free.cpus.copy(), free.ram_mb.copy(), free.copies.copy(), free.users.copy())
 
 
 @njit(cache=True)

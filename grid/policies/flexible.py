@@ -66,8 +66,6 @@ class FlexibleBackfilling:
     there if jobs end before their time.
     """
 
-    ignores = ("memory",)
-
     def __init__(self, priority: Priority, *, keep_reservation: bool) -> None:
         self._priority = priority
         self._keep = keep_reservation

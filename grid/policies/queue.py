@@ -25,8 +25,6 @@ class InTurn:
     done (SJF). A job that is bound to a machine holds up only those behind it that want that one.
     """
 
-    ignores = ("memory",)
-
     def __init__(self, shortest_first: bool) -> None:
         self.shortest_first = shortest_first
 
@@ -51,8 +49,6 @@ class EasyBackfilling:
     (SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007).
     """
 
-    ignores = ("memory",)
-
     def __init__(self, shortest_first: bool) -> None:
         self.shortest_first = shortest_first
 
@@ -69,8 +65,6 @@ class EarliestDeadlineFirst:
     with later deadlines. C07's "decreasing order w.r.t. their deadline" is read as the most urgent
     job first, as its section 2 says; equal deadlines are in order of arrival.
     """
-
-    ignores = ("memory",)
 
     def __init__(self, preemptive: bool) -> None:
         self.preemptive = preemptive

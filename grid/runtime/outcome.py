@@ -59,6 +59,8 @@ class RunOutcome:
         """
         summed: dict[str, dict[str, float]] = {}
         for times in sorted(self.plan_times):
+            if times.below < 0:
+                continue
             of = summed.setdefault(
                 times.policy, {"count": 0, "mean": 0.0, "max": 0.0, "total": 0.0}
             )
@@ -71,6 +73,10 @@ class RunOutcome:
             of[count] = before + times.plans
             of[mean] = (of.get(mean, 0.0) * before + times.total_s) / of[count]
         return summed
+
+    def plans_not_measured(self) -> list[str]:
+        """The policies of clusters whose plans compiled code makes, in which nothing is timed."""
+        return sorted({times.policy for times in self.plan_times if times.below < 0})
 
 
 class RecordStore:

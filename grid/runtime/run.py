@@ -230,6 +230,7 @@ def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) ->
         "start_seconds": round(outcome.start_seconds, 6),
         "wall_seconds": round(outcome.wall_seconds, 6),
         "plan_seconds": outcome.plan_seconds(),
+        "plans_not_measured": outcome.plans_not_measured(),
     }
 
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grid.cluster.engines import Wanted, refusals
-from grid.model.errors import Path
-from grid.policies.registry import make_policy
+from grid.model.platform import VirtualOrganization
+from grid.scenario.grid_checks import refused
+from grid.scenario.grid_settings import grid_faults
 from grid.scenario.platform import cluster_of
 from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario
+from grid.scenario.value_checks import Problem
 
 SAMPLE = 100
 """So many machines of a generator tell what the others may have."""
 
 
-def capability_problems(scenario: Scenario) -> Iterator[tuple[Path, str, str]]:
+def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     """What would be accepted and do nothing, of a scenario that is right otherwise."""
-    memory = _asks_for_memory(scenario)
-    down = [] if scenario.faults is None else scenario.faults.machine_outages
-    for v, vo in enumerate(scenario.vos or ()):
-        failing = [outage.cluster for outage in down if outage.vo in vo.names]
-        for c, section in enumerate(vo.clusters):
-            platform = cluster_of(_sampled(section), vo.name, scenario.seed)
-            policy = make_policy(platform.policy, dict(platform.policy_settings))
-            wanted = Wanted(platform, section.name in failing, memory)
-            for field, found, expected in refusals(wanted, policy):
-                yield ("vos", v, "clusters", c, field), found, expected
+    faults = None if scenario.faults is None else grid_faults(scenario.faults)
+    vos = [
+        VirtualOrganization(
+            vo.names[0],
+            tuple(cluster_of(_sampled(one), vo.name, scenario.seed) for one in vo.clusters),
+        )
+        for vo in scenario.vos or ()
+    ]
+    yield from refused(vos, faults, _asks_for_memory(scenario))
 
 
 def _asks_for_memory(scenario: Scenario) -> bool:

@@ -138,7 +138,7 @@ def test_every_feature_of_the_table_is_probed() -> None:
         assert set(known) <= set(FEATURES)
 
 
-@pytest.mark.parametrize("feature", [name for name in PROBES if name != "memory"])
+@pytest.mark.parametrize("feature", PROBES)
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "edf", "easy", "easy_sjbf"])
 def test_where_the_compiled_loop_may_play_the_general_core_does_the_same(
     policy: str, feature: str
@@ -161,6 +161,22 @@ def test_the_core_follows_from_what_is_asked_for() -> None:
     limited = replace(ONE, machines=(Machine("m", 4, ram_mb=1.0),))
     assert choose(Wanted(limited), easy) == "general"
     assert choose(Wanted(limited, memory=False), easy) == "pool"
+
+
+@pytest.mark.parametrize("policy", ["easy", "flexible"])
+def test_nobody_takes_the_memory_of_a_reservation(policy: str) -> None:
+    """The second waits for memory until 10 s; the third, of 20 s, would hold it up then."""
+    platform = replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),))
+    jobs = [job(0, ram_mb=60.0), job(1, ram_mb=70.0), job(2, 1, 20, ram_mb=40.0)]
+    jobs.append(job(3, 1, 20, ram_mb=30.0))
+    started = [one.outcome.start_us // S for one in ends(make(platform, policy, ()), jobs)]
+    assert started == [0, 10, 20, 0]
+
+
+def test_a_job_that_asks_for_more_memory_than_any_machine_has_is_rejected() -> None:
+    platform = replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),))
+    (ended,) = ends(make(platform, "easy", ()), [job(0, ram_mb=100.5)])
+    assert ended.outcome.machine == -1
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "afcfs", "cs2"])

@@ -15,7 +15,7 @@ from grid.cluster.gang.decisions import gang_to_send
 from grid.cluster.gang.instant import Rules, advance, end_tasks
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
 from grid.cluster.outcomes import Outcomes
-from grid.cluster.shell import TimedPlans
+from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.job_row import Levels
@@ -143,8 +143,7 @@ class GangCore:
         }
 
     def plan_times(self) -> list[TimedPlans]:
-        """None: no plan is told from the instant that it is made in."""
-        return []
+        return [NOT_MEASURED]
 
     def take_levels(self) -> Levels:
         """Where nothing waits, the smallest gang has one task more than there are processors."""

@@ -12,7 +12,7 @@ from grid.cluster.outcomes import Outcomes
 from grid.cluster.pool import CompiledForm, loop
 from grid.cluster.pool import state as at
 from grid.cluster.pool.state import Coming, Ends, Pool
-from grid.cluster.shell import TimedPlans
+from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.model.job import JobOutcome, JobState
 from grid.model.platform import Machine
 from grid.model.time import NEVER, Time
@@ -116,8 +116,7 @@ class PoolCore:
         """Not kept."""
 
     def plan_times(self) -> list[TimedPlans]:
-        """None: no plan is told from the loop that it is made in."""
-        return []
+        return [NOT_MEASURED]
 
     def _next_arrivals(self) -> int:
         """How many jobs arrive at the next instant of arrivals."""

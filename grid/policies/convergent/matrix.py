@@ -157,7 +157,7 @@ def _described(view: ClusterView) -> tuple[JobMachineMatrix, MatrixJobs, MatrixM
     slots = np.concatenate((view.running, view.queue))
     jobs, requests = kernels.describe_jobs(seen, slots)
     capacity, copies = kernels.capacity_and_copies(seen)
-    cpus, mips, licenses, speed_order = seen.machines
+    cpus, mips, licenses, speed_order, _ = seen.machines
     machines = kernels.MatrixMachines(cpus, licenses & _mask(copies > 0), mips, speed_order)
     longest_s = kernels.longest_remaining(jobs, machines)
     own = jobs.machine

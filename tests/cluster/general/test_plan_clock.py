@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from grid.cluster import make_cluster
 from grid.cluster.general.plan_clock import PlanClock
 from grid.model.job_row import PlanTimes
+from grid.model.platform import Cluster, Machine
 from grid.policies.interface import Plan
+from grid.policies.registry import make_policy
 from grid.runtime.outcome import RunOutcome
 
 
@@ -69,3 +72,13 @@ def test_a_run_tells_the_times_of_all_its_clusters_together() -> None:
         "mean_below_4": 3.0,
     }
     assert told["fcfs"]["mean_below_4"] == 0.5
+
+
+def test_plans_in_compiled_code_are_said_to_be_untimed() -> None:
+    """There are some, and nothing says how long they took."""
+    timed = make_cluster(Cluster("c", (Machine("m", 1),) * 2), make_policy("easy", {}))
+    compiled = make_cluster(Cluster("c", (Machine("m", 1),)), make_policy("easy", {}))
+    assert timed.plan_times() == []
+    times = [PlanTimes("easy", *one) for one in compiled.plan_times()]
+    outcome = RunOutcome(plan_times=times)
+    assert (outcome.plan_seconds(), outcome.plans_not_measured()) == ({}, ["easy"])

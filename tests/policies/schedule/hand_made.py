@@ -37,14 +37,15 @@ class HandMade:
         self.jobs = Jobs(**ints)._replace(
             reference_mips=np.zeros(50), checkpointable=np.zeros(50, np.bool_)
         )
-        self.machines = Machines(cpus, mips.astype(np.float64), nothing, order)
+        self.machines = Machines(cpus, mips.astype(np.float64), nothing, order, no_limit)
         self.names: list[str] = []
 
     def view(self, now: int) -> CompiledView:
         """The cluster at `now`, as far as what plans a job looks at it."""
         none = np.zeros(0, np.int64)
         free = self.machines.cpus
-        return CompiledView(now, free, none, none, none, none, self.jobs, self.machines)
+        machines = self.machines
+        return CompiledView(now, free, none, none, none, none, self.jobs, machines, machines.ram_mb)
 
     def job(self, name: str, processors: int, estimate: int, deadline: int = NEVER) -> int:
         slot = len(self.names)

@@ -1,0 +1,142 @@
+"""`ClusterView.fits` says what a plan may start, also after what it starts and preempts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from grid.cluster import make_cluster
+from grid.model.job import Job
+from grid.model.platform import Cluster, License, Machine, MachineOutage
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.interface import ClusterView, Plan
+
+S = SECOND_US
+FARM = Cluster(
+    "farm",
+    (
+        Machine("a", 4, 2000.0, ram_mb=100.0, licenses=("x",)),
+        Machine("b", 2, 1000.0, licenses=("x",)),
+        Machine("c", 2, 500.0),
+    ),
+    licenses=(License("x", 1),),
+)
+
+
+class Asking:
+    """A policy that plans as a function says."""
+
+    def __init__(self, planned: Callable[[ClusterView], Plan]) -> None:
+        self._planned = planned
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        del now
+        return self._planned(view)
+
+
+def job(number: int, processors: int = 1, **more: object) -> Job:
+    given = {"estimate_us": 9 * S, "run_us": 9 * S, "submit_us": 0, "user": 0, **more}
+    return Job(number=number, vo="v", processors=processors, **given)  # type: ignore[arg-type]
+
+
+def asked(
+    planned: Callable[[ClusterView], Plan],
+    *jobs: Job,
+    bound: int = -1,
+    outages: tuple[MachineOutage, ...] = (),
+    platform: Cluster = FARM,
+) -> None:
+    cluster = make_cluster(platform, Asking(planned), None, outages)
+    for one in jobs:
+        cluster.submit(one, bound, one.submit_us)
+    cluster.advance(1)
+
+
+@pytest.mark.parametrize(
+    ("one", "fits"),
+    [
+        (job(0), [True, True, True]),
+        (job(0, 3), [True, False, False]),
+        (job(0, ram_mb=100.0), [True, True, True]),
+        (job(0, ram_mb=100.1), [False, True, True]),
+        (job(0, licenses=1), [True, True, False]),
+    ],
+)
+def test_what_a_machine_must_have(one: Job, fits: list[bool]) -> None:
+    def planned(view: ClusterView) -> Plan:
+        (slot,) = view.queue.tolist()
+        assert [view.fits(slot, machine) for machine in range(3)] == fits
+        assert view.fastest(slot) == fits.index(True)
+        return Plan()
+
+    asked(planned, one)
+
+
+def test_a_bound_job_fits_on_its_machine_and_none_on_one_that_is_down() -> None:
+    def planned(view: ClusterView) -> Plan:
+        (slot,) = view.queue.tolist()
+        seen.append([view.fits(slot, machine) for machine in range(3)])
+        return Plan()
+
+    seen: list[list[bool]] = []
+    asked(planned, job(0), bound=1)
+    asked(planned, job(0), outages=(MachineOutage(0, 0, S),))
+    assert seen == [[False, True, False], [False, True, True]]
+
+
+def test_what_the_plan_takes_is_gone_and_what_it_gives_back_is_there() -> None:
+    def planned(view: ClusterView) -> Plan:
+        if view.now == 0 and len(view.running) == 0:
+            first, second, third = view.queue.tolist()
+            before = view.free.copy(), view.license_copies_free.copy()
+            view.take(first, 0)
+            # The copy is in use on the first machine, where 60 of 100 MB are held.
+            assert [view.fits(second, machine) for machine in range(3)] == [True, False, False]
+            assert [view.fits(third, machine) for machine in range(3)] == [False, True, True]
+            assert view.free.tolist() == [2, 2, 2]
+            assert [column.tolist() for column in before] == [[4, 2, 2], [1]]
+            return Plan(start=[(first, 0)], wake_us=S)
+        (running,) = view.running.tolist()
+        second, third = view.queue.tolist()
+        assert not view.fits(second, 1)
+        view.give_back(running)
+        assert view.fits(second, 1) and view.fits(third, 0)
+        return Plan(preempt=[running])
+
+    asking = Asking(planned)
+    cluster = make_cluster(FARM, asking)
+    cluster.submit(job(0, 2, licenses=1, ram_mb=60.0), -1, 0)
+    cluster.submit(job(1, licenses=1), -1, 0)
+    cluster.submit(job(2, ram_mb=50.0), -1, 0)
+    cluster.advance(S + 1)
+
+
+def test_a_policy_that_asks_first_breaks_no_limit() -> None:
+    """Random jobs, licenses, memory, bindings and outages; widest first, each where it fits."""
+
+    def planned(view: ClusterView) -> Plan:
+        plan = Plan()
+        for slot in sorted(view.queue.tolist(), key=lambda slot: -view.jobs.processors[slot]):
+            machine = view.fastest(slot)
+            if machine >= 0:
+                view.take(slot, machine)
+                plan.start.append((slot, machine))
+        return plan
+
+    chance = np.random.default_rng(1)
+    for one_job in (False, True):
+        platform = Cluster("f", FARM.machines, licenses=FARM.licenses, one_job_a_machine=one_job)
+        outages = tuple(MachineOutage(m, (20 + 9 * m) * S, (40 + 9 * m) * S) for m in range(3))
+        cluster = make_cluster(platform, Asking(planned), None, outages)
+        for number in range(60):
+            now = number * 2 * S
+            cluster.advance(now)
+            assert list(cluster.broken_limits()) == []
+            more = {"licenses": int(chance.integers(2)), "submit_us": now}
+            ram_mb = float(chance.integers(0, 120))
+            one = job(number, int(chance.integers(1, 3)), ram_mb=ram_mb, **more)
+            cluster.submit(one, int(chance.integers(-1, 2)), now)
+        cluster.advance(NEVER)
+        assert len(cluster.take_ended()) == 60
