@@ -8,7 +8,7 @@ the instances of a seed are the same whichever solver is measured.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -81,8 +81,8 @@ def knapsack_choices(scenario: Scenario, file: str) -> tuple[dict[str, Any], dic
     measured = make_policy(platform.policy, settings)
     policy = make_policy(platform.policy, settings | {"knapsack": "greedy"})
     assert isinstance(policy, Cs2007) and isinstance(measured, Cs2007)
-    fields = {name: getattr(policy, name) for name in Cs2007.__dataclass_fields__}
-    recorded = MeasuredPolicy(**fields, measured_nodes=measured.nodes)
+    settled = {one.name: getattr(policy, one.name) for one in fields(Cs2007)}
+    recorded = MeasuredPolicy(**settled, measured_nodes=measured.nodes)
     read = time.process_time() - began
     cluster = make_cluster(platform, recorded)
     for table in grid.direct:

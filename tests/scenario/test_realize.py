@@ -87,3 +87,22 @@ def test_a_job_that_no_machine_of_the_grid_can_hold_is_left_out(tmp_path: Path) 
         path.read_text().replace("b, clusters: [{processors: 1}", "b, clusters: [{processors: 2}")
     )
     assert realize(load_scenario(path), str(path))[0].jobs_by_vo() == [2, 0]
+
+
+def test_a_farm_or_a_workload_with_its_own_seed_is_the_same_under_every_seed() -> None:
+    def made(seed: int, *overrides: str) -> tuple[object, list[int]]:
+        path = "scenarios/convergent-2.yaml"
+        scenario = load_scenario(path, [f"seed={seed}", "jobs=5", "machines=20", *overrides])
+        grid, _ = realize(scenario, path)
+        (jobs,) = grid.direct
+        assert jobs is not None
+        return grid.vos[0].clusters[0].machines, jobs.submit_us.tolist()
+
+    (machines, times), (others, later) = made(1), made(2)
+    assert machines != others and times != later
+    farm = "vos.0.clusters.0.machines.seed=1"
+    (machines, times), (others, later) = made(1, farm), made(2, farm)
+    assert machines == others and times != later
+    workload = "vos.0.workload.seed=1"
+    (machines, times), (others, later) = made(1, workload), made(2, workload)
+    assert machines != others and times == later

@@ -150,3 +150,19 @@ def test_generators_by_name_and_the_same_for_the_same_seed() -> None:
 def test_wrong_settings_of_machines(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="validation error"):
         generate_machines("convergent", 1, settings, random_stream(1, "m"))
+
+
+def test_deadlines_have_their_other_readings() -> None:
+    """The same draws give slack beyond the estimate, a share of it, or seconds."""
+    readings = {}
+    for deadline in ("beyond_estimate", "of_estimate", "seconds"):
+        settings = ConvergentJobs(jobs=500, deadline=deadline, without_deadline=0.0)
+        jobs = jobs_of(farm(), settings)
+        readings[deadline] = (jobs.deadline_us - jobs.submit_us, jobs.estimate_us)
+    beyond, estimate = readings["beyond_estimate"]
+    alone, _ = readings["of_estimate"]
+    assert (beyond - alone == estimate).mean() > 0.99
+    percent = 100 * alone / estimate
+    assert 24.9 < percent.min() < 30 and 145 < percent.max() < 150.1
+    seconds = (readings["seconds"][0] - estimate) / SECOND_US
+    assert seconds == pytest.approx(percent, abs=0.01)
