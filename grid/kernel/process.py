@@ -2,7 +2,7 @@
 
 Everything between entities happens here: how long a message takes and what goes wrong with it,
 timers, and what a reader sees of the board. In virtual time the clock jumps from event to event. In
-a live run somebody else has the clock, and the process handles what is due when it is told to.
+a live run somebody else has the clock, and asks the process to handle what is due.
 """
 
 from __future__ import annotations

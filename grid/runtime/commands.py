@@ -75,9 +75,9 @@ def chaos(
         typer.echo(str(error), err=True)
         raise typer.Exit(FAILED) from None
     took = time.monotonic() - started
-    _tell(failing, _replay(scenario, settings))
+    _print_findings(failing, _replay(scenario, settings))
     if seeds == 1:
-        _tell_all(subject, first, failing)
+        _print_everything(subject, first, failing)
     broken = f"{len(failing)} of them broke a rule" if failing else "no rule was broken"
     typer.echo(f"{seeds} seeds in {took:.0f} s, {broken}")
     if failing:
@@ -92,7 +92,7 @@ def _replay(scenario: Path, settings: list[str]) -> str:
     return shlex.join([*words, "--seeds", "1", "--first"])
 
 
-def _tell(failing: list[Trial], replay: str) -> None:
+def _print_findings(failing: list[Trial], replay: str) -> None:
     for trial in failing[:FINDINGS_SHOWN]:
         typer.echo(f"seed {trial.seed}: {trial.broken[0]}")
         typer.echo(f"  {replay} {trial.seed}")
@@ -100,7 +100,7 @@ def _tell(failing: list[Trial], replay: str) -> None:
         typer.echo(f"and {len(failing) - FINDINGS_SHOWN} more")
 
 
-def _tell_all(subject: Subject, seed: int, failing: list[Trial]) -> None:
+def _print_everything(subject: Subject, seed: int, failing: list[Trial]) -> None:
     """What went wrong under the one seed, and everything that it broke."""
     from grid.runtime.chaos import faults_of
     from grid.scenario.load import section_yaml

@@ -172,7 +172,7 @@ class Host:
                     break
                 process.advance(NEVER - 1, 1)
         except Exception as error:
-            # A mistake in an entity, which is in no state to go on. The run ends, and tells.
+            # A mistake in an entity, which cannot go on. The run ends and reports it.
             where = ", ".join(getattr(error, "__notes__", ()))
             self.status.error = f"{where}: {type(error).__name__}: {error}"
         self.status.handled = process.messages

@@ -140,5 +140,5 @@ def _make_private(folder: Path) -> None:
 
 
 def entry_of(saved: Any, stands_for_all: bool) -> Entry:
-    """What a context was told to save, as an entry, which later changes of it do not touch."""
+    """What an entity saved, as text that later changes of the object do not touch."""
     return encode(saved), stands_for_all

@@ -2,7 +2,7 @@
 
 Ray starts the actors and starts them again when they die, on whatever node is left; what they must
 not forget is in their journals. This side only watches: it asks every actor now and then how it is,
-which also starts its clock, kills those that keep silent, and reads the journals in the end.
+which also starts its clock, kills those that do not answer, and reads the journals in the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
 
 TICK_SECONDS = 0.25
-SILENCE_SECONDS = 30.0
+UNRESPONSIVE_SECONDS = 30.0
 STARTING_SECONDS = 600.0
 FINISHING_SECONDS = 60.0
 HEAD_START_SECONDS = 0.5
@@ -111,7 +111,7 @@ class LiveActor:
             await self._host.finish()
 
     def _deliver(self, host: str, outbox: Outbox) -> None:
-        """Call the peer and do not wait: whether it came is for the acknowledgement to tell."""
+        """Call the peer and do not wait: only the acknowledgement shows that it arrived."""
         if host not in self._peers:
             self._peers[host] = ray.get_actor(host)
         self._peers[host].receive.remote(outbox)
@@ -227,7 +227,7 @@ class _Actors:
             ray.kill(actor)
 
     def outcome(self) -> LiveOutcome:
-        """What the journals hold, and what the actors told."""
+        """What the journals hold, and what the actors reported."""
         store = RecordStore()
         chunks = []
         for path in sorted(self._folder.glob(f"*{SUFFIX}")):
@@ -294,7 +294,7 @@ class _Actors:
         An actor that is starting has answered nothing yet, and is given its time.
         """
         for answer, (host, since) in list(self._asked.items()):
-            if host in self._answered and time.monotonic() - since > SILENCE_SECONDS:
+            if host in self._answered and time.monotonic() - since > UNRESPONSIVE_SECONDS:
                 del self._asked[answer]
                 self._answered.discard(host)
                 ray.kill(self._actors[host], no_restart=False)

@@ -1,4 +1,4 @@
-"""What a runtime brings back from a run, and how it tells how far it is."""
+"""What a runtime brings back from a run, and how it reports progress."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LOST = (
 )
 """What a transport raises where an actor is gone."""
 
-SILENCE_SECONDS = 2.0
+POLL_SECONDS = 2.0
 
 
 class Transport(Protocol):
@@ -131,7 +131,7 @@ class Sockets:
         """The next answer. A node that is lost closes no connection: ask Ray now and then."""
         connection = self._connections[number]
         try:
-            while not connection.poll(SILENCE_SECONDS):
+            while not connection.poll(POLL_SECONDS):
                 ended, _ = ray.wait([self._runs[number]], timeout=0)
                 if ended:
                     raise EOFError
@@ -141,11 +141,11 @@ class Sockets:
 
     def _raise_reason(self, number: int) -> NoReturn:
         """Raise what ended an actor's part, which is no death if its handlers raised something."""
-        ended, _ = ray.wait([self._runs[number]], timeout=SILENCE_SECONDS)
+        ended, _ = ray.wait([self._runs[number]], timeout=POLL_SECONDS)
         ray.get(ended)
         raise EOFError("an actor closed its connection")
 
     def close(self) -> None:
         for connection in self._connections:
             connection.close()
-        ray.wait(self._runs, num_returns=len(self._runs), timeout=SILENCE_SECONDS)
+        ray.wait(self._runs, num_returns=len(self._runs), timeout=POLL_SECONDS)
