@@ -171,7 +171,9 @@ def compiled_form(policy: Policy) -> CompiledForm | None:
         return CompiledForm(PoolPolicy.SJF if policy.shortest_first else PoolPolicy.FCFS)
     if type(policy) is EasyBackfilling:
         return CompiledForm(PoolPolicy.EASY_SJBF if policy.shortest_first else PoolPolicy.EASY)
-    if type(policy) is EarliestDeadlineFirst and not policy.preemptive:
+    if type(policy) is EarliestDeadlineFirst:
+        if policy.preemptive or policy.without_deadline_first:
+            return None
         return CompiledForm(PoolPolicy.EDF)
     if type(policy) is ReservingBackfilling:
         return CompiledForm(PoolPolicy.RESERVING, policy.slowdown_limit)

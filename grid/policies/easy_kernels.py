@@ -134,7 +134,7 @@ def _start(
     reserved: Reservations,
     starts: Starts,
 ) -> bool:
-    """Start the job on the fastest machine where it fits and delays nobody's reserved start."""
+    """Start the job on the fastest machine where it fits and delays no reserved start."""
     processors, licenses, cpus = jobs.processors[slot], jobs.licenses[slot], free.cpus
     ram_mb = jobs.ram_mb[slot]
     for machine in machines.speed_order:
@@ -168,7 +168,7 @@ def _reserve(
 ) -> None:
     """Reserve the machine where the job can start first, the fastest of several; or the `only` one.
 
-    Machines with a reservation are not asked; if no other can run the job, it has none.
+    Machines with a reservation are left out; if no other can run the job, it has none.
     """
     # Jobs of other machines matter too if they hold licenses.
     jobs, machines = view.jobs, view.machines
@@ -182,8 +182,8 @@ def _reserve(
             unbook(slots[position], targets[position], jobs, later)
             position += 1
         # Without licenses a job can only become able to start where one has just ended.
-        asked = targets[first:position] if jobs.licenses[slot] == 0 else machines.speed_order
-        chosen = _fastest_of(asked, slot, only, jobs, machines, later, reserved)
+        candidates = targets[first:position] if jobs.licenses[slot] == 0 else machines.speed_order
+        chosen = _fastest_of(candidates, slot, only, jobs, machines, later, reserved)
         if chosen >= 0:
             book(slot, chosen, jobs, later)
             reserved.start[chosen] = time
@@ -199,7 +199,7 @@ def _reserve(
 
 @njit(cache=True)
 def _fastest_of(
-    asked: Ints,
+    candidates: Ints,
     slot: int,
     only: int,
     jobs: Jobs,
@@ -209,7 +209,7 @@ def _fastest_of(
 ) -> int:
     best = -1
     needed, cpus = jobs.processors[slot], later.cpus
-    for machine in asked:
+    for machine in candidates:
         if (
             cpus[machine] >= needed
             and (only < 0 or machine == only)

@@ -61,13 +61,15 @@ class EasyBackfilling:
 class EarliestDeadlineFirst:
     """EDF as C07, section 6 has it: jobs by deadline, each to the best machine, if one is free.
 
-    A job that finds none waits and holds up nobody. With `preemptive` it takes the place of jobs
+    A job that finds none waits and holds up no other. With `preemptive` it takes the place of jobs
     with later deadlines. C07's "decreasing order w.r.t. their deadline" is read as the most urgent
-    job first, as its section 2 says; equal deadlines are in order of arrival.
+    job first, as its section 2 says; equal deadlines are in order of arrival. Jobs without a
+    deadline come last or, with `without_deadline_first`, before all others.
     """
 
-    def __init__(self, preemptive: bool) -> None:
+    def __init__(self, preemptive: bool, without_deadline_first: bool = False) -> None:
         self.preemptive = preemptive
+        self.without_deadline_first = without_deadline_first
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
@@ -75,6 +77,9 @@ class EarliestDeadlineFirst:
         from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
 
         seen = compiled_view(view)
+        if self.without_deadline_first:
+            due = np.where(seen.jobs.deadline_us == NEVER, -1, seen.jobs.deadline_us)
+            seen = seen._replace(jobs=seen.jobs._replace(deadline_us=due))
         deadlines, serial, machine = seen.jobs.deadline_us, seen.jobs.serial, seen.jobs.machine
         if not self.preemptive:
             order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]

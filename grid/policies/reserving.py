@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ReservingBackfilling:
-    """Jobs whose expected slowdown is above a limit get a reservation, and nobody may delay it.
+    """Jobs whose expected slowdown is above a limit get a reservation that no other may delay.
 
     With limit 0 all do, as they come: conservative backfilling. With more, it is the selective
     backfilling of Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), which C07,

@@ -9,11 +9,11 @@ machine goes down: then all are made anew, in order of arrival.
 
 Of several machines a job takes that on which it can start first, the fastest of equals.
 
-A job has been asked about everything that was free when it got its reservation. What has become
-free since then, where another one ended early or left its reservation, is a machine's gain; a job
-without licenses can only move into a window that shares some time with one. (Of one with licenses
-that is not so: where another reserves a copy, it may share it.) What is free now decides about the
-others: few machines are, on a farm where many wait.
+A reservation was the earliest one possible when it was made. A machine's *gains* are the times that
+have become free on it since then, because a job ended early or left its reservation; a job without
+licenses can only move to a window that overlaps a gain. (A job with licenses may move without one:
+it can share a copy that another has reserved.) Jobs without a reservation can only start on
+machines with free CPUs, which are few where many jobs wait.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def keep_up(
     forget(profile, now)
     if not _agrees(view, profile, reserved):
         profile = _of_running(view, reserved)
-        _ask_all(reserved)
+        _forget_gains(reserved)
         for slot in queue:
             reserved.due[slot] = -1
             if reserved.start[slot] < NEVER:
@@ -111,9 +111,9 @@ def _compress(
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
     most = _most_gained(now, profile, reserved)
     gained = _with_any(most, machines)
-    # What is left in this pass, later ones may have now, and earlier ones in the next pass.
-    _ask_all(reserved)
-    asked = np.empty(len(most), np.int64)
+    # What a job leaves in this pass is a gain for those behind it now, for others in the next pass.
+    _forget_gains(reserved)
+    candidates = np.empty(len(most), np.int64)
     for slot in queue:
         start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
         if not now < start < NEVER:
@@ -121,14 +121,16 @@ def _compress(
         count = 0
         if jobs.licenses[slot] == 0:
             for other in gained:
-                asked[count] = other
+                candidates[count] = other
                 count += most[other] >= jobs.processors[slot]
         else:
             for other in machines.speed_order:
-                asked[count] = other
+                candidates[count] = other
                 count += 1
         if count > 0:
-            profile = reserve_earliest(now, slot, asked[:count], profile, reserved, jobs, machines)
+            profile = reserve_earliest(
+                now, slot, candidates[:count], profile, reserved, jobs, machines
+            )
         if reserved.start[slot] < start:
             _gain(machine, start, end, reserved)
             most[machine] = max(most[machine], _most_free(profile, machine, start, end))
@@ -227,7 +229,7 @@ def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
 def reserve_earliest(
     now: int,
     slot: int,
-    asked: Ints,
+    candidates: Ints,
     profile: AvailabilityProfile,
     reserved: Reservations,
     jobs: Jobs,
@@ -237,10 +239,10 @@ def reserve_earliest(
     start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
     licenses = jobs.licenses[slot]
     if start == NEVER or licenses == 0:
-        return _reserve(now, slot, start, asked, profile, reserved, jobs, machines)
+        return _reserve(now, slot, start, candidates, profile, reserved, jobs, machines)
     # The copies that are reserved for it may be in its own way.
     profile = _give_up(slot, profile, reserved, jobs)
-    profile = _reserve(now, slot, start, asked, profile, reserved, jobs, machines)
+    profile = _reserve(now, slot, start, candidates, profile, reserved, jobs, machines)
     if reserved.start[slot] == NEVER:
         profile = with_room(profile, machine, licenses)
         reserve(profile, machine, start, end, jobs.processors[slot], licenses)
@@ -253,7 +255,7 @@ def _reserve(
     now: int,
     slot: int,
     before: int,
-    asked: Ints,
+    candidates: Ints,
     profile: AvailabilityProfile,
     reserved: Reservations,
     jobs: Jobs,
@@ -261,12 +263,12 @@ def _reserve(
 ) -> AvailabilityProfile:
     """Reserve the earliest start below `before`, if there is one, instead of what the job has.
 
-    Machines are asked in the order of `asked`.
+    Machines are tried in the order of `candidates`.
     """
     processors, licenses = jobs.processors[slot], jobs.licenses[slot]
     own = reserved.machine[slot] if reserved.start[slot] < NEVER else -1
     best, chosen, length = before, -1, 0
-    for machine in asked:
+    for machine in candidates:
         if best == now + 1 and profile.level[machine, 0] < processors:
             continue
         if not may_run(slot, machine, jobs, machines):
@@ -312,8 +314,8 @@ def _gain(machine: int, start: int, end: int, reserved: Reservations) -> None:
 
 
 @njit(cache=True)
-def _ask_all(reserved: Reservations) -> None:
-    """All are about to be asked about all gains there are."""
+def _forget_gains(reserved: Reservations) -> None:
+    """Forget all gains, since all reservations are about to be tried against them."""
     for machine in range(len(reserved.gain_to)):
         reserved.gain_from[machine], reserved.gain_to[machine] = NEVER, 0
 

@@ -33,12 +33,12 @@ class Cs2007:
     """C07, with or without preemption.
 
     Without, running jobs keep their machines and licenses, and the rest is planned around them.
-    The paper gets there by a large Delta (800) of the overhead heuristic. That would not hold a
-    job: more pairs come before larger sums, a knapsack looks at the mean of a job's priorities,
-    and anti-aging grows without limit.
+    The paper gets there by a large Delta (800) of the overhead heuristic, and plans all jobs. That
+    does not hold every job: more pairs come before larger sums, a knapsack looks at the mean of a
+    job's priorities, and anti-aging grows without limit.
 
-    `matching` is `mis`, `mfs` or `imfs`; `nodes` is the budget of the exact knapsack, 0 for the
-    paper's greedy one.
+    `matching` is `mis`, `mfs` (by scipy's assignment), `mfs_paths` (by the paper's longest paths)
+    or `imfs`; `nodes` is the budget of the exact knapsack, 0 for the paper's greedy one.
     """
 
     ignores: ClassVar[tuple[str, ...]] = ("memory",)
@@ -90,6 +90,7 @@ class Cs2007:
             flow_search,
             incremental_flow_search,
             iterative_search,
+            path_flow_search,
         )
 
         priority = part_of(matrix.priority, rows, machines, matrix.processors, matrix.capacity)
@@ -99,6 +100,8 @@ class Cs2007:
             chosen = incremental_flow_search(priority, column[before], len(machines))
         elif self.matching == "mfs":
             chosen = flow_search(priority)
+        elif self.matching == "mfs_paths":
+            chosen = path_flow_search(priority)
         else:
             chosen = iterative_search(priority)
         machine_of: Ints = np.append(machines, -1)[chosen]
@@ -142,7 +145,9 @@ def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs
     order = (matching, *(name for name in ("mis", "mfs", "imfs") if name != matching))
     matching = read.choice("matching", order)
     read.end()
-    heuristics = weighed(weights, cs2007_heuristics(minimum, k, bandwidths, literal))
+    heuristics = weighed(
+        weights, cs2007_heuristics(minimum, k, bandwidths, "formula" if literal else "mixed")
+    )
     return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, MatrixBuilder())
 
 

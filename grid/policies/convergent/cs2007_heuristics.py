@@ -24,16 +24,18 @@ CS2007_WEIGHTS: dict[str, float] = {
 }
 """The paper's constants MAX, LI, IN, WM, Delta and AA (a second), found by hand there (footnote 1).
 
-Its Delta of 800 stands for jobs that cannot be preempted; see `Cs2007` for what we do instead.
+For versions without preemption its Delta is `NON_PREEMPTIVE_OVERHEAD`; see `Cs2007`.
 """
 
 DEADLINE_MINIMUM = 0.1
 DEADLINE_K = 1.3
+F1 = ("mixed", "words", "formula")
+"""How f1 and Eq. 1 are read, see `deadline`."""
+NON_PREEMPTIVE_OVERHEAD = 800.0
+"""The paper's Delta for versions that do not preempt."""
 
 
-def deadline(
-    matrix: JobMachineMatrix, weight: float, *, minimum: float, k: float, literal: bool
-) -> None:
+def deadline(matrix: JobMachineMatrix, weight: float, *, minimum: float, k: float, f1: str) -> None:
     """C07 f1 and Eq. 1: urgent jobs, on the machines where they are least so. `weight` is MAX.
 
     A job without a deadline has it infinitely far away, and so f1 = MIN on every machine.
@@ -43,21 +45,16 @@ def deadline(
     the formula, f1 falls back to MIN where the deadline cannot be met, so that a hopelessly slow
     machine has the highest second term of all, like the fastest ones, and draws jobs away from
     those that would be just in time: on a cluster that is hardly loaded every fourth job is late.
-    We follow the words: such a machine has a second term of 0 (as CS2 Eq. 4 has it, f = 1). The
-    first term, the job's urgency, is the formula's. With `literal` both are.
+    `f1` chooses: with `words`, f1 is MAX on such a machine in both terms (as CS2 Eq. 4 has it,
+    f = 1); with `formula`, MIN in both; with `mixed`, MIN in the first term, the job's urgency, and
+    MAX in the second.
     """
-    from grid.policies.convergent import cs2007_kernels
+    from grid.policies.convergent import cs2007_kernels as kernels
 
-    cs2007_kernels.deadline(
-        matrix.priority,
-        matrix.remaining_s,
-        matrix.slack_s,
-        matrix.eligible,
-        minimum,
-        weight,
-        k,
-        literal,
-    )
+    late_urgency = weight if f1 == "words" else minimum
+    late_spare = weight - minimum if f1 == "formula" else 0.0
+    function = kernels.DeadlineFunction(minimum, weight, k, late_urgency, late_spare)
+    kernels.deadline(matrix.priority, matrix.remaining_s, matrix.slack_s, matrix.eligible, function)
 
 
 def licenses(matrix: JobMachineMatrix, weight: float) -> None:
@@ -108,11 +105,11 @@ def anti_aging(matrix: JobMachineMatrix, weight: float) -> None:
 
 
 def cs2007_heuristics(
-    minimum: float, k: float, bandwidths_mbps: Sequence[float], literal: bool = False
+    minimum: float, k: float, bandwidths_mbps: Sequence[float], f1: str = F1[0]
 ) -> dict[str, Heuristic]:
     """All of them by name; wait minimisation is the one of CS2 Eq. 12, on other weights."""
     return {
-        "deadline": partial(deadline, minimum=minimum, k=k, literal=literal),
+        "deadline": partial(deadline, minimum=minimum, k=k, f1=f1),
         "licenses": licenses,
         "input": partial(input_transfer, bandwidths_mbps=bandwidths_mbps),
         "wait": wait_minimization,

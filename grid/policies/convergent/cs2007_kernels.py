@@ -5,11 +5,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from grid.model.arrays import Floats, Ints
 from grid.policies.convergent.cs2_kernels import total_of
+
+
+class DeadlineFunction(NamedTuple):
+    """C07 f1, for the two terms of Eq. 1, with what they have where a job would be late."""
+
+    minimum: float
+    maximum: float
+    k: float
+    late_urgency: float
+    """f1 in the first term."""
+    late_spare: float
+    """MAX - f1 in the second term."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -18,19 +32,16 @@ def deadline(
     remaining_s: Floats,
     slack_s: Floats,
     eligible: Ints,
-    minimum: float,
-    maximum: float,
-    k: float,
-    literal: bool,
+    f1: DeadlineFunction,
 ) -> None:
-    """C07 f1 and Eq. 1; `literal` as in `cs2007_heuristics.deadline`.
+    """C07 f1 and Eq. 1.
 
     With slack = deadline - now, the time of completion (Extime) is past t where (1 + k) * remaining
     > slack, and past the deadline where remaining > slack; in between f1 rises from MIN to MAX.
     """
     jobs, machines = priority.shape
-    f1, spare, counted = np.empty(machines), np.empty(machines), np.empty(machines)
-    late_spare = maximum - minimum if literal else 0.0
+    minimum, maximum, k, late_urgency, late_spare = f1
+    urgent, spare, counted = np.empty(machines), np.empty(machines), np.empty(machines)
     for row in range(jobs):
         slack, to, remaining = slack_s[row], priority[row], remaining_s[row]
         if slack == np.inf:
@@ -42,10 +53,11 @@ def deadline(
             # How far the time of completion is on its way from t to the deadline.
             share = min(max((1.0 + k - slack / remaining[m]) / k, 0.0), 1.0)
             late = remaining[m] > slack
-            f1[m] = minimum if late else minimum + (maximum - minimum) * share
-            spare[m] = late_spare if late else maximum - f1[m]
+            rising = minimum + (maximum - minimum) * share
+            urgent[m] = late_urgency if late else rising
+            spare[m] = late_spare if late else maximum - rising
         for m in range(machines):
-            counted[m] = f1[m] if to[m] > -np.inf else 0.0
+            counted[m] = urgent[m] if to[m] > -np.inf else 0.0
         urgency = total_of(counted)
         for m in range(machines):
             counted[m] = spare[m] if to[m] > -np.inf else 0.0
@@ -80,19 +92,19 @@ def input_transfer(
 
 
 @njit(cache=True)
-def license_shares(asked: Ints, asked_by_all: Ints, worth: Floats, weight: float) -> Floats:
+def license_shares(licenses: Ints, licenses_of_all: Ints, worth: Floats, weight: float) -> Floats:
     """C07 w(i) and what its heuristics add to a job on any machine, shape (jobs,).
 
-    `asked` is a mask for each job, `asked_by_all` for each job there is; `worth` is what a license
-    adds to w. A job's share is w by the highest w of all jobs.
+    `licenses` has a mask for each job, `licenses_of_all` for all jobs of the cluster; `worth` is
+    what each license adds to w. A job's share is its w by the highest w of all jobs.
     """
     highest = 0.0
-    for mask in asked_by_all:
+    for mask in licenses_of_all:
         highest = max(highest, _worth(mask, worth))
-    shares = np.zeros(len(asked))
+    shares = np.zeros(len(licenses))
     if highest > 0.0:
-        for row in range(len(asked)):
-            shares[row] = weight * _worth(asked[row], worth) / highest
+        for row in range(len(licenses)):
+            shares[row] = weight * _worth(licenses[row], worth) / highest
     return shares
 
 

@@ -29,9 +29,9 @@ def iterative_search(priority: Floats) -> Ints:
 def flow_search(priority: Floats) -> Ints:
     """MFS: as many pairs as can be, and among such matchings one of the largest sum of priorities.
 
-    The paper grows the matching along longest paths, in O(N^4). The engine here is scipy's
-    assignment, in O(N^3): a pair is worth its priority above the lowest plus more than all others
-    together could differ by, so that a pair more always wins.
+    The paper grows the matching along longest paths, in O(N^4), see `path_flow_search`. The engine
+    here is scipy's assignment, in O(N^3): a pair is worth its priority above the lowest plus more
+    than all others together could differ by, so that a pair more always wins.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -45,6 +45,17 @@ def flow_search(priority: Floats) -> Ints:
     jobs, machines = linear_sum_assignment(worth, maximize=True)
     real = eligible[jobs, machines]
     machine_of[jobs[real]] = machines[real]
+    return machine_of
+
+
+def path_flow_search(priority: Floats) -> Ints:
+    """MFS by the paper's own way: from no pair, the longest path to one more pair each time.
+
+    A matching that is a heaviest one of its size has no cycle of positive weight, so that the
+    longest path is found, and the next matching is a heaviest one of its size again.
+    """
+    nothing = np.full(len(priority), -1)
+    machine_of: Ints = incremental_flow_search(priority, nothing, 0)
     return machine_of
 
 

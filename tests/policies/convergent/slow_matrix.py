@@ -132,7 +132,7 @@ def cs2007_matrix(
     minimum: float,
     k: float,
     links: list[float],
-    literal: bool = False,
+    f1_read: str = "mixed",
 ) -> Matrix:
     """C07 4.1; `links` holds the bandwidth of each machine's link in megabits a second."""
     matrix = SlowMatrix(view)
@@ -153,9 +153,12 @@ def cs2007_matrix(
             n for n in matrix.affine(i) if matrix.now + matrix.remaining(i, n) > matrix.deadline(i)
         }
         spare = {
-            n: 0.0 if n in late and not literal else maximum - f1(i, n) for n in matrix.affine(i)
+            n: 0.0 if n in late and f1_read != "formula" else maximum - f1(i, n)
+            for n in matrix.affine(i)
         }
-        urgency = sum(f1(i, n) for n in matrix.affine(i))
+        urgency = sum(
+            maximum if n in late and f1_read == "words" else f1(i, n) for n in matrix.affine(i)
+        )
         d = sum(spare.values())
         return urgency * spare[m] / d if d else urgency / len(spare)
 

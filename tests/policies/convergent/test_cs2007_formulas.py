@@ -30,9 +30,9 @@ def matrix_at(
     return MatrixBuilder().whole(view)
 
 
-def added(heuristic: str, matrix: JobMachineMatrix, literal: bool = False) -> Any:
+def added(heuristic: str, matrix: JobMachineMatrix, f1: str = "mixed") -> Any:
     """What the heuristic adds with the paper's constants, a row a job."""
-    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, LINKS, literal)
+    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, LINKS, f1)
     heuristics[heuristic](matrix, CS2007_WEIGHTS[heuristic])
     return matrix.priority
 
@@ -42,22 +42,30 @@ def test_f1_and_equation_1_to_the_letter() -> None:
     Machine 1: Extime 50 is before t = 65, f1 = MIN. Machine 2: Extime 200 is too late, f1 = MIN.
     Sum 7.91538; MAX - f1 is 2.28462, 9.9, 9.9, together d = 22.08462.
     """
-    row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)), literal=True)[0]
+    row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)), f1="formula")[0]
     assert row == pytest.approx([0.818833, 3.548276, 3.548276], abs=1e-6)
 
 
 def test_equation_1_by_its_words() -> None:
-    """Nothing for machine 2, where the job would be late: d = 12.18462, the sum is the same."""
+    """f1 = MAX for machine 2, where the job would be late: the sum is 17.81538, d = 12.18462."""
+    row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)), f1="words")[0]
+    assert row == pytest.approx([3.340387, 14.474995, 0.0], abs=1e-4)
+
+
+def test_equation_1_with_the_words_for_its_second_term_alone() -> None:
+    """Nothing for machine 2, where the job would be late: d = 12.18462; the formula's sum."""
     row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)))[0]
     assert row == pytest.approx([1.484134, 6.431250, 0.0], abs=1e-5)
 
 
 def test_equation_1_of_a_job_that_is_late_everywhere() -> None:
-    """f1 = MIN on all three: urgency 0.3, shared equally whichever way it is read."""
+    """f1 = MIN on all three: urgency 0.3, shared equally; or, by the words, MAX on all three."""
     matrix = matrix_at(20, waiting(deadline_us=10 * S))
     assert added("deadline", matrix)[0] == pytest.approx([0.1] * 3)
     matrix = matrix_at(20, waiting(deadline_us=10 * S))
-    assert added("deadline", matrix, literal=True)[0] == pytest.approx([0.1] * 3)
+    assert added("deadline", matrix, f1="formula")[0] == pytest.approx([0.1] * 3)
+    matrix = matrix_at(20, waiting(deadline_us=10 * S))
+    assert added("deadline", matrix, f1="words")[0] == pytest.approx([10.0] * 3)
 
 
 def test_f1_reaches_its_maximum_at_the_deadline() -> None:

@@ -15,6 +15,7 @@ from grid.policies.convergent.matching import (
     flow_search,
     incremental_flow_search,
     iterative_search,
+    path_flow_search,
 )
 
 
@@ -51,6 +52,18 @@ def test_mfs_by_brute_force(seed: int) -> None:
     rng = np.random.default_rng(seed)
     priority = matrix(seed, int(rng.integers(1, 5)), int(rng.integers(1, 5)), 0.5)
     found, best = worth(priority, flow_search(priority)), best_by_trying(priority)
+    assert found[0] == best[0]
+    assert found[1] == pytest.approx(best[1])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_mfs_by_longest_paths_is_as_good_as_by_assignment(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    priority = matrix(seed, int(rng.integers(1, 40)), int(rng.integers(1, 30)), rng.uniform(0, 0.9))
+    found, best = (
+        worth(priority, path_flow_search(priority)),
+        worth(priority, flow_search(priority)),
+    )
     assert found[0] == best[0]
     assert found[1] == pytest.approx(best[1])
 

@@ -11,6 +11,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,
     DEADLINE_MINIMUM,
+    F1,
     cs2007_heuristics,
 )
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder
@@ -43,15 +44,15 @@ def test_cs2_matrix(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (MatrixBuilder().whole(view, weighed).priority == matrix.priority).all()
 
 
-@pytest.mark.parametrize("literal", [False, True])
+@pytest.mark.parametrize("f1", F1)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_cs2007_matrix(seed: int, literal: bool) -> None:
+def test_cs2007_matrix(seed: int, f1: str) -> None:
     view = random_view(seed, one_a_machine=True)
     bandwidths = [100.0, 1000.0, 250.0]
     links = [bandwidths[m % 3] for m in range(len(view.free))]
-    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, bandwidths, literal)
+    heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, bandwidths, f1)
     matrix = matrix_of(view, heuristics, CS2007_WEIGHTS)
-    slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links, literal)
+    slow = cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links, f1)
     np.testing.assert_allclose(matrix.priority, slow, rtol=1e-9, atol=1e-9)
 
 
