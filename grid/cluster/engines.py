@@ -172,7 +172,7 @@ def compiled_form(policy: Policy) -> CompiledForm | None:
     if type(policy) is EasyBackfilling:
         return CompiledForm(PoolPolicy.EASY_SJBF if policy.shortest_first else PoolPolicy.EASY)
     if type(policy) is EarliestDeadlineFirst:
-        if policy.preemptive or policy.without_deadline_first:
+        if policy.preemptive or policy.without_deadline_first or policy.latest_first:
             return None
         return CompiledForm(PoolPolicy.EDF)
     if type(policy) is ReservingBackfilling:

@@ -63,13 +63,20 @@ class EarliestDeadlineFirst:
 
     A job that finds none waits and holds up no other. With `preemptive` it takes the place of jobs
     with later deadlines. C07's "decreasing order w.r.t. their deadline" is read as the most urgent
-    job first, as its section 2 says; equal deadlines are in order of arrival. Jobs without a
-    deadline come last or, with `without_deadline_first`, before all others.
+    job first, as its section 2 says; equal deadlines are in order of arrival. `latest_first` takes
+    it literally. Jobs without a deadline come last or, with `without_deadline_first`, before all.
     """
 
-    def __init__(self, preemptive: bool, without_deadline_first: bool = False) -> None:
+    def __init__(
+        self,
+        preemptive: bool,
+        *,
+        without_deadline_first: bool = False,
+        latest_first: bool = False,
+    ) -> None:
         self.preemptive = preemptive
         self.without_deadline_first = without_deadline_first
+        self.latest_first = latest_first
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
@@ -77,9 +84,9 @@ class EarliestDeadlineFirst:
         from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
 
         seen = compiled_view(view)
-        if self.without_deadline_first:
-            due = np.where(seen.jobs.deadline_us == NEVER, -1, seen.jobs.deadline_us)
-            seen = seen._replace(jobs=seen.jobs._replace(deadline_us=due))
+        if self.without_deadline_first or self.latest_first:
+            order_us = self._order_us(seen.jobs.deadline_us)
+            seen = seen._replace(jobs=seen.jobs._replace(deadline_us=order_us))
         deadlines, serial, machine = seen.jobs.deadline_us, seen.jobs.serial, seen.jobs.machine
         if not self.preemptive:
             order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
@@ -93,6 +100,12 @@ class EarliestDeadlineFirst:
             running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
         )
         return Plan(start=pairs(slots, targets), preempt=preempted.tolist())
+
+    def _order_us(self, deadline_us: Ints) -> Ints:
+        """What takes the place of deadlines, so that the lowest comes first."""
+        order_us = NEVER - 1 - deadline_us if self.latest_first else deadline_us
+        without = -1 if self.without_deadline_first else NEVER
+        return np.where(deadline_us == NEVER, without, order_us)
 
 
 def backfilled(
