@@ -64,42 +64,41 @@ def capacity_and_copies(view: CompiledView) -> tuple[Ints, Ints]:
 @njit(cache=True)
 def describe_jobs(view: CompiledView, slots: Ints) -> tuple[MatrixJobs, Ints]:
     """The jobs in `slots`, running ones first; and how many of them ask for each license."""
-    now, columns = view.now, view.jobs
-    rows = MatrixJobs(
-        columns.processors[slots],
-        columns.licenses[slots],
-        columns.bound_machine[slots],
-        columns.machine[slots],
-        np.empty(len(slots)),
-        np.zeros(len(slots)),
-        np.zeros(len(slots)),
-        np.empty(len(slots)),
-        np.empty(len(slots)),
-    )
+    now, columns, running = view.now, view.jobs, len(view.running)
+    estimate_us, done_us = columns.estimate_us, columns.done_us
+    start_us, expected_end_us = columns.start_us, columns.expected_end_us
+    submit_us, deadline_us = columns.submit_us, columns.deadline_us
+    reference_mips, checkpointable = columns.reference_mips, columns.checkpointable
+    licenses, machine, mips = columns.licenses[slots], columns.machine[slots], view.machines.mips
+    jobs = len(slots)
+    work, remaining, elapsed = np.empty(jobs), np.zeros(jobs), np.zeros(jobs)
+    age, slack = np.empty(jobs), np.empty(jobs)
     requests = np.zeros(len(view.license_copies_free), np.int64)
-    for row in range(len(slots)):
-        slot, own = slots[row], rows.machine[row]
-        estimate_s = columns.estimate_us[slot] / SECOND_US
-        rows.work[row] = estimate_s * columns.reference_mips[slot]
+    for row in range(jobs):
+        slot, own = slots[row], machine[row]
+        estimate_s = estimate_us[slot] / SECOND_US
+        work[row] = estimate_s * reference_mips[slot]
         if own >= 0:
-            mips = view.machines.mips[own]
-            done_s = columns.done_us[slot] / SECOND_US
-            ratio = columns.reference_mips[slot] / mips
-            rows.elapsed_s[row] = done_s * ratio
-            if row < len(view.running):
-                rows.elapsed_s[row] += (now - columns.start_us[slot]) / SECOND_US
-                rows.remaining_on_own_s[row] = (columns.expected_end_us[slot] - now) / SECOND_US
+            done_s = done_us[slot] / SECOND_US
+            ratio = reference_mips[slot] / mips[own]
+            elapsed[row] = done_s * ratio
+            if row < running:
+                elapsed[row] += (now - start_us[slot]) / SECOND_US
+                remaining[row] = (expected_end_us[slot] - now) / SECOND_US
             else:
-                left_s = max(estimate_s - done_s, 1.0 / SECOND_US)
-                rows.remaining_on_own_s[row] = left_s * ratio
-            if columns.checkpointable[slot]:
-                rows.work[row] = rows.remaining_on_own_s[row] * mips
-        rows.age_s[row] = (now - columns.submit_us[slot]) / SECOND_US
-        deadline = columns.deadline_us[slot]
-        rows.slack_s[row] = np.inf if deadline >= NEVER else (deadline - now) / SECOND_US
+                remaining[row] = max(estimate_s - done_s, 1.0 / SECOND_US) * ratio
+            if checkpointable[slot]:
+                work[row] = remaining[row] * mips[own]
+        age[row] = (now - submit_us[slot]) / SECOND_US
+        deadline = deadline_us[slot]
+        slack[row] = np.inf if deadline >= NEVER else (deadline - now) / SECOND_US
         for license_ in range(len(requests)):
-            requests[license_] += rows.licenses[row] >> license_ & 1
-    return rows, requests
+            requests[license_] += licenses[row] >> license_ & 1
+    described = MatrixJobs(
+        columns.processors[slots], licenses, columns.bound_machine[slots], machine, work,
+        remaining, elapsed, age, slack,
+    )  # fmt: skip
+    return described, requests
 
 
 @njit(cache=True)

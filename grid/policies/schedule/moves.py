@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from grid.model.arrays import Ints
 from grid.policies.columns import Jobs, Machines
-from grid.policies.fitting import duration, may_run
+from grid.policies.fitting import duration
 from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Schedule
 from grid.policies.schedule.timing import (
     forget_past,
@@ -17,20 +19,50 @@ from grid.policies.schedule.timing import (
 )
 
 
+class Needs(NamedTuple):
+    """What a job asks of a machine."""
+
+    bound_machine: int
+    processors: int
+    licenses: int
+    estimate_us: int
+    reference_mips: float
+
+
+class Offer(NamedTuple):
+    """What a machine has."""
+
+    machine: int
+    cpus: int
+    licenses: int
+    mips: float
+
+
 @njit(cache=True)
-def length_us(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
-    """How long the job takes on the machine; 0 if it can never run there."""
-    if not may_run(slot, machine, jobs, machines):
+def length_us(needs: Needs, offer: Offer) -> int:
+    """How long the job takes on the machine; 0 if it can never run there.
+
+    It is given numbers, for it is called for every machine: tuples of columns would cost more.
+    """
+    if needs.bound_machine not in (NOWHERE, offer.machine):
         return 0
-    return duration(jobs.estimate_us[slot], jobs.reference_mips[slot], machines.mips[machine])
+    if needs.processors > offer.cpus or needs.licenses & ~offer.licenses:
+        return 0
+    return duration(needs.estimate_us, needs.reference_mips, offer.mips)
 
 
 @njit(cache=True)
 def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
     """How long the job takes on each machine, shape (machines,); see `length_us`."""
-    lengths = np.empty(len(machines.cpus), np.int64)
-    for machine in range(len(lengths)):
-        lengths[machine] = length_us(slot, machine, jobs, machines)
+    cpus, mips, licenses, _ = machines
+    needs = Needs(
+        jobs.bound_machine[slot], jobs.processors[slot], jobs.licenses[slot],
+        jobs.estimate_us[slot], jobs.reference_mips[slot],
+    )  # fmt: skip
+    lengths = np.empty(len(cpus), np.int64)
+    for machine in range(len(cpus)):
+        offer = Offer(machine, cpus[machine], licenses[machine], mips[machine])
+        lengths[machine] = length_us(needs, offer)
     return lengths
 
 

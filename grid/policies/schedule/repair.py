@@ -13,9 +13,12 @@ from grid.model.time import NEVER
 from grid.policies.columns import CompiledView
 from grid.policies.schedule.arrays import NOWHERE, Schedule
 from grid.policies.schedule.moves import (
+    Needs,
+    Offer,
     expect_end,
     first_not_due,
     length_us,
+    lengths_us,
     move_up,
     put,
     take_out,
@@ -100,7 +103,7 @@ def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
             move_up(schedule, machine, position, now)
             continue
         slot = schedule.slot[place, position]
-        length = length_us(slot, machine, jobs, view.machines)
+        length = lengths_us(slot, jobs, view.machines)[machine]
         take_out(schedule, slot, now)
         behind_due = first_not_due(schedule, machine, now)
         put(schedule, jobs, slot, machine, behind_due, now, now + length)
@@ -112,7 +115,10 @@ def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
     """Machine and position of the waiting job that is to start on `machine` next."""
     edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
     edges, idle = schedule.edges[machine], schedule.edge_free[machine, 0]
-    now, jobs, machines = view.now, view.jobs, view.machines
+    now, jobs, offers = view.now, view.jobs, view.machines
+    offer = Offer(machine, offers.cpus[machine], offers.licenses[machine], offers.mips[machine])
+    bound_machine, licenses = jobs.bound_machine, jobs.licenses
+    estimate_us, reference_mips = jobs.estimate_us, jobs.reference_mips
     best, best_position, best_deadline, best_start = NOWHERE, 0, NEVER, NEVER
     for place in range(len(schedule.cpus)):
         slots, processors = schedule.slot[place], schedule.processors[place]
@@ -124,7 +130,11 @@ def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
                 continue
             if deadline > best_deadline or (deadline == best_deadline and start >= best_start):
                 continue
-            length = length_us(slot, machine, jobs, machines)
+            needs = Needs(
+                bound_machine[slot], processors[position], licenses[slot],
+                estimate_us[slot], reference_mips[slot],
+            )  # fmt: skip
+            length = length_us(needs, offer)
             if length == 0 or now + length >= end_us[position]:
                 continue
             # From its present start on, a job of this machine has its CPUs already.
