@@ -54,7 +54,7 @@ def length_us(needs: Needs, offer: Offer) -> int:
 @njit(cache=True)
 def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
     """How long the job takes on each machine, shape (machines,); see `length_us`."""
-    cpus, mips, licenses, _ = machines
+    cpus, mips, licenses = machines.cpus, machines.mips, machines.licenses
     needs = Needs(
         jobs.bound_machine[slot], jobs.processors[slot], jobs.licenses[slot],
         jobs.estimate_us[slot], jobs.reference_mips[slot],
