@@ -16,9 +16,9 @@ from grid.cluster.estimates import Estimates
 from grid.cluster.outages import Outages
 from grid.cluster.outcomes import Ended, EndedRows, Outcomes
 from grid.model.job import Job
-from grid.model.job_row import Levels
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage
+from grid.model.records import Levels
 from grid.model.time import NEVER, Time
 
 

@@ -15,7 +15,6 @@ from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context, Entity, Finishing
 from grid.model.job import JobKey
 from grid.model.job_results import JobRow
-from grid.model.job_row import Violation
 from grid.model.messages import (
     Assigned,
     AssignJob,
@@ -31,6 +30,7 @@ from grid.model.messages import (
     SubmitJob,
 )
 from grid.model.migration_messages import MoveGang
+from grid.model.records import Violation
 from grid.model.resources import ResourceColumns
 
 

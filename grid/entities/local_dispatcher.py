@@ -1,8 +1,8 @@
 """The Local Dispatcher: level two, owner of one cluster and of the policy plugged into it.
 
 The cluster is a piece of virtual time of its own: it is advanced when a message or a timer comes,
-and catches up on all that happened since. While only fed jobs are there, whose ends nobody waits
-for, that may be hours at a stride; a job that a Resource Manager sent is reported when it ends.
+and catches up on all that happened since. While only direct jobs are there, whose ends nobody waits
+for, that may be hours at once; a job that a Resource Manager sent is reported when it ends.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context
 from grid.model.job_results import direct_results
-from grid.model.job_row import ClusterFigure, ClusterHistory, PlanTimes
-from grid.model.job_table import JobTable
+from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
+from grid.model.records import ClusterFigure, ClusterHistory, PlanTimes
 from grid.model.time import NEVER
 
 if TYPE_CHECKING:
     from grid.entities.migration import Migration
 
 WAKE = "wake"
-FED_AT_A_TIME = 20_000
+ROWS_AT_A_TIME = 20_000
 
 
 class LocalDispatcher:
-    """Runs cluster `number` of VO `vo_name`, the grid's VO `vo` and cluster `position`.
+    """Runs cluster `number` of the grid's VO `vo`, the grid's cluster `position`.
 
-    `fed` are jobs that enter here directly, in order of submission. `processors` is the most CPUs
+    `direct` are jobs that enter here, in order of submission. `processors` is the most CPUs
     that one job may hold, `policy` the name of the policy. `migration` is its part in moving gangs
     between the VO's clusters, if they do.
     """
@@ -39,26 +39,24 @@ class LocalDispatcher:
         cluster: ClusterShell,
         *,
         vo: int,
-        vo_name: str,
         number: int,
         position: int,
         processors: int,
         policy: str,
         resource_manager: str,
-        fed: JobTable | None,
+        direct: JobTable | None,
         migration: Migration | None = None,
     ) -> None:
         self._cluster = cluster
         self._migration = migration
         self._vo = vo
-        self._vo_name = vo_name
         self._number = number
         self._position = position
         self._processors = processors
         self._policy = policy
         self._resource_manager = resource_manager
-        self._fed = fed
-        self._fed_rows = 0
+        self._direct = direct or concatenate([])
+        self._next_row = 0
         self._reported = 0
 
     @property
@@ -67,7 +65,7 @@ class LocalDispatcher:
         return self._cluster
 
     def start(self, ctx: Context) -> None:
-        if self._fed is not None:
+        if len(self._direct):
             ctx.set_timer(0, WAKE)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
@@ -90,17 +88,15 @@ class LocalDispatcher:
             ctx.set_timer(0, WAKE)
             return
         cluster = self._cluster
-        if self._fed is not None:
-            self._feed(self._fed, ctx.now)
+        self._submit_due(ctx.now)
         cluster.advance(ctx.now + 1)
         self._report(ctx)
         if self._migration is not None:
             self._migration.after_plan(ctx)
-        if self._fed is not None:
-            self._record_fed(ctx, self._fed)
+        self._record_direct(ctx)
         wake = cluster.next_instant() if self._reported else cluster.horizon()
-        if self._fed is not None and self._fed_rows < len(self._fed):
-            wake = min(wake, int(self._fed.submit_us[self._fed_rows]))
+        if self._next_row < len(self._direct):
+            wake = min(wake, int(self._direct.submit_us[self._next_row]))
         if wake != NEVER:
             ctx.set_timer(max(0, wake - ctx.now), WAKE)
 
@@ -127,18 +123,19 @@ class LocalDispatcher:
             self._reported -= 1
             ctx.send(self._resource_manager, JobEnded(ended.key, self._number, ended.outcome))
 
-    def _feed(self, jobs: JobTable, now: int) -> None:
+    def _submit_due(self, now: int) -> None:
         """Hand the cluster the next rows that come due, some at a time, to keep its state small."""
-        row = self._fed_rows
+        jobs, row = self._direct, self._next_row
         if row < len(jobs) and jobs.submit_us[row] <= now:
-            end = min(row + FED_AT_A_TIME, len(jobs))
+            end = min(row + ROWS_AT_A_TIME, len(jobs))
             # Rows of one instant stay together: they are one arrival, before one plan.
             end = int(np.searchsorted(jobs.submit_us, jobs.submit_us[end - 1], side="right"))
             self._cluster.submit_rows(jobs.take(slice(row, end)))
-            self._fed_rows = end
+            self._next_row = end
 
-    def _record_fed(self, ctx: Context, jobs: JobTable) -> None:
-        """Record the fed jobs that have ended."""
+    def _record_direct(self, ctx: Context) -> None:
+        """Record the direct jobs that have ended."""
         row, outcome = self._cluster.take_ended_rows()
         if len(row):
-            ctx.record(direct_results(jobs.take(row), self._vo, self._position, outcome))
+            jobs = self._direct.take(row)
+            ctx.record(direct_results(jobs, self._vo, self._position, outcome))

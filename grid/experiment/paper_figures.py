@@ -9,7 +9,7 @@ import numpy as np
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
-from grid.model.job_row import ClusterHistory
+from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.directory import Directory
 from grid.results.loss import level

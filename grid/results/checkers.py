@@ -6,20 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grid.model.arrays import Bools
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import NO_TIME, NOWHERE, JobResults
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
-from grid.results.occupancy import (
-    BoolColumn,
-    first_machines,
-    machine_cpus,
-    machine_numbers,
-    ran,
-    ran_once,
-)
+from grid.results.occupancy import first_machines, machine_cpus, machine_numbers, ran, ran_once
 
-Broken = tuple[str, BoolColumn]
+Broken = tuple[str, Bools]
 """A rule, as what its breakers do, and which jobs break it."""
 
 _MACHINES_NAMED = 3
@@ -151,7 +145,7 @@ def _overbooked(results: JobResults, directory: Directory) -> list[str]:
     return lines
 
 
-def _sentence(results: JobResults, directory: Directory, text: str, breakers: BoolColumn) -> str:
+def _sentence(results: JobResults, directory: Directory, text: str, breakers: Bools) -> str:
     first = int(np.flatnonzero(breakers)[0])
     vo, number = int(results.vo[first]), results.number[first]
     name = directory.vos[vo] if 0 <= vo < len(directory.vos) else f"VO {vo}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from grid.model.arrays import Bools, Ints
 from grid.model.job_results import JobResults
 from grid.results.directory import Directory
-from grid.results.occupancy import IntColumn, machine_cpus, machine_numbers, ran_once
+from grid.results.occupancy import machine_cpus, machine_numbers, ran_once
 
 _BLOCK = 64
 """CPUs that are looked at together: a block without a free CPU is passed over at once."""
@@ -27,12 +27,12 @@ class CpuIntervals:
     CPUs are numbered through the grid, in the order of its clusters and their machines.
     """
 
-    begin: IntColumn
-    count: IntColumn
-    first: IntColumn
-    last: IntColumn
+    begin: Ints
+    count: Ints
+    first: Ints
+    last: Ints
 
-    def of(self, rows: slice) -> tuple[IntColumn, IntColumn, IntColumn]:
+    def of(self, rows: slice) -> tuple[Ints, Ints, Ints]:
         """First CPU and last CPU of all intervals of these jobs, and where each job's begin."""
         counts = self.count[rows]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -61,14 +61,12 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
 
 @njit(cache=True)
 def _sweep(
-    events: npt.NDArray[np.int64],
-    machines: npt.NDArray[np.int64],
-    processors: npt.NDArray[np.int64],
-    first_cpu: npt.NDArray[np.int64],
-    first_block: npt.NDArray[np.int64],
-) -> tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]
-]:
+    events: Ints,
+    machines: Ints,
+    processors: Ints,
+    first_cpu: Ints,
+    first_block: Ints,
+) -> tuple[Ints, Ints, Ints, Ints]:
     free = np.ones(first_cpu[-1], np.bool_)
     free_in_block = np.zeros(first_block[-1], np.int64)
     for machine in range(len(first_cpu) - 1):
@@ -104,11 +102,11 @@ def _sweep(
 
 @njit(cache=True)
 def _take(
-    free: npt.NDArray[np.bool_],
-    free_in_block: npt.NDArray[np.int64],
+    free: Bools,
+    free_in_block: Ints,
     wanted: int,
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    first: Ints,
+    last: Ints,
     used: int,
 ) -> int:
     """Takes the `wanted` lowest free CPUs, writes their intervals from `used` on; the new end."""
@@ -135,10 +133,10 @@ def _take(
 
 @njit(cache=True)
 def _release(
-    free: npt.NDArray[np.bool_],
-    free_in_block: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    last: npt.NDArray[np.int64],
+    free: Bools,
+    free_in_block: Ints,
+    first: Ints,
+    last: Ints,
 ) -> None:
     for interval in range(len(first)):
         for cpu in range(first[interval], last[interval] + 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grid.model.job_row import ClusterFigure
+from grid.model.records import ClusterFigure
 from grid.results.directory import Directory
 
 PART, WHOLE = ".part", ".whole"

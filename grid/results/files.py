@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from grid.model.job_results import JobResults
-from grid.model.job_row import ClusterHistory
+from grid.model.records import ClusterHistory
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns

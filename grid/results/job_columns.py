@@ -21,17 +21,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
+from grid.model.arrays import Bools, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_assignment import CpuIntervals
 from grid.results.directory import Directory
 from grid.results.energy import job_energy
-from grid.results.occupancy import BoolColumn, IntColumn, ran
+from grid.results.occupancy import ran
 
 BATSIM_STATES = (
     "COMPLETED_SUCCESSFULLY",
@@ -41,18 +41,18 @@ BATSIM_STATES = (
 )
 STATES = tuple(state.name.lower() for state in JobState)
 
-Seconds = Callable[[IntColumn, BoolColumn], pa.Array]
+Seconds = Callable[[Ints, Bools], pa.Array]
 """Makes a column of seconds of times in microseconds; null where the second column is False."""
 
 
-def decimal_seconds(times_us: IntColumn, known: BoolColumn) -> pa.Array:
+def decimal_seconds(times_us: Ints, known: Bools) -> pa.Array:
     """Exact: decimals with six places."""
     words = np.stack([times_us, times_us >> 63], axis=1)  # 128 bits: the low word, the sign
     buffers = [pa.py_buffer(np.packbits(known, bitorder="little")), pa.py_buffer(words)]
     return pa.Array.from_buffers(pa.decimal128(19, 6), len(times_us), buffers)
 
 
-def float_seconds(times_us: IntColumn, known: BoolColumn) -> pa.Array:
+def float_seconds(times_us: Ints, known: Bools) -> pa.Array:
     """Floats, which name every microsecond of the first 272 years."""
     return pa.array(times_us / SECOND_US, mask=~known)
 
@@ -112,13 +112,13 @@ def job_columns(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _names(positions: npt.NDArray[np.int64], names: Sequence[str]) -> pa.Array:
+def _names(positions: Ints, names: Sequence[str]) -> pa.Array:
     """The names at the positions, null at negative ones."""
     indexes = pa.array(positions.astype(np.int32), mask=positions < 0)
     return pa.DictionaryArray.from_arrays(indexes, pa.array(names, pa.string()))
 
 
-def _batsim_state(jobs: JobResults, once: BoolColumn, run_us: IntColumn) -> IntColumn:
+def _batsim_state(jobs: JobResults, once: Bools, run_us: Ints) -> Ints:
     """Positions in BATSIM_STATES."""
     outcome = jobs.outcome
     failed = np.where(run_us >= jobs.estimate_us, 2, 1)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from grid.model.job_row import ClusterHistory
+from grid.model.arrays import Ints
+from grid.model.records import ClusterHistory
 from grid.model.time import NEVER
-
-IntColumn = npt.NDArray[np.int64]
 
 
 def loss_of_capacity(histories: Sequence[ClusterHistory], *, apart: bool = False) -> float | None:
@@ -45,7 +43,7 @@ def loss_of_capacity(histories: Sequence[ClusterHistory], *, apart: bool = False
     return 100.0 * area / (processors * float(instants[-1] - instants[0]))
 
 
-def _with_outages(histories: Sequence[ClusterHistory], instants: IntColumn) -> IntColumn:
+def _with_outages(histories: Sequence[ClusterHistory], instants: Ints) -> Ints:
     """The instants, and those between them at which processors go down or come up."""
     for one in histories:
         if one.levels.down_us is not None:
@@ -55,7 +53,7 @@ def _with_outages(histories: Sequence[ClusterHistory], instants: IntColumn) -> I
     return instants
 
 
-def idle_processors(history: ClusterHistory, instants: IntColumn) -> IntColumn:
+def idle_processors(history: ClusterHistory, instants: Ints) -> Ints:
     """How many are up and run nothing from each instant on."""
     levels = history.levels
     idle = history.processors - level(levels.time_us, levels.busy, instants, 0)
@@ -64,7 +62,7 @@ def idle_processors(history: ClusterHistory, instants: IntColumn) -> IntColumn:
     return idle - level(levels.down_us, levels.down, instants, 0)
 
 
-def lost_processors(history: ClusterHistory) -> tuple[IntColumn, IntColumn]:
+def lost_processors(history: ClusterHistory) -> tuple[Ints, Ints]:
     """Times, and how many processors idle from each on while a gang waits there that they could
     run."""
     times = history.levels.time_us
@@ -74,7 +72,7 @@ def lost_processors(history: ClusterHistory) -> tuple[IntColumn, IntColumn]:
     return times, np.where(_smallest(history, times) <= idle, idle, 0)
 
 
-def _smallest(history: ClusterHistory, instants: IntColumn) -> IntColumn:
+def _smallest(history: ClusterHistory, instants: Ints) -> Ints:
     """The size of the smallest gang that waits there; NEVER where none does."""
     sizes = history.levels.smallest
     assert sizes is not None
@@ -82,8 +80,8 @@ def _smallest(history: ClusterHistory, instants: IntColumn) -> IntColumn:
     return level(history.levels.time_us, waiting, instants, NEVER)
 
 
-def level(times: IntColumn, values: IntColumn, instants: IntColumn, before: int) -> IntColumn:
+def level(times: Ints, values: Ints, instants: Ints, before: int) -> Ints:
     """The step function that has `values` from `times` on, and `before` before, at `instants`."""
     steps = np.concatenate([[before], values])
-    found: IntColumn = steps[np.searchsorted(times, instants, side="right")]
+    found: Ints = steps[np.searchsorted(times, instants, side="right")]
     return found

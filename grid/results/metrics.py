@@ -12,23 +12,16 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
-from grid.model.job_row import ClusterFigure, ClusterHistory
+from grid.model.records import ClusterFigure, ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.directory import Directory
 from grid.results.energy import cluster_energy
 from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
-from grid.results.occupancy import (
-    BoolColumn,
-    FloatColumn,
-    IntColumn,
-    busy_seconds,
-    first_machines,
-    machine_cpus,
-    ran,
-)
+from grid.results.occupancy import busy_seconds, first_machines, machine_cpus, ran
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
@@ -91,7 +84,7 @@ def _lost(gangs: Sequence[ClusterHistory]) -> Figures:
     }
 
 
-def _of_power(jobs_j: FloatColumn, idle_j: FloatColumn) -> Figures:
+def _of_power(jobs_j: Floats, idle_j: Floats) -> Figures:
     """Joules of these clusters, for any whose watts are known; nothing where there are none.
 
     - `energy_jobs_j`: of CPUs while jobs held them, whoever's jobs; `energy_idle_j`: of CPUs that
@@ -147,7 +140,7 @@ def _of_jobs(jobs: JobResults) -> Figures:
     }
 
 
-def _of_users(jobs: JobResults, completed: BoolColumn) -> Figures:
+def _of_users(jobs: JobResults, completed: Bools) -> Figures:
     """PU Eq. 2 to 5: each averaged over a user's jobs, then over the users that have one.
 
     A user is a (VO, number) pair; the jobs of a VO that name no user (-1) count as one user's.
@@ -181,7 +174,7 @@ def _of_users(jobs: JobResults, completed: BoolColumn) -> Figures:
     }
 
 
-def _of_machines(busy: FloatColumn, cpus: IntColumn, span: float | None) -> Figures:
+def _of_machines(busy: Floats, cpus: Ints, span: float | None) -> Figures:
     """Of machines that were held for `busy` CPU seconds in an interval of `span` seconds.
 
     - `utilization`: held CPU seconds / (CPUs * span).
@@ -206,7 +199,7 @@ def _users(jobs: JobResults) -> tuple[npt.NDArray[np.intp], int]:
 
 
 def _user_mean(
-    values: FloatColumn, chosen: BoolColumn, user: npt.NDArray[np.intp], users: int
+    values: Floats, chosen: Bools, user: npt.NDArray[np.intp], users: int
 ) -> float | None:
     """The mean over users of the mean over each user's chosen jobs."""
     counts = np.bincount(user[chosen], minlength=users)
@@ -222,9 +215,9 @@ def _makespan(jobs: JobResults) -> float | None:
     return int(ended.max() - jobs.submit_us.min()) / SECOND_US if len(ended) else None
 
 
-def _seconds(duration_us: IntColumn) -> FloatColumn:
+def _seconds(duration_us: Ints) -> Floats:
     return duration_us / SECOND_US
 
 
-def _mean(values: FloatColumn) -> float | None:
+def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None

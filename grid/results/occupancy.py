@@ -8,46 +8,42 @@ it ended; of one that moved, a machine's share is therefore a guess, a cluster's
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job_results import NOWHERE, JobResults
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
 
-IntColumn = npt.NDArray[np.int64]
-FloatColumn = npt.NDArray[np.float64]
-BoolColumn = npt.NDArray[np.bool_]
 
-
-def ran(results: JobResults) -> BoolColumn:
+def ran(results: JobResults) -> Bools:
     """Which jobs were started and ended, whatever their final state. Shape (jobs,)."""
     outcome = results.outcome
-    rows: BoolColumn = (outcome.start_us >= 0) & (outcome.end_us >= 0)
+    rows: Bools = (outcome.start_us >= 0) & (outcome.end_us >= 0)
     return rows
 
 
-def ran_once(results: JobResults, directory: Directory) -> BoolColumn:
+def ran_once(results: JobResults, directory: Directory) -> Bools:
     """Which jobs held all their CPUs from start to end without a break. Shape (jobs,)."""
     outcome, placement = results.outcome, results.placement
-    unbroken: BoolColumn = ran(results) & (outcome.preemptions == 0) & (outcome.restarts == 0)
+    unbroken: Bools = ran(results) & (outcome.preemptions == 0) & (outcome.restarts == 0)
     # The last entry stands for no cluster.
     gangs = np.array([*(cluster.gangs for cluster in directory.clusters), False])
-    rows: BoolColumn = unbroken & ~gangs[placement.cluster]
+    rows: Bools = unbroken & ~gangs[placement.cluster]
     return rows
 
 
-def machine_cpus(directory: Directory) -> IntColumn:
+def machine_cpus(directory: Directory) -> Ints:
     """CPUs of every machine of the grid, cluster after cluster. Shape (machines,)."""
     return np.array([cpus for cluster in directory.clusters for cpus in cluster.cpus], np.int64)
 
 
-def first_machines(directory: Directory) -> IntColumn:
+def first_machines(directory: Directory) -> Ints:
     """The number of each cluster's first machine in the grid, and of all. Shape (clusters + 1,)."""
     sizes = [len(cluster.cpus) for cluster in directory.clusters]
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
-def machine_numbers(results: JobResults, directory: Directory) -> IntColumn:
+def machine_numbers(results: JobResults, directory: Directory) -> Ints:
     """The number in the grid of the machine that each job ran on, or NOWHERE. Shape (jobs,)."""
     outcome, placement = results.outcome, results.placement
     first = first_machines(directory)
@@ -59,7 +55,7 @@ def machine_numbers(results: JobResults, directory: Directory) -> IntColumn:
     )
 
 
-def busy_seconds(results: JobResults, directory: Directory) -> FloatColumn:
+def busy_seconds(results: JobResults, directory: Directory) -> Floats:
     """CPU seconds that jobs held on each machine, failed jobs included. Shape (machines,)."""
     outcome = results.outcome
     rows = ran(results)

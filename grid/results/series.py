@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grid.model.arrays import Floats, Ints
 from grid.model.job_results import JobResults
-from grid.model.job_row import ClusterHistory
+from grid.model.records import ClusterHistory
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
 from grid.results.energy import extra_watts, has_watts, idle_watts
 from grid.results.loss import lost_processors
-from grid.results.occupancy import FloatColumn, IntColumn, ran
+from grid.results.occupancy import ran
 
 POINTS = 2000
 
@@ -31,14 +32,14 @@ class Series:
     time from its start to its end; NaN where none are known.
     """
 
-    time_s: FloatColumn
-    cluster: IntColumn
-    busy_cpus: FloatColumn
-    utilization: FloatColumn
-    queued: FloatColumn
-    lost_cpus: FloatColumn
-    license_use: FloatColumn
-    power_w: FloatColumn
+    time_s: Floats
+    cluster: Ints
+    busy_cpus: Floats
+    utilization: Floats
+    queued: Floats
+    lost_cpus: Floats
+    license_use: Floats
+    power_w: Floats
 
 
 def series(
@@ -85,7 +86,7 @@ def series(
     )
 
 
-def _power(jobs: JobResults, directory: Directory, edges: IntColumn) -> FloatColumn:
+def _power(jobs: JobResults, directory: Directory, edges: Ints) -> Floats:
     """Watts of each cluster, means over each interval. Shape (clusters, intervals)."""
     outcome, cluster = jobs.outcome, jobs.placement.cluster
     known = has_watts(directory)
@@ -100,7 +101,7 @@ def _power(jobs: JobResults, directory: Directory, edges: IntColumn) -> FloatCol
     return power
 
 
-def _edges(results: JobResults, points: int) -> IntColumn:
+def _edges(results: JobResults, points: int) -> Ints:
     """Bounds of intervals of one length, but for a shorter last one. One bound if none ran."""
     outcome = results.outcome
     ended = outcome.end_us[ran(results)]
@@ -112,13 +113,13 @@ def _edges(results: JobResults, points: int) -> IntColumn:
 
 
 def _means(
-    cluster: IntColumn,
-    begin_us: IntColumn,
-    end_us: IntColumn,
-    weight: IntColumn | FloatColumn,
-    edges: IntColumn,
+    cluster: Ints,
+    begin_us: Ints,
+    end_us: Ints,
+    weight: Ints | Floats,
+    edges: Ints,
     clusters: int,
-) -> FloatColumn:
+) -> Floats:
     """Mean over each interval of the summed weights of what is between its begin and end.
 
     Shape (clusters, intervals).
@@ -136,21 +137,17 @@ def _means(
     return means
 
 
-def _level_means(
-    times: IntColumn, levels: IntColumn | FloatColumn, edges: IntColumn
-) -> FloatColumn:
+def _level_means(times: Ints, levels: Ints | Floats, edges: Ints) -> Floats:
     """Mean over each interval of the step function that has these levels from these times on."""
     return _interval_means(times, np.diff(levels, prepend=0), edges)
 
 
-def _interval_means(
-    times: IntColumn, steps: IntColumn | FloatColumn, edges: IntColumn
-) -> FloatColumn:
+def _interval_means(times: Ints, steps: Ints | Floats, edges: Ints) -> Floats:
     """Mean over each interval of the step function that changes by `steps` at sorted `times`."""
     levels = np.concatenate([[0], np.cumsum(steps)])
     points = np.sort(np.concatenate([times, edges]))
     level = levels[np.searchsorted(times, points[:-1], side="right")]
     area = level * np.diff(points).astype(np.float64)
     sums = np.add.reduceat(area, np.searchsorted(points, edges[:-1]))
-    means: FloatColumn = sums / np.diff(edges)
+    means: Floats = sums / np.diff(edges)
     return means

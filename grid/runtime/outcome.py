@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grid.model.job_results import JobResults, JobRow, columns_of
-from grid.model.job_row import ClusterFigure, ClusterHistory, PlanTimes, Violation
+from grid.model.records import ClusterFigure, ClusterHistory, PlanTimes, Violation
 from grid.model.time import Time, to_seconds
 
 Progress = Callable[[Time, int, int], None]

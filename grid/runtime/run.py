@@ -12,7 +12,7 @@ from grid import __version__
 from grid.model.errors import one_mistake, shorten
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
-from grid.model.job_row import ClusterHistory
+from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
 from grid.results.digest import digest

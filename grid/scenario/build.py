@@ -229,13 +229,12 @@ class Grid:
                     LocalDispatcher(
                         state,
                         vo=position,
-                        vo_name=vo.name,
                         number=index,
                         position=self._first_cluster[position] + index,
                         processors=cluster.widest,
                         policy=cluster.policy,
                         resource_manager=manager,
-                        fed=self.direct[position],
+                        direct=self.direct[position],
                         migration=_migration(vo, index, state) if cluster.gangs else None,
                     ),
                 )

@@ -161,13 +161,12 @@ class Vo:
         dispatcher = LocalDispatcher(
             cluster,
             vo=0,
-            vo_name="v",
             number=number,
             position=number,
             processors=size,
             policy="afcfs",
             resource_manager=MANAGER,
-            fed=None,
+            direct=None,
             migration=migration,
         )
         here = replace(self.hearing, check=partial(self.check, cluster, migration))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grid.model.job_row import ClusterFigure
+from grid.model.records import ClusterFigure
 from grid.results.directory import ClusterEntry, Directory
 from grid.results.figures import combine
 

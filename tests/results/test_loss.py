@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.model.job_row import ClusterHistory, Levels
+from grid.model.records import ClusterHistory, Levels
 from grid.results.loss import loss_of_capacity
 from grid.results.series import series
 from tests.results.results_tables import TWO_VOS, job, table

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from grid.kernel import crash_injector
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, JobState, Option, Requirement, RequirementKind
-from grid.model.job_row import Violation
 from grid.model.messages import LocalStatus, SubmitJob
+from grid.model.records import Violation
 from grid.runtime.chaos import faults_of, subject_of
 from grid.runtime.codec import decode, encode
 from grid.runtime.known_names import OWN

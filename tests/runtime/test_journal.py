@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from grid.model.errors import InputError
-from grid.model.job_row import Violation
+from grid.model.records import Violation
 from grid.runtime.codec import encode
 from grid.runtime.journal import Journal, Superseded, entry_of, journals_in
 

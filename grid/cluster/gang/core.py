@@ -18,8 +18,8 @@ from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState, rejected
-from grid.model.job_row import Levels
 from grid.model.platform import Cluster
+from grid.model.records import Levels
 from grid.model.time import NEVER, Time
 from grid.policies.gang_policy import GangPolicy
 

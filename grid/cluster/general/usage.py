@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from grid.model.job_row import Levels
+from grid.model.records import Levels
 from grid.model.time import SECOND_US, Time
 
 

@@ -13,8 +13,8 @@ from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.exchange import GangExchange
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
-from grid.model.job_row import ClusterHistory
 from grid.model.platform import Cluster, Machine, MachineOutage
+from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy, afcfs
 from grid.results.loss import loss_of_capacity, lost_processors

@@ -7,8 +7,8 @@ from typing import Any
 
 from grid.cluster import make_cluster
 from grid.cluster.general.plan_clock import PlanClock
-from grid.model.job_row import PlanTimes
 from grid.model.platform import Cluster, Machine
+from grid.model.records import PlanTimes
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
 from grid.runtime.outcome import RunOutcome
