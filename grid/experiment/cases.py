@@ -14,7 +14,7 @@ from typing import Any
 from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import InputError, Mistake, shorten
 from grid.scenario.load import load_scenario, source_of
-from grid.scenario.parameters import Overrides
+from grid.scenario.parameters import Overrides, each_of
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.validate import validate
@@ -118,8 +118,7 @@ def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, s
 def _settings(overrides: Overrides) -> dict[str, Any]:
     """Values by key. Raises InputError."""
     if not isinstance(overrides, Mapping):
-        each = [overrides] if isinstance(overrides, str) else overrides
-        return dict(_setting(override) for override in each)
+        return dict(_setting(override) for override in each_of(overrides))
     node, mistakes = tree_of_value(overrides, OVERRIDE.strip())
     if mistakes:
         raise InputError(mistakes)
@@ -127,9 +126,9 @@ def _settings(overrides: Overrides) -> dict[str, Any]:
     return plain
 
 
-def _setting(override: str) -> tuple[str, Any]:
+def _setting(override: Any) -> tuple[str, Any]:
     """Key and value of a KEY=VALUE. Raises InputError."""
-    key, equals, text = override.partition("=")
+    key, equals, text = override.partition("=") if isinstance(override, str) else ("", "", "")
     try:
         if not key or not equals:
             raise ValueError("KEY=VALUE")

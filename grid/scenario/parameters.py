@@ -33,7 +33,7 @@ def fill_in(root: Node, overrides: Overrides, keys: Sequence[str]) -> list[Mista
     declared = dict(parameters)
     # A parameter also counts as used where an override replaces the value that used it.
     used = dict.fromkeys(_references(root, parameters))
-    for override in _each(overrides):
+    for override in each_of(overrides):
         try:
             name, node = _given(*override) if isinstance(override, tuple) else _written(override)
             mistakes += _override(root, parameters, name, node, keys)
@@ -96,10 +96,17 @@ def _unfit(node: Node, path: Path) -> list[Mistake]:
     return []
 
 
-def _each(overrides: Overrides) -> Iterable[Any]:
+def each_of(overrides: Overrides) -> Iterable[Any]:
+    """Texts, or pairs of name and value. Raises InputError."""
     if isinstance(overrides, Mapping):
         return overrides.items()
-    return [overrides] if isinstance(overrides, str) else overrides
+    if isinstance(overrides, str):
+        return [overrides]
+    if not isinstance(overrides, Iterable):
+        found, expected = shorten(overrides), "texts name=value, or a mapping"
+        raise InputError([Mistake("--set", None, "", found, expected)])
+    # Pairs are the items of a mapping only.
+    return [list(one) if isinstance(one, tuple) else one for one in overrides]
 
 
 def _given(name: Any, value: Any) -> tuple[str, Node]:

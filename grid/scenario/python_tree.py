@@ -23,6 +23,7 @@ from grid.scenario.yaml_tree import (
 )
 
 PLAIN = "text, a number, true or false, None, a list or a mapping"
+MAX_TEXT = 4 * 1024 * 1024
 MOST_BITS = 14_000
 """The most bits of a number that Python converts to text."""
 
@@ -112,6 +113,8 @@ def _plain(value: Any) -> Scalar:
 
 
 def _plain_text(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"a text of {len(text)} characters", f"at most {MAX_TEXT}")
     try:
         text.encode()
     except UnicodeEncodeError:

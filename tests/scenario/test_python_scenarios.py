@@ -127,6 +127,7 @@ def deep(levels: int) -> list[Any]:
         ({"seed": np.float32("inf")}, "seed", "found inf, expected a finite number"),
         ({"seed": np.array([1, 2])}, "seed", "found a list, expected a whole number"),
         ({"name": "a\ud800"}, "name", "text that UTF-8 can hold"),
+        ({"name": "a" * 10**7}, "name", "a text of 10000000 characters, expected at most"),
         ({7: 8}, "", "found the key 7, expected text for a key"),
         ({10**5000: 8}, "", "found the key an object of type int"),
         ({"protocol": {("a", "b"): 8}}, "protocol", "the key an object of type tuple"),
