@@ -153,8 +153,12 @@ def easy_sjbf(settings: Mapping[str, Any]) -> EasyBackfilling:
 
 
 def edf(settings: Mapping[str, Any]) -> EarliestDeadlineFirst:
-    """`preemptive`: whether it may preempt; default no."""
+    """`preemptive`: whether it may preempt; default no. `without_deadline`: last (the default) or
+    first. `order`: earliest_first (the default) or latest_first.
+    """
     read = Settings(settings)
     preemptive = read.switch("preemptive", False)
+    first = read.choice("without_deadline", ("last", "first")) == "first"
+    latest = read.choice("order", ("earliest_first", "latest_first")) == "latest_first"
     read.end()
-    return EarliestDeadlineFirst(preemptive)
+    return EarliestDeadlineFirst(preemptive, without_deadline_first=first, latest_first=latest)

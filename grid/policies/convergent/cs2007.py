@@ -14,6 +14,8 @@ from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,
     DEADLINE_MINIMUM,
+    F1,
+    NON_PREEMPTIVE_OVERHEAD,
     cs2007_heuristics,
     mean_priorities,
 )
@@ -130,24 +132,29 @@ def cs_ni_np(settings: Mapping[str, Any]) -> Cs2007:
 
 def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs2007:
     """Settings: `weights` by heuristic; `deadline_minimum` and `deadline_k` (MIN and k of f1);
-    `deadline_formula: words | literal`; `bandwidths_mbps` (a list); `knapsack: greedy | exact`,
-    `knapsack_nodes`; and `matching: mis | mfs | imfs` instead of the one that the policy's name
-    stands for.
+    `f1: mixed | words | formula`; `bandwidths_mbps` (a list); `knapsack: greedy | exact`,
+    `knapsack_nodes`; and `matching: mis | mfs | mfs_paths | imfs` instead of the one that the
+    policy's name stands for. Without preemption, `non_preemptive: strict` lets running jobs run on,
+    and `bonus` plans all jobs, with the paper's Delta of 800 for those that run.
     """
-    weights, others = weights_of(settings, CS2007_WEIGHTS, CS2007_WEIGHTS)
+    settings, defaults = dict(settings), CS2007_WEIGHTS
+    if not preemptive:
+        read = Settings({"non_preemptive": settings.pop("non_preemptive", "strict")})
+        preemptive = read.choice("non_preemptive", ("strict", "bonus")) == "bonus"
+        if preemptive:
+            defaults = {**defaults, "overhead": NON_PREEMPTIVE_OVERHEAD}
+    weights, others = weights_of(settings, CS2007_WEIGHTS, defaults)
     bandwidths = _bandwidths(others.pop("bandwidths_mbps", [BANDWIDTH_MBPS]))
     read = Settings(others)
     minimum = read.number("deadline_minimum", DEADLINE_MINIMUM, 0.0)
     k = read.number("deadline_k", DEADLINE_K, 1e-9)
-    literal = read.choice("deadline_formula", ("words", "literal")) == "literal"
+    f1 = read.choice("f1", F1)
     exact = read.choice("knapsack", ("greedy", "exact")) == "exact"
     nodes = int(read.number("knapsack_nodes", NODES, 1.0))
-    order = (matching, *(name for name in ("mis", "mfs", "imfs") if name != matching))
+    order = (matching, *(name for name in ("mis", "mfs", "mfs_paths", "imfs") if name != matching))
     matching = read.choice("matching", order)
     read.end()
-    heuristics = weighed(
-        weights, cs2007_heuristics(minimum, k, bandwidths, "formula" if literal else "mixed")
-    )
+    heuristics = weighed(weights, cs2007_heuristics(minimum, k, bandwidths, f1))
     return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, MatrixBuilder())
 
 
