@@ -9,7 +9,7 @@ from grid.experiment.cases import Case, key_of
 from grid.experiment.paper_figures import paper_figures
 from grid.experiment.record import attempt
 from grid.model.job import JobState
-from grid.model.job_row import ClusterHistory, Levels
+from grid.model.records import ClusterHistory, Levels
 from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.load import load_scenario
 from tests.results.results_tables import job, table, us
