@@ -52,7 +52,11 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
         ("cs_i_p", {"knapsack": "best"}, "knapsack: found 'best', expected one of greedy, exact"),
         ("cs_i_p", {"bandwidths_mbps": [0]}, "bandwidths_mbps: found .0., expected a list of"),
         ("cs_i_p", {"bandwidths_mbps": 100}, "bandwidths_mbps: found 100, expected a list of"),
-        ("cs_ni_p", {"matching": "lsa"}, "matching: found 'lsa', expected one of mfs, mis, imfs"),
+        (
+            "cs_ni_p",
+            {"matching": "lsa"},
+            "matching: found 'lsa', expected one of mfs, mis, mfs_paths, imfs",
+        ),
         ("cs_ni_p", {"deadline_k": 0}, "deadline_k: found 0, expected a number"),
         ("cs_ni_p", {"delta": 800}, "delta: found 800, expected no such setting"),
     ],
