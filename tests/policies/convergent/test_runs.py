@@ -149,7 +149,7 @@ def test_work_where_preemption_costs_time(name: str) -> None:
 @pytest.mark.parametrize("name", ["cs_i_np", "cs_ni_np"])
 def test_np_never_preempts(name: str) -> None:
     for seed in range(RUNS):
-        assert played(name, *random_cluster(seed))[1].preemptions.sum() == 0
+        assert played(name, *random_cluster(seed))[1].outcome.preemptions.sum() == 0
 
 
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
