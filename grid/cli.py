@@ -156,10 +156,11 @@ def check(
 @app.command()
 def policies() -> None:
     """List the local policies that a cluster can have."""
-    from grid.policies.registry import policy_descriptions
+    from grid.parts.registry import Parts
+    from grid.policies.registry import POLICIES
 
-    for name, description in policy_descriptions().items():
-        typer.echo(f"{name:16} {description}")
+    for name in Parts().names(POLICIES):
+        typer.echo(f"{name:16} {Parts().find(POLICIES, name).description}")
 
 
 @app.command()
@@ -194,10 +195,9 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
 
 
 def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) -> None:
-    from grid.model.errors import InputError
+    from grid.model.errors import InputError, RunFailed
     from grid.results.run_folder import check_folder
     from grid.results.summary import print_summary
-    from grid.runtime.outcome import RunFailed
     from grid.runtime.progress import progress_on
     from grid.runtime.run import execute
 

@@ -13,22 +13,32 @@ PACKAGE = ROOT / "grid"
 MAY_IMPORT = {
     "model": set(),
     "kernel": {"model"},
-    "policies": {"model"},
-    "selection": {"model"},
-    "cluster": {"model", "policies"},
-    "entities": {"model", "kernel", "policies", "selection", "cluster"},
-    "workload": {"model"},
-    "scenario": {
-        "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
+    "parts": {"model"},
+    "policies": {"model", "parts"},
+    "selection": {"model", "parts"},
+    "forwarding": {"model", "parts", "selection"},
+    "dispatching": {"model", "parts"},
+    "cluster": {"model", "parts", "policies"},
+    "entities": {
+        "model", "kernel", "parts", "policies", "selection", "forwarding", "dispatching", "cluster",
     },
-    "results": {"model", "kernel"},
-    "runtime": {"model", "kernel", "policies", "scenario", "results"},
+    "workload": {"model", "parts"},
+    "scenario": {
+        "model", "kernel", "parts", "policies", "selection", "cluster", "entities", "workload",
+        "results", "forwarding", "dispatching",
+    },
+    "results": {"model", "kernel", "parts"},
+    "runtime": {"model", "kernel", "parts", "policies", "scenario", "results"},
     # A cluster, to measure the knapsacks of a policy without a grid around it.
-    "experiment": {"model", "cluster", "policies", "runtime", "scenario", "results", "report"},
+    "experiment": {
+        "model", "cluster", "parts", "policies", "runtime", "scenario", "results", "report",
+    },
     "report": {"model", "results", "scenario"},
 }  # fmt: skip
 
-PURE = ("model", "kernel", "policies", "selection", "cluster", "entities")
+PURE = (
+    "model", "kernel", "policies", "selection", "forwarding", "dispatching", "cluster", "entities",
+)  # fmt: skip
 FORBIDDEN_MODULES = {
     "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",
     "asyncio", "multiprocessing", "datetime", "logging", "ray",

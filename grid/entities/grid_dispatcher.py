@@ -1,14 +1,18 @@
 """The Grid Dispatcher: level one of the two dispatchers, over the clusters of one VO.
 
 It asks the Local Dispatchers for their load when a job comes, and only then, and sends the job to
-the least loaded cluster that can run it, at random among equals (GM 3.1, Eq. 2).
+one that can run it: the least loaded, or as the choice has it that the scenario names (GM 3.1).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from grid.dispatching.cluster_choices import least_load
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey, rejected
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
@@ -25,9 +29,15 @@ class _Question:
 class GridDispatcher:
     """Stands between a Resource Manager and its Local Dispatchers, which are given by cluster."""
 
-    def __init__(self, resource_manager: str, dispatchers: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        resource_manager: str,
+        dispatchers: tuple[str, ...],
+        choice: Callable[[Job, Sequence[Load], np.random.Generator], int] = least_load,
+    ) -> None:
         self._resource_manager = resource_manager
         self._dispatchers = dispatchers
+        self._choice = choice
         self._questions: dict[JobKey, _Question] = {}
 
     def start(self, ctx: Context) -> None:
@@ -59,8 +69,7 @@ class GridDispatcher:
         if not able:
             ctx.send(self._resource_manager, JobEnded(job.key, 0, rejected(ctx.now)))
             return
-        least = min(answer.load for answer in able)
-        equal = sorted(answer.cluster for answer in able if answer.load == least)
-        chosen = equal[0] if len(equal) == 1 else equal[int(ctx.rng.integers(len(equal)))]
+        able.sort(key=lambda answer: answer.cluster)
+        chosen = self._choice(job, able, ctx.rng)
         ctx.send(self._resource_manager, Placed(job.key, chosen))
         ctx.send(self._dispatchers[chosen], RunJob(job, chosen, -1))

@@ -9,20 +9,17 @@ The paper fails a job whose TTL is spent if its best resource is in another VO, 
 one free at hand. Here a spent TTL means that other VOs are out of reach: the best of the VO's own
 resources is taken, and `SubmissionFail` says that it has none.
 
-And the paper does not say what happens where no resource in reach that would do is free: the
-scenario says (`when_busy`):
-- `queue`: the job queues at the best resource, free or not; one that came from another VO queues
-  at the best resource of the VO that it is in;
-- `forward`: it goes to the best resource of another VO, and on from there; it fails when its TTL
-  is spent, and queues here only if no other VO has a resource that would do;
-- `reject`: it is rejected, or fails if its TTL is spent.
+And the paper does not say what happens where no resource in reach that would do is free: that is
+for the rule of forwarding, which the scenario names (`when_busy`; see `grid.forwarding.rules`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from grid.forwarding.interface import Destination, Question
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
@@ -40,7 +37,7 @@ from grid.model.messages import (
 )
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
-from grid.selection.interface import Choice, Selection
+from grid.selection.interface import Selection
 
 
 @dataclass(slots=True)
@@ -77,14 +74,14 @@ class LocalScheduler:
         neighbours: Neighbours,
         *,
         ttl: int,
-        when_busy: str,
+        rule: Callable[[Question], Destination],
         first_cluster: int,
     ) -> None:
         self._vo = vo
         self._selection = selection
         self._neighbours = neighbours
         self._ttl = ttl
-        self._when_busy = when_busy
+        self._rule = rule
         self._first_cluster = first_cluster
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
@@ -131,7 +128,10 @@ class LocalScheduler:
         # Which licenses a job needs is told in terms of its own VO; no other one has them.
         at_home = spent or case.job.licenses != 0
         choice = self._selection.choose(case.job, table, self._vo, own_only=at_home)
-        row, wait = self._decide(case, choice)
+        question = Question(
+            case.job, choice, table, self._vo, case.origin, case.ttl, case.hops, at_home
+        )
+        row, wait = self._rule(question)
         if row < 0:
             self._fail(ctx, case, JobState.FAILED if spent and case.hops else JobState.REJECTED)
             return
@@ -142,19 +142,6 @@ class LocalScheduler:
             ctx.send(self._neighbours.resource_manager, AssignJob(case.job, resource, wait))
         else:
             self._forward(ctx, case, vo, resource, wait)
-
-    def _decide(self, case: _Case, choice: Choice) -> tuple[int, bool]:
-        """The row to take, -1 for none, and whether the job shall wait there if it is busy."""
-        if choice.free >= 0:
-            return choice.free, False
-        if self._when_busy == "queue":
-            from_afar = case.origin != self._vo
-            return (choice.own if from_afar and choice.own >= 0 else choice.anywhere), True
-        if self._when_busy == "forward" and choice.others >= 0:
-            return choice.others, False
-        if self._when_busy == "forward" and case.ttl > 0:
-            return choice.own, True
-        return -1, False
 
     def _forward(self, ctx: Context, case: _Case, vo: int, resource: int, wait: bool) -> None:
         job = case.job

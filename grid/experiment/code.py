@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import grid
-from grid.policies.registry import plugged_in
+from grid.parts.registry import plugged_in
 
 PACKAGES = (
     "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",

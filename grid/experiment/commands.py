@@ -53,8 +53,7 @@ def sweep(
 ) -> None:
     """Run a scenario under many settings and seeds; what is there already is not run again."""
     from grid.experiment.cases import load_experiment
-    from grid.model.errors import InputError
-    from grid.runtime.outcome import RunFailed
+    from grid.model.errors import InputError, RunFailed
 
     folder = Path("sweeps")
     try:
@@ -145,8 +144,7 @@ def reproduce(
     from grid.experiment.progress import sweep_progress
     from grid.experiment.reproduce import PAGES, QUICK, How, stale_pages, tally
     from grid.experiment.reproduce import reproduce as run_and_judge
-    from grid.model.errors import InputError
-    from grid.runtime.outcome import RunFailed
+    from grid.model.errors import InputError, RunFailed
 
     if check_pages:
         stale = stale_pages(pages if pages is not None else PAGES)

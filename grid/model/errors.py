@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -22,6 +23,8 @@ class Mistake:
     field: str
     found: str
     expected: str
+    details: str = dataclasses.field(default="", compare=False)
+    """The traceback of a part that failed, for those who ask for it."""
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -74,3 +77,38 @@ def shorten(found: object, limit: int = 60) -> str:
     except Exception:
         text = f"an object of type {type(found).__name__}"
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+class RunFailed(Exception):
+    """A run came to no result, through no fault of its scenario; the message is one line."""
+
+
+class PartFailed(RunFailed):
+    """Something that another plugged in failed. `line` says what, where and how; `details` is the
+    traceback of its own frames, if there is one."""
+
+    def __init__(self, line: str, details: str = "") -> None:
+        super().__init__(line, details)
+        self.line = line
+        self.details = details
+
+    def __str__(self) -> str:
+        return self.line
+
+
+class WrongPart(PartFailed, ValueError):
+    """There is no such part, or it cannot be made with these settings.
+
+    `path` leads to the setting that is wrong, if one is.
+    """
+
+    def __init__(
+        self, found: str, expected: str, path: tuple[str | int, ...] = (), details: str = ""
+    ) -> None:
+        name = ".".join(map(str, path))
+        line = f"found {found}, expected {expected}"
+        super().__init__(f"{name}: {line}" if name else line, details)
+        self.args = (found, expected, path, details)
+        self.found = found
+        self.expected = expected
+        self.path = path

@@ -40,7 +40,7 @@ class ProtocolRules:
     """How VOs inform each other and pass jobs on (PU 3.2).
 
     - `ttl`: how many times a job may be forwarded.
-    - `when_busy`: where no suitable resource is free anywhere, `queue`, `forward` or `reject`.
+    - `when_busy`: the rule of forwarding, such as `queue`, `forward` or `reject`.
     - `snapshot_detail`: `full` (a row for each resource) or `summary` (one for a VO).
     - A VO publishes a snapshot every `snapshot_period_us`, when its load (assigned CPUs / CPUs)
       passes `snapshot_load_limit`, and after `snapshot_jobs_limit` jobs; None: never for that.
@@ -48,6 +48,7 @@ class ProtocolRules:
 
     ttl: int = 3
     when_busy: str = "queue"
+    when_busy_settings: tuple[tuple[str, object], ...] = ()
     snapshot_detail: str = "full"
     snapshot_period_us: Time | None = 60 * SECOND_US
     snapshot_load_limit: float | None = 0.9

@@ -91,6 +91,8 @@ class Cluster:
     one_job_a_machine: bool = False
     """Whether a job has its machine to itself, whatever CPUs it leaves idle (C07)."""
     overheads: PreemptionOverheads = PreemptionOverheads()
+    gang_policy: bool = False
+    """Whether the policy is a gang policy that another plugged in."""
 
     @property
     def processors(self) -> int:
@@ -100,7 +102,7 @@ class Cluster:
     def gangs(self) -> bool:
         """Whether each CPU is a processor with a queue of its own, and each task of a job on one
         of its own, whatever machine it belongs to."""
-        return self.policy in GANG_POLICIES
+        return self.gang_policy or self.policy in GANG_POLICIES
 
     @property
     def widest(self) -> int:
@@ -112,8 +114,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class VirtualOrganization:
-    """A VO: its clusters, and the selection its Local Scheduler uses."""
+    """A VO: its clusters, the selection of its Local Scheduler, the choice of its Grid Dispatcher.
+
+    A part that plugs in is told by its name and its settings.
+    """
 
     name: str
     clusters: tuple[Cluster, ...] = field(default=())
     selection: str = "partial"
+    selection_settings: tuple[tuple[str, object], ...] = ()
+    cluster_choice: str = "least_load"
+    cluster_choice_settings: tuple[tuple[str, object], ...] = ()

@@ -6,21 +6,24 @@ Scheduling, as C07 and CS2 have it for their comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field, Strict, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US, Time
+from grid.parts.registry import Parts
+from grid.parts.settings import PartSettings
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfilled
-from grid.policies.settings import Settings
 
 Priority = Callable[[ClusterView, Time], Floats]
 """The priority of each job of `ClusterView.queue`; the highest is first, equals by arrival."""
+Factor = Annotated[float, Strict(), Field(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,40 +102,52 @@ class FlexibleBackfilling:
         self._kept_machine = -1 if slot is None else machine_of[slot]
 
 
-def flexible(settings: Mapping[str, Any]) -> FlexibleBackfilling:
-    """`reservation`: remade (default) or kept. `priority`: eg (default), cs2007 or cs2.
+class FlexibleSettings(PartSettings):
+    """What `flexible` can be told; the factors are those of EG 3.1."""
 
-    With eg, `age_factor`, `k`, `maximum`, `minimum` and `boost_value` are its factors. The others
-    have the heuristics of `cs_i_p` and of `cs2`, and those that are plugged in: `weights` as there,
-    and `row`: mean (default) or largest, how a job's row of the matrix becomes one number.
-    """
-    if settings.get("priority") in ("cs2007", "cs2"):
-        return _by_heuristics(settings)
-    read = Settings(settings)
-    keep = read.choice("reservation", ("remade", "kept")) == "kept"
-    read.choice("priority", ("eg", "cs2007", "cs2"))
-    default = EgFactors()
-    factors = EgFactors(
-        age_factor=read.number("age_factor", default.age_factor, 0.0),
-        k=read.number("k", default.k, 1e-9),
-        maximum=read.number("maximum", default.maximum, 0.0),
-        minimum=read.number("minimum", default.minimum, 0.0),
-        boost_value=read.number("boost_value", default.boost_value, 0.0),
+    reservation: Literal["remade", "kept"] = Field(
+        default="remade", description="remade at each event, or kept until its job starts"
     )
-    read.end()
-    return FlexibleBackfilling(partial(eg_priority, factors=factors), keep_reservation=keep)
+    priority: Literal["eg", "cs2007", "cs2"] = Field(
+        default="eg", description="that of EG 3.1, or from the heuristics of cs_i_p or cs2"
+    )
+    age_factor: Factor = Field(default=0.01, description="with eg: of a job's age in seconds")
+    k: Annotated[float, Strict(), Field(gt=0)] = Field(
+        default=2.0, description="with eg: how many run times before its deadline a job presses"
+    )
+    maximum: Factor = Field(default=20.0, description="with eg: of a job that presses most")
+    minimum: Factor = Field(default=0.1, description="with eg: of a job that does not press")
+    boost_value: Factor = Field(default=2.0, description="with eg: of the shortest job")
+    weights: dict[str, Annotated[float, Strict()]] = Field(
+        default_factory=dict, description="with cs2007 and cs2: of heuristics, by name"
+    )
+    row: Literal["mean", "largest"] = Field(
+        default="mean", description="with cs2007 and cs2: how a job's row becomes one number"
+    )
+
+    @model_validator(mode="after")
+    def _all_are_used(self) -> FlexibleSettings:
+        of_eg = tuple(EgFactors.__dataclass_fields__)
+        for name in self.model_fields_set:
+            if name in of_eg and self.priority != "eg":
+                raise ValueError(f"`{name}` only with the priority eg")
+            if name in ("weights", "row") and self.priority == "eg":
+                raise ValueError(f"`{name}` only with the priorities cs2007 and cs2")
+        return self
 
 
-def _by_heuristics(settings: Mapping[str, Any]) -> FlexibleBackfilling:
-    from grid.policies.convergent.priority import HEURISTICS_OF, ROW_PRIORITIES, HeuristicPriority
-    from grid.policies.convergent.weights import weighed, weights_of
+def flexible(settings: FlexibleSettings, parts: Parts) -> FlexibleBackfilling:
+    """EASY in the order of a priority, made anew at every event."""
+    priority: Priority
+    if settings.priority == "eg":
+        names = EgFactors.__dataclass_fields__
+        factors = EgFactors(**{name: getattr(settings, name) for name in names})
+        priority = partial(eg_priority, factors=factors)
+    else:
+        from grid.policies.convergent.priority import HEURISTICS_OF, HeuristicPriority
+        from grid.policies.convergent.weights import weighed
 
-    own, default = HEURISTICS_OF[settings["priority"]]
-    weights, others = weights_of(settings, own, default)
-    read = Settings(others)
-    read.choice("priority", tuple(HEURISTICS_OF))
-    keep = read.choice("reservation", ("remade", "kept")) == "kept"
-    row = read.choice("row", tuple(ROW_PRIORITIES))
-    read.end()
-    priority = HeuristicPriority(weighed(weights, own), row)
-    return FlexibleBackfilling(priority, keep_reservation=keep)
+        own, default = HEURISTICS_OF[settings.priority]
+        heuristics = weighed(settings.weights, default, own, parts)
+        priority = HeuristicPriority(heuristics, settings.row)
+    return FlexibleBackfilling(priority, keep_reservation=settings.reservation == "kept")

@@ -6,93 +6,106 @@ in a queue of its own. AFCFS starts, in order of arrival, every gang whose proce
 small ones behind a large one that is blocked, too. LGFS does the same by falling size.
 
 Such a policy is no `Policy` that plans a cluster of machines: its decisions are in
-`grid.cluster.gang.decisions`, and what carries them out is `grid.cluster.gang`.
+`grid.cluster.gang.decisions`, and what carries them out is `grid.cluster.gang`. One more is a class
+that inherits `GangPolicy` and has a `rank` of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
-from grid.model.time import Time, from_seconds
-from grid.policies.settings import Settings
+from pydantic import Field
+
+from grid.model.time import from_seconds
 
 LARGEST_GANG = 2**22
-_SERIALS = 2**40
+SERIALS = 2**40
+"""More gangs than ever arrive at a cluster."""
+
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+Wait = Annotated[float, Field(ge=0.001, le=1e9)]
 
 
-@dataclass(frozen=True, slots=True)
 class GangPolicy:
     """A gang policy with its settings; one serves any number of clusters, it remembers nothing.
 
-    `adaptive` is GM's aLD: queues are compared with the running task counted (Eq. 3). The two
-    overheads are how long the tasks of a gang that migrates are under way. With `whole_queues`
-    local migration looks at all gangs in the queue of an idle processor, not just at the first, as
-    GM has it. Aging, which GM names and does not define, is here: a gang at the head of a queue is
-    passed by at most `aging` later gangs that migrate; then none of their tasks gets its processor
-    before it has started.
+    Aging, which GM names and does not define, is here: a gang at the head of a queue is passed by
+    at most `aging` later gangs that migrate; then none of their tasks gets its processor before it
+    has started. GM limits the system to 64 priority jobs a second; here it is each cluster, since
+    no dispatcher knows how many another one has started.
 
-    With `holds_together` all processors of a gang are held until its last task ends: GM Eq. 5
-    counts p_j x te_j, and the state of Eq. 6 changes when a job terminates. Without it each is
-    free when its own task ends. In both a gang ends at the same time after it began.
-
-    `priority_jobs` makes every job of one task a priority job, of which at most `priority_limit`
-    start in any second (GM's time unit). GM limits the system to 64; here it is each cluster, since
-    no dispatcher knows how many another one has started. A dispatcher whose gangs nobody takes asks
-    again after `ask_every_us`; an answer that is not there within `answer_within_us` is taken for
-    lost.
+    GM Eq. 5 counts p_j x te_j, and the state of Eq. 6 changes when a job terminates: so it is with
+    `release: gang`. In both a gang ends at the same time after it began.
     """
 
-    largest_first: bool
-    adaptive: bool
-    local_migration: bool
-    external_migration: bool
-    local_overhead_us: Time
-    external_overhead_us: Time
-    whole_queues: bool
-    aging: int
-    holds_together: bool
-    priority_jobs: bool
-    priority_limit: int
-    ask_every_us: Time
-    answer_within_us: Time
+    def __init__(
+        self,
+        *,
+        dispatch: Annotated[
+            Literal["ld", "ald"],
+            Field(description="ald counts the running task, too, where queues are compared"),
+        ] = "ld",
+        migration: Annotated[
+            Literal["none", "local", "full"],
+            Field(description="of gangs: within the cluster, or between those of the VO, too"),
+        ] = "none",
+        migrates: Annotated[
+            Literal["heads", "queued"],
+            Field(description="local migration looks at the first of a queue, or at all in it"),
+        ] = "heads",
+        local_migration_s: Annotated[
+            Seconds, Field(description="how long tasks are under way within the cluster")
+        ] = 1.0,
+        external_migration_s: Annotated[
+            Seconds, Field(description="how long tasks are under way between clusters")
+        ] = 10.0,
+        aging: Annotated[
+            int, Field(ge=0, le=10**9, description="so many gangs may pass the first of a queue")
+        ] = 64,
+        release: Annotated[
+            Literal["task", "gang"],
+            Field(description="a processor is free when its task ends, or its gang does"),
+        ] = "task",
+        priority_jobs: Annotated[
+            bool, Field(description="a job of one task interrupts gangs, and never waits for them")
+        ] = True,
+        priority_limit: Annotated[
+            int, Field(ge=1, le=10**9, description="so many priority jobs start in any second")
+        ] = 64,
+        ask_every_s: Annotated[
+            Wait, Field(description="when other clusters are asked again, if none takes a gang")
+        ] = 60.0,
+        answer_within_s: Annotated[
+            Wait, Field(description="an answer that takes longer is taken for lost")
+        ] = 60.0,
+    ) -> None:
+        self.adaptive = dispatch == "ald"
+        self.local_migration = migration != "none"
+        self.external_migration = migration == "full"
+        self.local_overhead_us = from_seconds(local_migration_s)
+        self.external_overhead_us = from_seconds(external_migration_s)
+        self.whole_queues = migrates == "queued"
+        self.aging = aging
+        self.holds_together = release == "gang"
+        self.priority_jobs = priority_jobs
+        self.priority_limit = priority_limit
+        self.ask_every_us = from_seconds(ask_every_s)
+        self.answer_within_us = from_seconds(answer_within_s)
 
     def rank(self, size: int, serial: int) -> int:
-        """The place of a gang of `size` tasks, the `serial`th to arrive, in the policy's order."""
-        return serial if not self.largest_first else (LARGEST_GANG - size) * _SERIALS + serial
+        """The place of a gang of `size` tasks, the `serial`th to arrive, in the policy's order.
+
+        Lower is earlier. No two gangs may have the same, and it fits into 64 bits.
+        """
+        return serial
 
 
-def afcfs(settings: Mapping[str, Any]) -> GangPolicy:
-    """Adapted first come first served. Raises ValueError for a wrong setting."""
-    return _gang_policy(False, settings)
+class AdaptedFirstComeFirstServed(GangPolicy):
+    """Gangs: adapted first come, first served."""
 
 
-def lgfs(settings: Mapping[str, Any]) -> GangPolicy:
-    """Largest gang first served. Raises ValueError for a wrong setting."""
-    return _gang_policy(True, settings)
+class LargestGangFirstServed(GangPolicy):
+    """Gangs: largest gang first served."""
 
-
-def _gang_policy(largest_first: bool, settings: Mapping[str, Any]) -> GangPolicy:
-    """Settings: `dispatch` (ld, ald), `migration` (none, local, full), `migrates` (heads, queued),
-    `local_migration_s`, `external_migration_s`, `aging`, `release` (task, gang), `priority_jobs`,
-    `priority_limit`, `ask_every_s`, `answer_within_s`."""
-    given = Settings(settings)
-    migration = given.choice("migration", ("none", "local", "full"))
-    policy = GangPolicy(
-        largest_first,
-        adaptive=given.choice("dispatch", ("ld", "ald")) == "ald",
-        local_migration=migration != "none",
-        external_migration=migration == "full",
-        local_overhead_us=from_seconds(given.number("local_migration_s", 1.0, 0.0)),
-        external_overhead_us=from_seconds(given.number("external_migration_s", 10.0, 0.0)),
-        whole_queues=given.choice("migrates", ("heads", "queued")) == "queued",
-        aging=int(given.number("aging", 64, 0)),
-        holds_together=given.choice("release", ("task", "gang")) == "gang",
-        priority_jobs=given.switch("priority_jobs", True),
-        priority_limit=int(given.number("priority_limit", 64, 1)),
-        ask_every_us=from_seconds(given.number("ask_every_s", 60.0, 0.001)),
-        answer_within_us=from_seconds(given.number("answer_within_s", 60.0, 0.001)),
-    )
-    given.end()
-    return policy
+    def rank(self, size: int, serial: int) -> int:
+        return (LARGEST_GANG - size) * SERIALS + serial

@@ -6,16 +6,15 @@ without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 from grid.policies.columns import compiled_view
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.settings import Settings, no_settings
 
 
 class InTurn:
@@ -132,33 +131,41 @@ def pairs(slots: Ints, targets: Ints) -> list[tuple[int, int]]:
     return list(zip(slots.tolist(), targets.tolist(), strict=True))
 
 
-def fcfs(settings: Mapping[str, Any]) -> InTurn:
-    no_settings(settings)
+def fcfs() -> InTurn:
+    """First come, first served."""
     return InTurn(shortest_first=False)
 
 
-def sjf(settings: Mapping[str, Any]) -> InTurn:
-    no_settings(settings)
+def sjf() -> InTurn:
+    """Shortest estimate first."""
     return InTurn(shortest_first=True)
 
 
-def easy(settings: Mapping[str, Any]) -> EasyBackfilling:
-    no_settings(settings)
+def easy() -> EasyBackfilling:
+    """EASY backfilling: a reservation for the head of the queue."""
     return EasyBackfilling(shortest_first=False)
 
 
-def easy_sjbf(settings: Mapping[str, Any]) -> EasyBackfilling:
-    no_settings(settings)
+def easy_sjbf() -> EasyBackfilling:
+    """EASY that backfills the shortest jobs first."""
     return EasyBackfilling(shortest_first=True)
 
 
-def edf(settings: Mapping[str, Any]) -> EarliestDeadlineFirst:
-    """`preemptive`: whether it may preempt; default no. `without_deadline`: last (the default) or
-    first. `order`: earliest_first (the default) or latest_first.
-    """
-    read = Settings(settings)
-    preemptive = read.switch("preemptive", False)
-    first = read.choice("without_deadline", ("last", "first")) == "first"
-    latest = read.choice("order", ("earliest_first", "latest_first")) == "latest_first"
-    read.end()
-    return EarliestDeadlineFirst(preemptive, without_deadline_first=first, latest_first=latest)
+def edf(
+    *,
+    preemptive: Annotated[
+        bool, Field(description="it preempts jobs with later deadlines for more urgent ones")
+    ] = False,
+    without_deadline: Annotated[
+        Literal["last", "first"], Field(description="where jobs without a deadline are in order")
+    ] = "last",
+    order: Annotated[
+        Literal["earliest_first", "latest_first"], Field(description="of the deadlines")
+    ] = "earliest_first",
+) -> EarliestDeadlineFirst:
+    """Earliest deadline first, preemptive if so set."""
+    return EarliestDeadlineFirst(
+        preemptive,
+        without_deadline_first=without_deadline == "first",
+        latest_first=order == "latest_first",
+    )

@@ -1,100 +1,126 @@
-"""Local policies by name. Importing this imports no policy; making one does.
-
-Others add theirs as entry points of the group `grid.policies`: a name and a `PolicyFactory`. A
-policy may let others plug in parts of it, as Convergent Scheduling does with heuristics.
-"""
+"""Local policies by name. Importing this imports no policy; making one does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from operator import index
+from typing import Any
 
+from grid.model.errors import WrongPart
+from grid.model.time import Time
+from grid.parts.kind import Kind
+from grid.parts.origin import Origin, ask
+from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
-from grid.policies.interface import Policy, PolicyFactory
+from grid.policies.interface import ClusterView, Plan, Policy
+
+CONVERGENT = "grid.policies.convergent"
 
 
-class _Entry(NamedTuple):
-    factory: str
-    description: str
+class GuardedPolicy:
+    """A policy that another plugged in: what goes wrong in it is told, with its file and line."""
+
+    def __init__(self, origin: Origin, policy: Policy) -> None:
+        self.origin = origin
+        self.ignores: tuple[str, ...] = tuple(getattr(policy, "ignores", ()))
+        self._policy = policy
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        plan: Plan = ask(self.origin, "plan", self._policy.plan, _plan_problem, view, now)
+        return plan
 
 
-_OWN = {
-    "fcfs": _Entry("grid.policies.queue:fcfs", "first come, first served"),
-    "sjf": _Entry("grid.policies.queue:sjf", "shortest estimate first"),
-    "edf": _Entry("grid.policies.queue:edf", "earliest deadline first, preemptive if so set"),
-    "easy": _Entry("grid.policies.queue:easy", "EASY backfilling: a reservation for the head"),
-    "easy_sjbf": _Entry("grid.policies.queue:easy_sjbf", "EASY that backfills the shortest first"),
-    "flexible": _Entry("grid.policies.flexible:flexible", "EASY in the order of a priority"),
-    "conservative": _Entry("grid.policies.reserving:conservative", "a reservation for every job"),
-    "selective": _Entry(
-        "grid.policies.reserving:selective", "a reservation for jobs that have waited long"
-    ),
-    "afcfs": _Entry("grid.policies.gang_policy:afcfs", "gangs: adapted first come first served"),
-    "lgfs": _Entry("grid.policies.gang_policy:lgfs", "gangs: largest gang first served"),
-    "eg_edf": _Entry(
-        "grid.policies.schedule.policy:eg_edf", "a schedule: earliest gap, earliest deadline first"
-    ),
-    "cs_i_p": _Entry(
-        "grid.policies.convergent.cs2007:cs_i_p", "Convergent Scheduling 2007: incremental"
-    ),
-    "cs_i_np": _Entry("grid.policies.convergent.cs2007:cs_i_np", "the same without preemption"),
-    "cs_ni_p": _Entry(
-        "grid.policies.convergent.cs2007:cs_ni_p", "Convergent Scheduling 2007: not incremental"
-    ),
-    "cs_ni_np": _Entry("grid.policies.convergent.cs2007:cs_ni_np", "the same without preemption"),
-    "cs2": _Entry("grid.policies.convergent.cs2:cs2", "Convergent Scheduling 2.0: at every event"),
-    "cs2_cs": _Entry("grid.policies.convergent.cs2:cs2_cs", "the same, 1024 classes of priority"),
-    "cs2_td": _Entry("grid.policies.convergent.cs2:cs2_td", "CS 2.0 every ten seconds"),
-    "cs2_cs_td": _Entry("grid.policies.convergent.cs2:cs2_cs_td", "both of these"),
-    "tabu": _Entry("grid.policies.schedule.policy:tabu", "the same, improved by tabu search"),
-}
-GROUP = "grid.policies"
-HEURISTICS = "grid.heuristics"
-"""Heuristics of Convergent Scheduling, see `grid.policies.convergent.cs2_heuristics`."""
+class GuardedGangPolicy(GangPolicy):
+    """A gang policy that another plugged in."""
+
+    def __init__(self, origin: Origin, policy: GangPolicy) -> None:
+        self.__dict__.update(vars(policy))
+        self.origin = origin
+        self._policy = policy
+
+    def rank(self, size: int, serial: int) -> int:
+        return int(ask(self.origin, "rank", self._policy.rank, _rank_problem, size, serial))
 
 
-@cache
-def plugged_in(*groups: str) -> tuple[EntryPoint, ...]:
-    """What other packages plug in to the groups, of all groups if none is named, by name."""
-    found = [
-        point for group in groups or (GROUP, HEURISTICS) for point in entry_points(group=group)
-    ]
-    return tuple(sorted(found, key=lambda point: (point.group, point.name)))
-
-
-def load(point: EntryPoint) -> Any:
-    """What it stands for. Raises ValueError where that is not to be had."""
+def _plan_problem(plan: Any) -> str | None:
+    if not isinstance(plan, Plan):
+        return f"gave {type(plan).__name__}, expected a Plan"
     try:
-        return point.load()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{point.name} ({point.value}) cannot be loaded: {error}") from error
+        for slot, machine in plan.start:
+            index(slot), index(machine)
+        for slot in (*plan.preempt, *plan.reject):
+            index(slot)
+        index(plan.wake_us)
+    except (TypeError, ValueError) as error:
+        return f"gave a plan that is none ({error}), expected whole numbers and pairs of them"
+    return None
+
+
+def _rank_problem(rank: Any) -> str | None:
+    try:
+        fits = -(2**63) <= index(rank) < 2**63
+    except TypeError:
+        fits = False
+    return None if fits else f"gave {rank!r}, expected a whole number of 64 bits"
+
+
+def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
+    if isinstance(policy, GangPolicy):
+        return GuardedGangPolicy(origin, policy)
+    if not callable(getattr(policy, "plan", None)):
+        found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"
+        raise WrongPart(found, "a policy with a method plan(self, view, now)")
+    return GuardedPolicy(origin, policy)
+
+
+POLICIES = Kind(
+    "policies",
+    "policy",
+    "decides which waiting jobs of a cluster start, where; those for gangs inherit GangPolicy",
+    {
+        "fcfs": "grid.policies.queue:fcfs",
+        "sjf": "grid.policies.queue:sjf",
+        "edf": "grid.policies.queue:edf",
+        "easy": "grid.policies.queue:easy",
+        "easy_sjbf": "grid.policies.queue:easy_sjbf",
+        "flexible": "grid.policies.flexible:flexible",
+        "conservative": "grid.policies.reserving:conservative",
+        "selective": "grid.policies.reserving:selective",
+        "afcfs": "grid.policies.gang_policy:AdaptedFirstComeFirstServed",
+        "lgfs": "grid.policies.gang_policy:LargestGangFirstServed",
+        "eg_edf": "grid.policies.schedule.policy:eg_edf",
+        "cs_i_p": f"{CONVERGENT}.cs2007:cs_i_p",
+        "cs_i_np": f"{CONVERGENT}.cs2007:cs_i_np",
+        "cs_ni_p": f"{CONVERGENT}.cs2007:cs_ni_p",
+        "cs_ni_np": f"{CONVERGENT}.cs2007:cs_ni_np",
+        "cs2": f"{CONVERGENT}.cs2:cs2",
+        "cs2_cs": f"{CONVERGENT}.cs2:cs2_cs",
+        "cs2_td": f"{CONVERGENT}.cs2:cs2_td",
+        "cs2_cs_td": f"{CONVERGENT}.cs2:cs2_cs_td",
+        "tabu": "grid.policies.schedule.policy:tabu",
+    },
+    _guarded,
+    place="vos.*.clusters.*.policy",
+)
 
 
 def policy_names() -> tuple[str, ...]:
     """All local policies that a cluster can have, our own first."""
-    return tuple(policy_descriptions())
+    return Parts().names(POLICIES)
 
 
-def policy_descriptions() -> dict[str, str]:
-    """A line on each policy, by name."""
-    known = {name: entry.description for name, entry in _OWN.items()}
-    for point in plugged_in(GROUP):
-        known.setdefault(point.name, f"from {point.value}")
-    return known
+def is_gang_policy(part: Part, settings: Mapping[str, Any], parts: Parts) -> bool:
+    """Whether what the part makes is a policy for gangs."""
+    if isinstance(part.target, type):
+        return issubclass(part.target, GangPolicy)
+    if part.is_own:
+        return False
+    return isinstance(parts.make(POLICIES, part.name, settings), GangPolicy)
 
 
-def make_policy(name: str, settings: Mapping[str, Any]) -> Policy | GangPolicy:
-    """A new policy for one cluster. Raises ValueError for an unknown name or a wrong setting."""
-    if name in _OWN:
-        module, _, function = _OWN[name].factory.partition(":")
-        own: Callable[[Mapping[str, Any]], Policy | GangPolicy]
-        own = getattr(import_module(module), function)
-        return own(settings)
-    for point in plugged_in(GROUP):
-        if point.name == name:
-            factory: PolicyFactory = load(point)
-            return factory(settings)
-    raise ValueError(f"no policy {name!r}; there are {', '.join(policy_names())}")
+def make_policy(
+    name: str, settings: Mapping[str, Any], parts: Parts | None = None
+) -> Policy | GangPolicy:
+    """A new policy for one cluster. Raises WrongPart for an unknown name or a wrong setting."""
+    made: Policy | GangPolicy = (parts or Parts()).make(POLICIES, name, settings)
+    return made

@@ -6,16 +6,15 @@ is asked for, so that a scenario can be checked without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from grid.model.time import NEVER, Time
 from grid.policies.columns import compiled_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import pairs
-from grid.policies.settings import Settings, no_settings
 
 if TYPE_CHECKING:
     from grid.policies.profile import AvailabilityProfile
@@ -67,14 +66,16 @@ class ReservingBackfilling:
         return old
 
 
-def conservative(settings: Mapping[str, Any]) -> ReservingBackfilling:
-    no_settings(settings)
+def conservative() -> ReservingBackfilling:
+    """Conservative backfilling: a reservation for every job."""
     return ReservingBackfilling(slowdown_limit=0.0)
 
 
-def selective(settings: Mapping[str, Any]) -> ReservingBackfilling:
-    """`slowdown_limit`: reservations for jobs whose expected slowdown is above it; default 2."""
-    read = Settings(settings)
-    limit = read.number("slowdown_limit", 2.0, 0.0)
-    read.end()
-    return ReservingBackfilling(limit)
+def selective(
+    *,
+    slowdown_limit: Annotated[
+        float, Field(ge=0, description="jobs whose expected slowdown is above it get a reservation")
+    ] = 2.0,
+) -> ReservingBackfilling:
+    """Selective backfilling: a reservation for jobs that have waited long."""
+    return ReservingBackfilling(slowdown_limit)

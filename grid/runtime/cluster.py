@@ -14,8 +14,7 @@ from ray._private import ray_constants
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from grid.model.errors import InputError, Mistake
-from grid.runtime.outcome import RunFailed
+from grid.model.errors import InputError, Mistake, RunFailed
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",

@@ -48,9 +48,8 @@ def chaos(
     ] = None,
 ) -> None:
     """Run a scenario under many seeds, with other faults for each, and look for broken rules."""
-    from grid.model.errors import InputError
+    from grid.model.errors import InputError, RunFailed
     from grid.runtime.chaos import run_chaos, subject_of
-    from grid.runtime.outcome import RunFailed
     from grid.scenario.load import load_scenario
 
     settings = list(overrides or [])

@@ -20,7 +20,7 @@ from grid.kernel.event import TIMER
 from grid.kernel.process import LogicalProcess, Outbox
 from grid.kernel.reliable import Data
 from grid.model.time import NEVER, Time
-from grid.policies.registry import plugged_in
+from grid.parts.registry import plugged_in
 from grid.runtime.codec import encode
 from grid.runtime.journal import Entry, Journal, Superseded, entry_of, journal_path
 from grid.runtime.known_names import OWN

@@ -20,13 +20,14 @@ from typing import Any
 import ray
 
 from grid.kernel.process import Outbox
+from grid.model.errors import RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import Host, Status, packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import Clock
-from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
+from grid.runtime.outcome import Progress, RecordStore, RunOutcome
 from grid.runtime.pace import Pace, late_share
 from grid.runtime.window import deal
 from grid.scenario.build import Grid

@@ -14,10 +14,6 @@ Progress = Callable[[Time, int, int], None]
 """Called now and then: virtual time reached, jobs that have ended, jobs that there are."""
 
 
-class RunFailed(Exception):
-    """A run came to no result, through no fault of its scenario; the message is one line."""
-
-
 @dataclass(slots=True)
 class RunOutcome:
     """Everything that a run produced, in no particular order, and what it cost.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grid import __version__
-from grid.model.errors import one_mistake, shorten
+from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
 from grid.model.records import ClusterHistory
@@ -18,7 +18,7 @@ from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.results.directory import Directory
 from grid.results.metrics import Metrics, metrics
-from grid.runtime.outcome import Progress, RunFailed, RunOutcome
+from grid.runtime.outcome import Progress, RunOutcome
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid

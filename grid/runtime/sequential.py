@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from grid.kernel.process import LogicalProcess
+from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
-from grid.runtime.outcome import Progress, RecordStore, RunFailed, RunOutcome
+from grid.runtime.outcome import Progress, RecordStore, RunOutcome
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of

@@ -13,9 +13,10 @@ from typing import Any
 
 import ray
 
+from grid.model.errors import RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.outcome import Progress, RunFailed, RunOutcome
+from grid.runtime.outcome import Progress, RunOutcome
 from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid

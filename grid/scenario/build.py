@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
+from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.information_service import InformationService
@@ -17,6 +18,7 @@ from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler, Neighbours
 from grid.entities.resource_manager import ResourceManager, SnapshotRules, status_rows, summary_of
 from grid.entities.workload_source import WorkloadSource
+from grid.forwarding.rules import FORWARDING
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
 from grid.model.errors import one_mistake, shorten
@@ -24,6 +26,9 @@ from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import resources_of
+from grid.parts.registry import Parts
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Policy
 from grid.policies.registry import make_policy
 from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.fault_checks import Places, fault_problems
@@ -31,7 +36,8 @@ from grid.scenario.faults import machine_outages, message_faults
 from grid.scenario.grid_checks import platform_problems, refuse, refused
 from grid.scenario.job_checks import job_problems, may_pass_the_end, width_problems
 from grid.scenario.value_checks import plain_name, wrong_values
-from grid.selection.by_utility import ByUtility
+from grid.selection.interface import Selection
+from grid.selection.registry import SELECTIONS
 
 if TYPE_CHECKING:
     from grid.entities.migration import Migration
@@ -46,7 +52,8 @@ class Grid:
     `submitted` are the jobs that come to each VO's Local Scheduler, `direct` those that
     come straight to the VO's only cluster, both by position of the VO and in order of submission.
     Where jobs or machines are drawn or read from logs (`is_drawn`), a job may ask for more CPUs
-    than any machine has: it is rejected when it comes.
+    than any machine has: it is rejected when it comes. `parts` are what the names of policies and
+    others stand for.
     """
 
     settings: GridSettings
@@ -55,17 +62,18 @@ class Grid:
     direct: tuple[JobTable | None, ...]
     name: str = "grid"
     is_drawn: bool = False
+    parts: Parts = field(default_factory=Parts)
 
     def __post_init__(self) -> None:
-        for field in ("vos", "submitted", "direct"):
-            given = getattr(self, field)
+        for name in ("vos", "submitted", "direct"):
+            given = getattr(self, name)
             if not isinstance(given, list | tuple):
-                raise one_mistake(field, shorten(given), "a tuple", "grid")
-            object.__setattr__(self, field, tuple(given))
+                raise one_mistake(name, shorten(given), "a tuple", "grid")
+            object.__setattr__(self, name, tuple(given))
         refuse(wrong_values((), self, {"name": plain_name}))
-        refuse(platform_problems(self.settings, self.vos))
+        refuse(platform_problems(self.settings, self.vos, self.parts))
         refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
-        refuse(refused(self.vos, self.settings.faults, self._jobs_ask_for_memory))
+        refuse(refused(self.vos, self.settings.faults, self._jobs_ask_for_memory, self.parts))
         if not self.is_drawn:
             refuse(width_problems(self.vos, self.submitted, self.direct))
         if self.settings.faults is not None:
@@ -219,7 +227,7 @@ class Grid:
         manager = names.resource_manager(vo.name)
         for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
             if name in wanted:
-                policy = make_policy(cluster.policy, dict(cluster.policy_settings))
+                policy = self.policy_of(cluster)
                 outages = self._outages(vo, cluster)
                 state = make_cluster(
                     cluster, policy, clock, outages, memory=self._jobs_ask_for_memory
@@ -232,14 +240,14 @@ class Grid:
                         number=index,
                         position=self._first_cluster[position] + index,
                         processors=cluster.widest,
-                        policy=cluster.policy,
+                        policy=self.parts.shown(cluster.policy),
                         resource_manager=manager,
                         direct=self.direct[position],
-                        migration=_migration(vo, index, state) if cluster.gangs else None,
+                        migration=self._migration(vo, index, state) if cluster.gangs else None,
                     ),
                 )
         if (name := names.grid_dispatcher(vo.name)) in wanted:
-            yield name, GridDispatcher(manager, dispatchers)
+            yield name, GridDispatcher(manager, dispatchers, self._cluster_choice(vo))
         if (name := names.scheduler(vo.name)) in wanted:
             yield name, self._scheduler(position, vo)
         if manager in wanted:
@@ -251,6 +259,42 @@ class Grid:
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
             yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs)
 
+    def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
+        """A new policy for the cluster."""
+        return make_policy(cluster.policy, dict(cluster.policy_settings), self.parts)
+
+    def selection_of(self, vo: VirtualOrganization) -> Selection:
+        """A new selection for the VO."""
+        made: Selection = self.parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+        return made
+
+    def _cluster_choice(self, vo: VirtualOrganization) -> Any:
+        return self.parts.make(CLUSTER_CHOICES, vo.cluster_choice, dict(vo.cluster_choice_settings))
+
+    def _migration(
+        self, vo: VirtualOrganization, number: int, cluster: ClusterShell
+    ) -> Migration | None:
+        """How the VO's cluster `number` moves gangs to and from others, if it does."""
+        from grid.cluster.gang.exchange import GangExchange
+        from grid.entities.migration import Migration, Peer
+
+        migrating = [
+            index
+            for index, one in enumerate(vo.clusters)
+            if one.gangs and getattr(self.policy_of(one), "external_migration", False)
+        ]
+        if number not in migrating or len(migrating) == 1:
+            return None
+        peers = tuple(
+            Peer(
+                names.local_dispatcher(vo.name, vo.clusters[index].name),
+                vo.clusters[index].processors,
+            )
+            for index in migrating
+            if index != number
+        )
+        return Migration(GangExchange(cluster), migrating.index(number), peers)
+
     def _outages(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
         faults = self.settings.faults
         return () if faults is None else machine_outages(faults, vo.name, cluster.name)
@@ -259,14 +303,14 @@ class Grid:
         protocol = self.settings.protocol
         return LocalScheduler(
             position,
-            ByUtility(vo.selection),
+            self.selection_of(vo),
             Neighbours(
                 names.resource_manager(vo.name),
                 names.information_service(vo.name),
                 self._schedulers,
             ),
             ttl=protocol.ttl,
-            when_busy=protocol.when_busy,
+            rule=self.parts.make(FORWARDING, protocol.when_busy, dict(protocol.when_busy_settings)),
             first_cluster=self._first_cluster[position],
         )
 
@@ -306,25 +350,3 @@ def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
     if cluster.gangs:
         return (cluster.processors,)
     return tuple(machine.cpus for machine in cluster.machines)
-
-
-def _migration(vo: VirtualOrganization, number: int, cluster: ClusterShell) -> Migration | None:
-    """How the VO's cluster `number` moves gangs to and from others, if it does."""
-    from grid.cluster.gang.exchange import GangExchange
-    from grid.entities.migration import Migration, Peer
-
-    migrating = [
-        index
-        for index, one in enumerate(vo.clusters)
-        if one.gangs and dict(one.policy_settings).get("migration") == "full"
-    ]
-    if number not in migrating or len(migrating) == 1:
-        return None
-    peers = tuple(
-        Peer(
-            names.local_dispatcher(vo.name, vo.clusters[index].name), vo.clusters[index].processors
-        )
-        for index in migrating
-        if index != number
-    )
-    return Migration(GangExchange(cluster), migrating.index(number), peers)

@@ -8,8 +8,9 @@ from grid.model.platform import VirtualOrganization
 from grid.scenario.grid_checks import refused
 from grid.scenario.grid_settings import grid_faults
 from grid.scenario.platform import cluster_of
-from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario
+from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, MachineSection, Scenario
 from grid.scenario.value_checks import Problem
+from grid.workload.generators import MACHINE_GENERATORS
 
 SAMPLE = 100
 """So many machines of a generator tell what the others may have."""
@@ -21,11 +22,11 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     vos = [
         VirtualOrganization(
             vo.names[0],
-            tuple(cluster_of(_sampled(one), vo.name, scenario.seed) for one in vo.clusters),
+            tuple(cluster_of(_sampled(one), vo.name, scenario) for one in vo.clusters),
         )
         for vo in scenario.vos or ()
     ]
-    yield from refused(vos, faults, _asks_for_memory(scenario))
+    yield from refused(vos, faults, _asks_for_memory(scenario), scenario.parts)
 
 
 def _asks_for_memory(scenario: Scenario) -> bool:
@@ -38,5 +39,8 @@ def _sampled(section: ClusterSection) -> ClusterSection:
     machines = section.machines
     if not isinstance(machines, GeneratedMachinesSection):
         return section
+    if machines.generator not in MACHINE_GENERATORS.own:
+        # A user's generator is not asked before the run.
+        return section.model_copy(update={"machines": (MachineSection(),)})
     fewer = machines.model_copy(update={"count": min(machines.count, SAMPLE)})
     return section.model_copy(update={"machines": fewer})

@@ -7,13 +7,10 @@ from math import prod
 
 from grid.entities.names import entities_of_vo
 from grid.model.errors import Path, dotted, expected_name, shorten
-from grid.model.platform import (
-    ARCHITECTURES,
-    GANG_POLICIES,
-    OPERATING_SYSTEMS,
-    REFERENCE_MIPS,
-)
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, REFERENCE_MIPS
 from grid.model.time import NEVER, to_seconds
+from grid.parts.registry import Parts
+from grid.policies.registry import POLICIES, is_gang_policy
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.grid_checks import MAX_LICENSES, link_problems, too_large
 from grid.scenario.grid_settings import grid_faults, grid_settings
@@ -25,6 +22,7 @@ from grid.scenario.schema import (
     Scenario,
     VoSection,
     WorkloadSection,
+    name_and_settings,
 )
 from grid.scenario.value_checks import Problem, repeated
 
@@ -108,6 +106,11 @@ def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
                 yield (*path, "machines", m, "licenses", number), repr(name), expected
 
 
+def _is_for_gangs(cluster: ClusterSection, parts: Parts) -> bool:
+    name, settings = name_and_settings(cluster.policy)
+    return is_gang_policy(parts.find(POLICIES, name), dict(settings), parts)
+
+
 def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     if cluster.estimates == "exact" and cluster.estimate_factor != 1:
         expected = "1: with `estimates: exact` there is nothing to multiply"
@@ -160,13 +163,13 @@ def _grid_workload(scenario: Scenario) -> Iterator[Problem]:
 
 def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
     vos = scenario.vos or ()
-    widest = _widest(cluster for vo in vos for cluster in vo.clusters)
+    widest = _widest((cluster for vo in vos for cluster in vo.clusters), scenario.parts)
     for v, vo in enumerate(vos):
         if vo.workload is None:
             continue
         limit = widest
         if vo.workload.enters == "cluster":
-            limit = _widest(vo.clusters)
+            limit = _widest(vo.clusters, scenario.parts)
             if len(vo.clusters) != 1:
                 found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
                 yield ("vos", v, "workload", "enters"), found, "a VO with one cluster"
@@ -214,15 +217,14 @@ def _too_late(work: float, clusters: Sequence[ClusterSection], path: Path) -> It
         yield path, found, f"less than {END_S:.3g} s, the end of virtual time"
 
 
-def _widest(clusters: Iterable[ClusterSection]) -> int | None:
+def _widest(clusters: Iterable[ClusterSection], parts: Parts) -> int | None:
     """The most CPUs that one job may hold; none where machines are generated, and so unknown."""
     widest = 0
     for cluster in clusters:
         if isinstance(cluster.machines, GeneratedMachinesSection):
             return None
         sizes = list(_machine_sizes(cluster))
-        name = cluster.policy if isinstance(cluster.policy, str) else cluster.policy.name
-        if name in GANG_POLICIES:
+        if _is_for_gangs(cluster, parts):
             widest = max(widest, sum(count * cpus for count, cpus in sizes))
         else:
             widest = max(widest, *(cpus for _, cpus in sizes))

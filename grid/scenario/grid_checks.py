@@ -5,10 +5,12 @@ A file is checked before (`grid.scenario.checks`), with its lines; here nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from grid.model.errors import InputError, Mistake, Path, dotted, expected_name, shorten
+from grid.dispatching.cluster_choices import CLUSTER_CHOICES
+from grid.forwarding.rules import FORWARDING
+from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
 from grid.model.faults import (
     EntityCrash,
     GridFaults,
@@ -30,9 +32,9 @@ from grid.model.platform import (
     VirtualOrganization,
 )
 from grid.model.time import NEVER
-from grid.policies.gang_policy import GangPolicy
-from grid.policies.interface import Policy
-from grid.policies.registry import make_policy
+from grid.parts.kind import Kind
+from grid.parts.registry import Parts
+from grid.policies.registry import POLICIES, make_policy
 from grid.scenario.value_checks import (
     Check,
     Problem,
@@ -48,6 +50,7 @@ from grid.scenario.value_checks import (
     whole,
     wrong_values,
 )
+from grid.selection.registry import SELECTIONS
 
 MAX_VOS = 20_000
 MAX_MACHINES = 100_000
@@ -61,6 +64,7 @@ _INSTANT = whole(0, NEVER - 1)
 _SEED = whole(0, 2**63 - 1)
 _SHARE = number(0, 0.9)
 _AMOUNT = number(0, 1e9)
+_SETTINGS = is_a(tuple, "a tuple of pairs of name and value")
 _OUTAGE = is_a(Outage, "an Outage")
 
 CHECKS: Mapping[type, Mapping[str, Check]] = {
@@ -79,7 +83,8 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
     Link: {"between": tuple_of(text, "two names of VOs"), "latency_us": _DURATION},
     ProtocolRules: {
         "ttl": whole(0, 1000),
-        "when_busy": one_of(("queue", "forward", "reject")),
+        "when_busy": text,
+        "when_busy_settings": _SETTINGS,
         "snapshot_detail": one_of(("full", "summary")),
         "snapshot_period_us": optional(_DURATION),
         "snapshot_load_limit": optional(number(0, 1000)),
@@ -89,12 +94,16 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "name": plain_name,
         "clusters": tuple_of(is_a(Cluster, "a Cluster"), "Clusters"),
         "selection": text,
+        "selection_settings": _SETTINGS,
+        "cluster_choice": text,
+        "cluster_choice_settings": _SETTINGS,
     },
     Cluster: {
         "name": plain_name,
         "machines": tuple_of(is_a(Machine, "a Machine"), "Machines"),
         "policy": text,
-        "policy_settings": is_a(tuple, "a tuple of pairs of name and value"),
+        "policy_settings": _SETTINGS,
+        "gang_policy": flag,
         "by_machine": flag,
         "licenses": tuple_of(is_a(License, "a License"), "Licenses"),
         "overrun": one_of(("kill", "extend")),
@@ -160,7 +169,7 @@ def refuse(problems: Iterable[Problem], most: int = 20) -> None:
 
 
 def platform_problems(
-    settings: GridSettings, vos: Sequence[VirtualOrganization]
+    settings: GridSettings, vos: Sequence[VirtualOrganization], parts: Parts
 ) -> Iterator[Problem]:
     """All that is wrong with the values of the grid's parts, then with how they fit together."""
     if not isinstance(settings, GridSettings):
@@ -176,7 +185,7 @@ def platform_problems(
         yield from _sizes(vos)
         yield from repeated([vo.name for vo in vos], ("vos",), ("name",), "VO")
         yield from link_problems(settings.network.links, [vo.name for vo in vos])
-        yield from _plugged(vos)
+        yield from _plugged(settings.protocol, vos, parts)
 
 
 def _values(path: Path, item: object) -> Iterator[Problem]:
@@ -271,25 +280,46 @@ def link_problems(links: Sequence[Link], vos: Sequence[str]) -> Iterator[Problem
             yield path, "these two VOs again", "one link between two VOs"
 
 
-def _plugged(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
-    """Selections and policies that cannot be made; each kind is tried once."""
-    from grid.selection.by_utility import ByUtility
+def _plugged(
+    protocol: ProtocolRules, vos: Sequence[VirtualOrganization], parts: Parts
+) -> Iterator[Problem]:
+    """Policies and other parts that cannot be made; each kind is tried once."""
+    tried: dict[str, WrongPart | None] = {}
 
-    tried: dict[str, str | None] = {}
+    def problems(path: Path, kind: Kind, name: str, settings: Any) -> Iterator[Problem]:
+        key = f"{kind.name} {name} {settings!r}"
+        if key not in tried:
+            tried[key] = _reason(kind, name, settings, parts)
+        error = tried[key]
+        if error is not None:
+            setting = (*path[:-1], f"{path[-1]}_settings", *error.path)
+            yield setting if error.path else path, error.found, error.expected
+
+    rule = (protocol.when_busy, protocol.when_busy_settings)
+    yield from problems(("protocol", "when_busy"), FORWARDING, *rule)
     for v, vo in enumerate(vos):
-        reason = _tried(tried, f"selection {vo.selection}", ByUtility, vo.selection)
-        if reason is not None:
-            yield ("vos", v, "selection"), shorten(vo.selection), f"a selection ({reason})"
+        own = ("vos", v)
+        yield from problems((*own, "selection"), SELECTIONS, vo.selection, vo.selection_settings)
+        choice = (vo.cluster_choice, vo.cluster_choice_settings)
+        yield from problems((*own, "cluster_choice"), CLUSTER_CHOICES, *choice)
         for c, cluster in enumerate(vo.clusters):
-            kind = f"{cluster.policy} {cluster.policy_settings!r}"
-            reason = _tried(tried, kind, _make_policy, cluster)
-            if reason is not None:
-                path: Path = ("vos", v, "clusters", c, "policy")
-                yield path, shorten(cluster.policy), f"a policy and its settings ({reason})"
+            path = (*own, "clusters", c, "policy")
+            yield from problems(path, POLICIES, cluster.policy, cluster.policy_settings)
+
+
+def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | None:
+    """Why there is no such part with these settings."""
+    try:
+        parts.make(kind, name, dict(settings))
+    except WrongPart as error:
+        return error
+    except (TypeError, ValueError) as error:
+        return WrongPart(shorten(settings), f"pairs of names and values ({error})")
+    return None
 
 
 def refused(
-    vos: Sequence[VirtualOrganization], faults: GridFaults | None, memory: bool
+    vos: Sequence[VirtualOrganization], faults: GridFaults | None, memory: bool, parts: Parts
 ) -> Iterator[Problem]:
     """What clusters whose policies are right would take no account of.
 
@@ -303,24 +333,8 @@ def refused(
         for c, cluster in enumerate(vo.clusters):
             kind = f"{cluster.policy} {cluster.policy_settings!r}"
             if kind not in policies:
-                policies[kind] = _make_policy(cluster)
+                settings = dict(cluster.policy_settings)
+                policies[kind] = make_policy(cluster.policy, settings, parts)
             wanted = Wanted(cluster, (vo.name, cluster.name) in failing, memory)
             for field, found, expected in refusals(wanted, policies[kind]):
                 yield ("vos", v, "clusters", c, field), found, expected
-
-
-def _make_policy(cluster: Cluster) -> Policy | GangPolicy:
-    return make_policy(cluster.policy, dict(cluster.policy_settings))
-
-
-def _tried(
-    known: dict[str, str | None], kind: str, make: Callable[[Any], object], given: object
-) -> str | None:
-    """Why `make` of it fails, in one line; None where it does not."""
-    if kind not in known:
-        known[kind] = None
-        try:
-            make(given)
-        except (ValueError, TypeError) as error:
-            known[kind] = " ".join(str(error).split())
-    return known[kind]

@@ -20,6 +20,7 @@ from grid.scenario.schema import (
     NetworkSection,
     ProtocolSection,
     Scenario,
+    name_and_settings,
 )
 
 
@@ -71,7 +72,7 @@ def _protocol(section: ProtocolSection) -> ProtocolRules:
     period_s = section.snapshot_period_s
     return ProtocolRules(
         section.ttl,
-        section.when_busy,
+        *name_and_settings(section.when_busy),
         section.snapshot_detail,
         None if period_s is None else from_seconds(period_s),
         section.snapshot_load_limit,

@@ -11,10 +11,11 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from grid.model.errors import InputError, Mistake, shorten
+from grid.parts.registry import Parts
 from grid.scenario.capability_checks import capability_problems
 from grid.scenario.checks import problems
 from grid.scenario.parameters import Overrides, fill_in
-from grid.scenario.plugged import plugged_mistakes
+from grid.scenario.part_checks import find_parts, object_mistakes, part_mistakes
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario, Section
 from grid.scenario.validate import KEYS, validate
@@ -27,12 +28,17 @@ FROM_PYTHON = "scenario"
 
 
 def load_scenario(
-    given: str | os.PathLike[str] | Mapping[str, Any] | Scenario, overrides: Overrides = ()
+    given: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+    overrides: Overrides = (),
+    objects: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Scenario:
     """The scenario in a file, or that a mapping describes as a file would, with `overrides`.
 
     Overrides are texts `name=value` as `--set` takes them, or a mapping of names to values. A
     Scenario is checked again, for Python lets one be made of anything.
+
+    `objects` are parts to plug in, by kind and name (see `grid.run`). What stands in a file is
+    looked for as traces are, and comes along with the scenario.
 
     Raises InputError with up to `MAX_MISTAKES` mistakes, in the order of their lines. Those of
     the text come first; what concerns the scenario as a whole (`grid.scenario.checks`) is looked
@@ -40,11 +46,21 @@ def load_scenario(
     scenario, and are absolute paths in what is returned.
     """
     try:
-        return _checked(*_read(given), overrides)
+        parts = _given_parts(given, objects or {})
+        return _checked(*_read(given), overrides, parts)
     except InputError as error:
         once = dict.fromkeys(error.mistakes)
         mistakes = sorted(once, key=lambda mistake: (mistake.line is None, mistake.line or 0))
         raise InputError(mistakes[:MAX_MISTAKES]) from None
+
+
+def _given_parts(given: Any, objects: Mapping[str, Mapping[str, Any]]) -> Parts:
+    """What the scenario already carries, and the objects. Raises InputError."""
+    parts = given.parts if isinstance(given, Scenario) else Parts()
+    mistakes = object_mistakes(objects, FROM_PYTHON)
+    if mistakes:
+        raise InputError(mistakes)
+    return parts.with_objects(objects)
 
 
 def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
@@ -70,7 +86,9 @@ def source_of(given: object) -> str:
     return text if text.isprintable() else shorten(text)
 
 
-def _checked(root: Node, mistakes: list[Mistake], path: Path, overrides: Overrides) -> Scenario:
+def _checked(
+    root: Node, mistakes: list[Mistake], path: Path, overrides: Overrides, parts: Parts
+) -> Scenario:
     if not isinstance(root.value, dict):
         expected = f"a mapping with keys such as {', '.join(KEYS[:5])}"
         raise InputError([*mistakes, root.mistake((), expected)])
@@ -78,18 +96,21 @@ def _checked(root: Node, mistakes: list[Mistake], path: Path, overrides: Overrid
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
     mistakes += _find_traces(root, path.parent)
+    parts, missing = find_parts(root, (Path(), path.parent), parts)
+    mistakes += missing
     scenario = validate(root, Scenario)
     if not isinstance(scenario, Scenario):
         # What could not be read or filled in is said once, not again for being no number.
         said = [mistake.field for mistake in mistakes]
         mistakes += [mistake for mistake in scenario if mistake.field not in said]
         raise InputError(mistakes)
+    scenario = scenario.with_parts(parts)
+    mistakes = mistakes or part_mistakes(root, parts)
     if not mistakes:
         mistakes = [
             nearest(root, where).mistake(where, expected, found)
             for where, found, expected in problems(scenario)
         ]
-        mistakes += plugged_mistakes(root, scenario)
     if not mistakes:
         mistakes = [
             nearest(root, where).mistake(where, expected, found)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from grid.kernel.entity import random_stream
 from grid.model.job_table import JobTable
 from grid.model.platform import (
-    GANG_POLICIES,
     Cluster,
     License,
     Machine,
@@ -20,12 +19,14 @@ from grid.model.platform import (
     VirtualOrganization,
 )
 from grid.model.time import from_seconds
+from grid.parts.registry import Parts
+from grid.policies.registry import POLICIES, is_gang_policy
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
-    PolicySection,
     Scenario,
     VosFromTraceSection,
+    name_and_settings,
 )
 
 
@@ -34,8 +35,9 @@ def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
     return tuple(
         VirtualOrganization(
             name,
-            tuple(cluster_of(cluster, name, scenario.seed) for cluster in section.clusters),
-            section.selection,
+            tuple(cluster_of(cluster, name, scenario) for cluster in section.clusters),
+            *name_and_settings(section.selection),
+            *name_and_settings(section.cluster_choice),
         )
         for section in scenario.vos or ()
         for name in section.names
@@ -43,7 +45,7 @@ def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
 
 
 def vos_from_sites(
-    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]]
+    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]], parts: Parts
 ) -> tuple[VirtualOrganization, ...]:
     """A VO of one pool for each site of a trace.
 
@@ -55,7 +57,8 @@ def vos_from_sites(
         raise ValueError(f"{section.total_processors} processors for {len(sites)} sites")
     weights = np.array([_weight(section.sizing, table) for _, table in sites])
     sizes = share_out(section.total_processors, weights)
-    policy, settings = _policy(section.policy)
+    policy, settings = name_and_settings(section.policy)
+    gangs = _is_for_gangs(policy, settings, parts)
     return tuple(
         VirtualOrganization(
             name,
@@ -65,10 +68,11 @@ def vos_from_sites(
                     (Machine("pool", max(int(size), int(jobs.processors.max(initial=1)))),),
                     policy,
                     settings,
-                    by_machine=True,
+                    by_machine=not gangs,
+                    gang_policy=gangs,
                 ),
             ),
-            section.selection,
+            *name_and_settings(section.selection),
         )
         for (name, jobs), size in zip(sites, sizes, strict=True)
     )
@@ -97,12 +101,13 @@ def _weight(sizing: str, jobs: JobTable) -> float:
     return float(np.cumsum(changes[order]).max(initial=0))
 
 
-def cluster_of(section: ClusterSection, vo: str, seed: int) -> Cluster:
+def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
     """The cluster that a section of the VO called `vo` describes."""
-    policy, settings = _policy(section.policy)
-    machines, generated = _machines(section, f"{vo}/{section.name}", seed)
+    policy, settings = name_and_settings(section.policy)
+    gangs = _is_for_gangs(policy, settings, scenario.parts)
+    machines, generated = _machines(section, f"{vo}/{section.name}", scenario)
     written = tuple(License(license.name, license.copies) for license in section.licenses)
-    costs, gangs = section.preemption, policy in GANG_POLICIES
+    costs = section.preemption
     return Cluster(
         section.name,
         machines,
@@ -117,17 +122,16 @@ def cluster_of(section: ClusterSection, vo: str, seed: int) -> Cluster:
         overheads=PreemptionOverheads(
             *map(from_seconds, (costs.suspend_s, costs.resume_s, costs.move_s))
         ),
+        gang_policy=gangs,
     )
 
 
-def _policy(section: PolicySection | str) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    if isinstance(section, str):
-        return section, ()
-    return section.name, tuple(sorted(section.settings.items()))
+def _is_for_gangs(name: str, settings: tuple[tuple[str, Any], ...], parts: Parts) -> bool:
+    return is_gang_policy(parts.find(POLICIES, name), dict(settings), parts)
 
 
 def _machines(
-    section: ClusterSection, where: str, seed: int
+    section: ClusterSection, where: str, scenario: Scenario
 ) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
     """The machines, and the licenses that a generator made with them."""
     if section.processors is not None:
@@ -137,10 +141,10 @@ def _machines(
         from grid.workload.generators import generate_machines
 
         generated = section.machines
-        own = seed if generated.seed is None else generated.seed
+        own = scenario.seed if generated.seed is None else generated.seed
         stream = random_stream(own, f"machines of {where}")
         made, licenses = generate_machines(
-            generated.generator, generated.count, generated.settings, stream
+            generated.generator, generated.count, generated.settings, stream, scenario.parts
         )
         return _with_watts(made, generated.watts_idle, generated.watts_busy), licenses
     machines: list[Machine] = []

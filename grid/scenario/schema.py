@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+from grid.parts.registry import Parts
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+PartName = Annotated[
+    str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}|[^\x00-\x1f]{1,1000}:[A-Za-z_]\w*)$")
+]
+"""Of something that plugs in: its name, or where it stands, as `path/to/file.py:Name`."""
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
@@ -38,6 +43,13 @@ class Section(BaseModel):
     """A mapping in a scenario. Unknown keys are mistakes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class PartSection(Section):
+    """Something that plugs in, with its settings (see `grid parts`)."""
+
+    name: PartName
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class LinkSection(Section):
@@ -68,7 +80,7 @@ class ProtocolSection(Section):
     ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
         default=3, description="how many times a job may be forwarded"
     )
-    when_busy: Literal["queue", "forward", "reject"] = Field(
+    when_busy: PartSection | PartName = Field(
         default="queue",
         description="where no suitable resource is free anywhere: queue at the best one, "
         "forward to the best VO of others until the TTL is spent, or reject",
@@ -112,7 +124,7 @@ OwnSeed = Annotated[
 class GeneratedMachinesSection(Section):
     """Machines drawn by a paper's rules, from the scenario's seed unless they have their own."""
 
-    generator: Name
+    generator: PartName
     count: Count
     settings: dict[str, Any] = Field(default_factory=dict)
     watts_idle: IdleWatts = 0.0
@@ -127,13 +139,6 @@ class LicenseSection(Section):
     copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
 
 
-class PolicySection(Section):
-    """A local policy by name, with its settings."""
-
-    name: Name
-    settings: dict[str, Any] = Field(default_factory=dict)
-
-
 class OverheadsSection(Section):
     """What a preemption costs the job: time in which it holds CPUs and does not get on."""
 
@@ -146,7 +151,7 @@ class ClusterSection(Section):
     """Machines, or one pool of processors, under a local policy."""
 
     name: Name = "cluster"
-    policy: PolicySection | Name = "fcfs"
+    policy: PartSection | PartName = "fcfs"
     processors: Count | None = Field(default=None, description="one pool of so many processors")
     mips: Mips = Field(default=1000.0, description="speed of each processor of a pool")
     watts_idle: IdleWatts = 0.0
@@ -251,7 +256,7 @@ class WorkloadSection(Section):
         default=None,
         description="multiplies the times between submissions of the trace; below 1 load grows",
     )
-    generator: Name | None = None
+    generator: PartName | None = None
     settings: dict[str, Any] = Field(default_factory=dict, description="of the generator")
     seed: OwnSeed = None
     jobs: tuple[JobSection, ...] | None = None
@@ -278,7 +283,10 @@ class VoSection(Section):
 
     name: Name
     count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
-    selection: Literal["partial", "binary", "matchmaking"] = "partial"
+    selection: PartSection | PartName = "partial"
+    cluster_choice: PartSection | PartName = Field(
+        default="least_load", description="of the Grid Dispatcher, in a VO of several clusters"
+    )
     clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1)]
     workload: WorkloadSection | None = None
 
@@ -299,8 +307,8 @@ class VosFromTraceSection(Section):
         description="how the processors are shared out: alike, in proportion to the sites' work, "
         "or in proportion to the most jobs that they ran at once",
     )
-    selection: Literal["partial", "binary", "matchmaking"] = "partial"
-    policy: PolicySection | Name = "fcfs"
+    selection: PartSection | PartName = "partial"
+    policy: PartSection | PartName = "fcfs"
 
 
 Share = Annotated[float, Field(ge=0, le=0.9, strict=True)]
@@ -375,6 +383,20 @@ class FaultsSection(Section):
     partitions: tuple[PartitionSection, ...] = ()
 
 
+class MetricsSection(Section):
+    """Metrics beside those that every run has."""
+
+    job: tuple[PartSection | PartName, ...] = Field(
+        default=(), description="each a column of jobs.csv and jobs.parquet"
+    )
+    vo: tuple[PartSection | PartName, ...] = Field(
+        default=(), description="each a figure of metrics.json, of every VO and the grid"
+    )
+    cluster: tuple[PartSection | PartName, ...] = Field(
+        default=(), description="each a column of series.parquet"
+    )
+
+
 class Scenario(Section):
     """A whole scenario, with its parameters filled in."""
 
@@ -388,6 +410,19 @@ class Scenario(Section):
         default=None, description="of the whole grid, routed to VOs"
     )
     faults: FaultsSection | None = None
+    metrics: MetricsSection = MetricsSection()
+    _parts: Parts = PrivateAttr(default_factory=Parts)
+
+    @property
+    def parts(self) -> Parts:
+        """The sources and objects that the scenario plugs in."""
+        return self._parts
+
+    def with_parts(self, parts: Parts) -> Scenario:
+        """The same scenario, with what its names stand for."""
+        copy = self.model_copy()
+        copy._parts = parts
+        return copy
 
     @model_validator(mode="after")
     def _vos_and_jobs(self) -> Scenario:
@@ -400,3 +435,12 @@ class Scenario(Section):
         if self.workload is None and not any(vo.workload for vo in self.vos or ()):
             raise ValueError("a `workload`, of the grid or of a VO")
         return self
+
+
+def name_and_settings(
+    section: PartSection | str,
+) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """What a scenario says of something that plugs in, as the grid has it."""
+    if isinstance(section, str):
+        return section, ()
+    return section.name, tuple(sorted(section.settings.items()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
@@ -10,6 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from grid.model.errors import Mistake, Path, dotted
+from grid.parts.settings import expected as expected_by
 from grid.scenario.parameters import SECTION
 from grid.scenario.schema import Scenario
 from grid.scenario.yaml_tree import Node, at, child, nearest
@@ -20,27 +20,6 @@ KEYS = tuple(Scenario.model_fields)
 Error = dict[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
 
-_EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
-    "bool_type": lambda _: "true or false",
-    "int_type": lambda _: "a whole number",
-    "int_from_float": lambda _: "a whole number",
-    "float_type": lambda _: "a number",
-    "string_type": lambda _: "text",
-    "model_type": lambda _: "a mapping",
-    "dict_type": lambda _: "a mapping",
-    "tuple_type": lambda _: "a list",
-    "missing": lambda _: "a value: this key is required",
-    "literal_error": lambda limits: str(limits["expected"]),
-    "string_pattern_mismatch": lambda _: (
-        "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
-    ),
-    "too_short": lambda limits: f"at least {limits['min_length']} in it",
-    "too_long": lambda limits: f"at most {limits['max_length']} in it",
-    "greater_than": lambda limits: f"a number above {_number(limits['gt'])}",
-    "greater_than_equal": lambda limits: f"at least {_number(limits['ge'])}",
-    "less_than_equal": lambda limits: f"at most {_number(limits['le'])}",
-    "value_error": lambda limits: str(limits["error"]),
-}
 # Errors that only say that a value is of another kind, of which a union has one an alternative.
 _OTHER_KIND = (
     *("bool_type", "int_type", "float_type", "string_type", "model_type", "dict_type"),
@@ -107,24 +86,12 @@ def _mistake(root: Node, path: Path, errors: list[Error], model: type[BaseModel]
     if kind == "extra_forbidden":
         return node.mistake(path, _known_key(path, model), "an unknown key")
     if kind == "missing":
-        return node.mistake(path, _expected(errors[0]), "nothing")
+        return node.mistake(path, expected_by(errors[0]), "nothing")
     found = None
     if kind == "value_error" and isinstance(node.value, dict):
         found = f"the keys {', '.join(node.value)}" if node.value else None
-    expected = dict.fromkeys(_expected(error) for error in errors)
+    expected = dict.fromkeys(expected_by(error) for error in errors)
     return node.mistake(path, " or ".join(expected), found)
-
-
-def _expected(error: Error) -> str:
-    say = _EXPECTED.get(error["type"])
-    if say is not None:
-        return say(error.get("ctx", {}))
-    message = str(error["msg"])
-    return message.removeprefix("Input should be ")
-
-
-def _number(limit: float) -> str:
-    return str(int(limit)) if float(limit).is_integer() else f"{limit:f}".rstrip("0")
 
 
 def _known_key(path: Path, model: type[BaseModel]) -> str:
@@ -138,6 +105,8 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     if len(path) == 1 and model is Scenario:
         known.append(SECTION)
     likely = get_close_matches(str(path[-1]), known, 1)
+    if not known:
+        return "no such setting"
     return likely[0] if likely else f"one of {', '.join(known)}"
 
 

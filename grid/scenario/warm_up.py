@@ -19,9 +19,11 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, resources_of
 from grid.model.time import SECOND_US
-from grid.policies.registry import make_policy
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Policy
+from grid.policies.registry import GuardedPolicy
 from grid.scenario.build import Grid
-from grid.selection.by_utility import ByUtility
+from grid.selection.registry import GuardedSelection
 
 LONG_ENOUGH_US = 1000 * SECOND_US
 
@@ -38,7 +40,10 @@ def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
             pool = len(cluster.machines) == 1
             kinds.setdefault((cluster.policy, settings, pool, bool(cluster.licenses)), cluster)
     for cluster in kinds.values():
-        _play(cluster)
+        policy = grid.policy_of(cluster)
+        # What others plug in has nothing of ours to compile, and is asked only in earnest.
+        if not isinstance(policy, GuardedPolicy):
+            _play(cluster, policy)
     if any(names.scheduler(vo.name) in here for vo in grid.vos):
         _select(grid)
 
@@ -48,10 +53,12 @@ def _select(grid: Grid) -> None:
     vo = grid.vos[0]
     resources = resources_of(vo, 0)
     table = ResourceTable(resources, np.zeros(len(resources)))
+    selection = grid.selection_of(vo)
     kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
     for asked in ((), kinds_asked):
         job = _job(vo.name, 0, 1, asked)
-        ByUtility(vo.selection).choose(job, table, 0, own_only=False)
+        if not isinstance(selection, GuardedSelection):
+            selection.choose(job, table, 0, own_only=False)
     nothing = np.zeros(0, np.int64)
     fill_in(table.assigned_cpus, np.zeros((0, STATUS_COLUMNS)), nothing, nothing)
 
@@ -68,9 +75,9 @@ def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement,
     )
 
 
-def _play(cluster: Cluster) -> None:
+def _play(cluster: Cluster, policy: Policy | GangPolicy) -> None:
     """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
-    state = make_cluster(cluster, make_policy(cluster.policy, dict(cluster.policy_settings)))
+    state = make_cluster(cluster, policy)
     for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
         job = _job("", number, processors)
         state.submit(job, 0 if cluster.by_machine else -1, 0)

@@ -32,7 +32,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
         assert scenario.workload is not None
         sites = _sites(scenario.workload, file, traces)
         try:
-            vos = vos_from_sites(scenario.vos_from_trace, sites)
+            vos = vos_from_sites(scenario.vos_from_trace, sites, scenario.parts)
         except ValueError as error:
             found = str(error)
             expected = "at least one processor a site"
@@ -55,7 +55,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
         parts = [shared[name]] if name in shared else []
         to_cluster: JobTable | None = None
         if workload is not None:
-            jobs = _jobs(workload, scenario.seed, name, vo, widest, traces)
+            jobs = _jobs(workload, scenario, name, vo, widest, traces)
             if parts:
                 _check_numbers([*parts, jobs], where, file)
             if workload.enters == "cluster":
@@ -78,7 +78,13 @@ def _grid(
     settings = grid_settings(scenario)
     try:
         return Grid(
-            settings, tuple(vos), tuple(submitted), tuple(direct), scenario.name, is_drawn=True
+            settings,
+            tuple(vos),
+            tuple(submitted),
+            tuple(direct),
+            scenario.name,
+            is_drawn=True,
+            parts=scenario.parts,
         )
     except InputError as error:
         raise InputError([_of_workload(mistake, file) for mistake in error.mistakes]) from None
@@ -153,7 +159,9 @@ def _shared_jobs(
     if workload.generator is not None:
         from grid.workload.generators import generate_jobs
 
-        return generate_jobs(workload.generator, names, vos, workload.settings, stream)
+        return generate_jobs(
+            workload.generator, names, vos, workload.settings, stream, scenario.parts
+        )
     if workload.trace is None:
         what = "a list of jobs"
         raise InputError(
@@ -169,7 +177,7 @@ def _shared_jobs(
 
 def _jobs(
     workload: WorkloadSection,
-    seed: int,
+    scenario: Scenario,
     name: str,
     vo: VirtualOrganization,
     widest: int,
@@ -179,9 +187,11 @@ def _jobs(
     if workload.generator is not None:
         from grid.workload.generators import generate_jobs
 
-        own = seed if workload.seed is None else workload.seed
+        own = scenario.seed if workload.seed is None else workload.seed
         stream = random_stream(own, f"workload of {name}")
-        return generate_jobs(workload.generator, [name], (vo,), workload.settings, stream)[name]
+        return generate_jobs(
+            workload.generator, [name], (vo,), workload.settings, stream, scenario.parts
+        )[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
     return traces.jobs(workload, _widest([vo]) if workload.enters == "cluster" else widest)

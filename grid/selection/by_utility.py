@@ -9,7 +9,7 @@ from grid.model.job import Job
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import to_seconds
 from grid.selection import kernels
-from grid.selection.interface import MODES, PARTIAL, Choice
+from grid.selection.interface import MODES, PARTIAL, Choice, best_choice
 
 ALL_ROWS = slice(None)
 
@@ -25,19 +25,8 @@ class ByUtility:
         self._attributes: Floats = np.empty((7, 0))
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        columns = table.columns
-        return Choice(
-            *kernels.best_resources(
-                self._utilities(self.mode, job, columns, ALL_ROWS),
-                columns.vo,
-                columns.cpus,
-                columns.widest,
-                table.assigned_cpus,
-                own_vo,
-                own_only,
-                job.processors,
-            )
-        )
+        utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
+        return best_choice(utilities, job, table, own_vo, own_only)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         if not job.requirements:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from grid.model.arrays import Floats
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 
@@ -40,3 +41,27 @@ class Selection(Protocol):
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         """What the resource in `row` is worth to the job's user (PU Eq. 1)."""
         ...
+
+
+def best_choice(
+    utilities: Floats, job: Job, table: ResourceTable, own_vo: int, own_only: bool
+) -> Choice:
+    """The best rows by `utilities` of shape (resources,), for selections of your own.
+
+    Only resources of a utility above zero that are wide enough count. Among equals the own VO's
+    come first, then the less loaded, then the earlier row; see `kernels.best_resources`.
+    """
+    from grid.selection.kernels import best_resources
+
+    columns = table.columns
+    rows = best_resources(
+        utilities,
+        columns.vo,
+        columns.cpus,
+        columns.widest,
+        table.assigned_cpus,
+        own_vo,
+        own_only,
+        job.processors,
+    )
+    return Choice(*rows)

@@ -28,6 +28,7 @@ from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, License, Machine, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
+from grid.workload.generators import GeneratedMachines
 
 _ATTEMPTS = 1000
 
@@ -58,31 +59,52 @@ class _Settings(BaseModel):
 class ConvergentMachines(_Settings):
     """Settings of a farm; the defaults are both papers'."""
 
-    cpus: _CountRange = (1, 8)
-    mips: _CountRange = (200, 600)
-    licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = 20
-    license_suitability: _Probability = 0.9
-    license_ratio: _Ratios = (0.55, 0.65)
+    cpus: _CountRange = Field(default=(1, 8), description="least and most of a machine")
+    mips: _CountRange = Field(default=(200, 600), description="least and most of a machine")
+    licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = Field(
+        default=20, description="how many different ones"
+    )
+    license_suitability: _Probability = Field(
+        default=0.9, description="share of the machines that can run a license"
+    )
+    license_ratio: _Ratios = Field(
+        default=(0.55, 0.65),
+        description="least and most copies, for each machine that can run it",
+    )
 
 
 class ConvergentJobs(_Settings):
     """Settings of the jobs; the defaults are CS2's where the papers differ."""
 
-    jobs: _Count = 1500
-    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 4.0
-    estimate_s: _PositiveRange = (500.0, 3000.0)
-    deadline_percent: _Range = (25.0, 150.0)
-    deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = "beyond_estimate"
-    without_deadline: _Probability = 0.3
-    processors: _CountRange = (1, 8)
-    reference_mips: _CountRange = (200, 600)
-    license_needs: _Probability = 0.2
-    checkpointable: _Probability = 0.02
-    input_mb: _Range = (100.0, 800.0)
+    jobs: _Count = Field(default=1500, description="how many")
+    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
+        default=4.0, description="between two submissions"
+    )
+    estimate_s: _PositiveRange = Field(
+        default=(500.0, 3000.0), description="least and most, on the reference machine"
+    )
+    deadline_percent: _Range = Field(
+        default=(25.0, 150.0), description="least and most of what `deadline` says"
+    )
+    deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = Field(
+        default="beyond_estimate",
+        description="what `deadline_percent` means: percent of the estimate beyond its end, or "
+        "after submission, or seconds after submission",
+    )
+    without_deadline: _Probability = Field(default=0.3, description="share of the jobs")
+    processors: _CountRange = Field(default=(1, 8), description="least and most of a job")
+    reference_mips: _CountRange = Field(
+        default=(200, 600), description="least and most, that estimates are given for"
+    )
+    license_needs: _Probability = Field(
+        default=0.2, description="share of the licenses that a job asks for"
+    )
+    checkpointable: _Probability = Field(default=0.02, description="share of the jobs")
+    input_mb: _Range = Field(default=(100.0, 800.0), description="least and most of a job")
 
 
 def convergent_machines(
-    count: int, settings: ConvergentMachines, rng: np.random.Generator
+    count: int, rng: np.random.Generator, settings: ConvergentMachines
 ) -> tuple[Machine, ...]:
     """`count` machines with the licenses l0, l1, ... that each can run."""
     cpus = rng.integers(*settings.cpus, size=count, endpoint=True)
@@ -99,6 +121,14 @@ def convergent_machines(
     )
 
 
+def convergent_farm(
+    count: int, rng: np.random.Generator, settings: ConvergentMachines
+) -> GeneratedMachines:
+    """The machines of the Convergent Scheduling papers, with floating licenses."""
+    machines = convergent_machines(count, rng, settings)
+    return GeneratedMachines(machines, convergent_licenses(machines, settings, rng))
+
+
 def convergent_licenses(
     machines: Sequence[Machine], settings: ConvergentMachines, rng: np.random.Generator
 ) -> tuple[License, ...]:
@@ -113,8 +143,8 @@ def convergent_licenses(
 def convergent_jobs(
     names: Sequence[str],
     vos: Sequence[VirtualOrganization],
-    settings: ConvergentJobs,
     rng: np.random.Generator,
+    settings: ConvergentJobs,
 ) -> dict[str, JobTable]:
     """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
 

@@ -56,25 +56,35 @@ class _Settings(BaseModel):
 class EgEdfMachines(_Settings):
     """Settings of the machines; the defaults are the paper's."""
 
-    cpus: _Counts = (1, 16)
-    mips: _Speeds = (200.0, 600.0)
+    cpus: _Counts = Field(default=(1, 16), description="least and most of a machine")
+    mips: _Speeds = Field(default=(200.0, 600.0), description="least and most of a machine")
 
 
 class EgEdfJobs(_Settings):
     """Settings of the jobs; the defaults are the paper's where it names a figure."""
 
-    jobs: _Count = 3000
-    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 5.0
-    run_s: _Range = (500.0, 3000.0)
-    processors: _Counts = (1, 8)
-    with_deadline: Annotated[float, Field(ge=0, le=1)] = 0.7
-    deadline_percent: _Percents = (25.0, 150.0)
-    reference_mips: _Mips = 300.0
-    estimate_per_run: _Range = (1.0, 1.0)
+    jobs: _Count = Field(default=3000, description="how many")
+    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
+        default=5.0, description="between two submissions"
+    )
+    run_s: _Range = Field(
+        default=(500.0, 3000.0), description="least and most, on the reference machine"
+    )
+    processors: _Counts = Field(default=(1, 8), description="least and most of a job")
+    with_deadline: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.7, description="share of the jobs"
+    )
+    deadline_percent: _Percents = Field(
+        default=(25.0, 150.0), description="least and most, of the estimate, beyond it"
+    )
+    reference_mips: _Mips = Field(default=300.0, description="that run times are given for")
+    estimate_per_run: _Range = Field(
+        default=(1.0, 1.0), description="least and most, as a multiple of the run time"
+    )
 
 
 def eg_edf_machines(
-    count: int, settings: EgEdfMachines, rng: np.random.Generator
+    count: int, rng: np.random.Generator, settings: EgEdfMachines
 ) -> tuple[Machine, ...]:
     """`count` machines."""
     cpus = rng.integers(*settings.cpus, size=count, endpoint=True).tolist()
@@ -85,8 +95,8 @@ def eg_edf_machines(
 def eg_edf_jobs(
     names: Sequence[str],
     vos: Sequence[VirtualOrganization],
-    settings: EgEdfJobs,
     rng: np.random.Generator,
+    settings: EgEdfJobs,
 ) -> dict[str, JobTable]:
     """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
 

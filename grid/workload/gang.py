@@ -44,8 +44,8 @@ class _Settings(BaseModel):
 class GangMachines(_Settings):
     """Settings of the processors; the defaults are the paper's."""
 
-    slowest_mhz: _Mhz = 1500
-    fastest_mhz: _Mhz = 3000
+    slowest_mhz: _Mhz = Field(default=1500, description="clock rate of the slowest processor")
+    fastest_mhz: _Mhz = Field(default=3000, description="clock rate of the fastest processor")
 
     @model_validator(mode="after")
     def _in_order(self) -> GangMachines:
@@ -57,12 +57,18 @@ class GangMachines(_Settings):
 class GangJobs(_Settings):
     """Settings of the jobs; the defaults are the paper's where it names a figure."""
 
-    jobs: _Count = 1500
-    tasks: _Count = 24152
-    largest: Annotated[int, Field(ge=2, le=1_000_000, strict=True)] = 64
-    priority_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    mean_run_s: _Positive = 3600.0
-    load: _Positive = 0.75
+    jobs: _Count = Field(default=1500, description="how many, gangs and priority jobs")
+    tasks: _Count = Field(default=24152, description="how many in all")
+    largest: Annotated[int, Field(ge=2, le=1_000_000, strict=True)] = Field(
+        default=64, description="tasks of the largest gang"
+    )
+    priority_share: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.1, description="share of priority jobs"
+    )
+    mean_run_s: _Positive = Field(default=3600.0, description="of a task, at 2000 MHz")
+    load: _Positive = Field(
+        default=0.75, description="share of all processors that the work keeps busy"
+    )
 
     @property
     def priority_jobs(self) -> int:
@@ -77,7 +83,7 @@ class GangJobs(_Settings):
 
 
 def gang_machines(
-    count: int, settings: GangMachines, rng: np.random.Generator
+    count: int, rng: np.random.Generator, settings: GangMachines
 ) -> tuple[Machine, ...]:
     """`count` processors, each with its own clock rate, a whole number of MHz."""
     clocks = rng.integers(settings.slowest_mhz, settings.fastest_mhz, size=count, endpoint=True)
@@ -88,8 +94,8 @@ def gang_machines(
 def gang_jobs(
     names: Sequence[str],
     vos: Sequence[VirtualOrganization],
-    settings: GangJobs,
     rng: np.random.Generator,
+    settings: GangJobs,
 ) -> dict[str, JobTable]:
     """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
 

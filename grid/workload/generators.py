@@ -1,79 +1,120 @@
-"""The generators that a scenario can name, each with settings of its own.
+"""The generators that a scenario can name: of the jobs of VOs, and of the machines of a cluster.
 
-A generator of jobs is given the names of the VOs that its users belong to, those VOs, settings and
-a random stream; one of machines is given their number instead of VOs. A wrong setting or an
-unknown name is a ValueError (pydantic's, where it is a setting).
+A generator of jobs is a function of the names of the VOs that its users belong to, those VOs and a
+random stream; one of machines of their number and a stream. Settings are keyword parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel
 
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
-from grid.workload.convergent import (
-    ConvergentJobs,
-    ConvergentMachines,
-    convergent_jobs,
-    convergent_licenses,
-    convergent_machines,
-)
-from grid.workload.eg_edf import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
-from grid.workload.gang import GangJobs, GangMachines, gang_jobs, gang_machines
-from grid.workload.partial_utility import (
-    PartialUtilityJobs,
-    PartialUtilityMachines,
-    partial_utility_jobs,
-    partial_utility_machines,
-)
+from grid.parts.kind import Kind
+from grid.parts.origin import Origin, ask
+from grid.parts.registry import Parts
 
 Settings = Mapping[str, Any]
 
 
-class JobGenerator(NamedTuple):
-    """What a generator's settings must be, and what makes its jobs of them."""
+class GeneratedMachines(NamedTuple):
+    """What a generator of machines gives where licenses come with them."""
 
-    settings: type[BaseModel]
-    generate: Callable[
-        [Sequence[str], Sequence[VirtualOrganization], Any, np.random.Generator],
-        dict[str, JobTable],
-    ]
+    machines: tuple[Machine, ...]
+    licenses: tuple[License, ...]
 
 
-class MachineGenerator(NamedTuple):
-    """What a generator's settings must be, and what makes its machines of them.
+class GuardedJobs:
+    """A generator of jobs that another plugged in."""
 
-    `licenses` makes the licenses of a farm of such machines, where it has any.
-    """
+    def __init__(self, origin: Origin, generate: Any) -> None:
+        self.origin = origin
+        self._generate = generate
 
-    settings: type[BaseModel]
-    generate: Callable[[int, Any, np.random.Generator], tuple[Machine, ...]]
-    licenses: (
-        Callable[[Sequence[Machine], Any, np.random.Generator], tuple[License, ...]] | None
-    ) = None
+    def __call__(self, names: Sequence[str], *given: Any) -> dict[str, JobTable]:
+        def check(tables: Any) -> str | None:
+            return _jobs_problem(tables, names)
+
+        tables: dict[str, JobTable] = ask(
+            self.origin, "generating", self._generate, check, names, *given
+        )
+        return tables
 
 
-Kind = TypeVar("Kind", JobGenerator, MachineGenerator)
+def _jobs_problem(tables: Any, names: Sequence[str]) -> str | None:
+    if not isinstance(tables, Mapping) or sorted(tables) != sorted(names):
+        found = f"tables of {sorted(tables)}" if isinstance(tables, Mapping) else repr(tables)[:60]
+        return f"gave {found}, expected a table of jobs by the name of each VO: {', '.join(names)}"
+    for name, table in tables.items():
+        if not isinstance(table, JobTable):
+            return f"gave {type(table).__name__} for {name}, expected a JobTable"
+        if (np.diff(table.submit_us) < 0).any():
+            return f"gave jobs of {name} that are not in order of submission"
+        if len(np.unique(table.number)) < len(table):
+            return f"gave two jobs of {name} the same number"
+        if (
+            (table.run_us <= 0).any()
+            or (table.processors <= 0).any()
+            or (table.submit_us < 0).any()
+        ):
+            return f"gave a job of {name} without a run time or processors, or before time 0"
+    return None
 
-JOB_GENERATORS: dict[str, JobGenerator] = {
-    "convergent": JobGenerator(ConvergentJobs, convergent_jobs),
-    "eg_edf": JobGenerator(EgEdfJobs, eg_edf_jobs),
-    "gang": JobGenerator(GangJobs, gang_jobs),
-    "partial_utility": JobGenerator(
-        PartialUtilityJobs,
-        lambda names, _, settings, stream: partial_utility_jobs(names, settings, stream),
-    ),
-}
-MACHINE_GENERATORS: dict[str, MachineGenerator] = {
-    "convergent": MachineGenerator(ConvergentMachines, convergent_machines, convergent_licenses),
-    "eg_edf": MachineGenerator(EgEdfMachines, eg_edf_machines),
-    "gang": MachineGenerator(GangMachines, gang_machines),
-    "partial_utility": MachineGenerator(PartialUtilityMachines, partial_utility_machines),
-}
+
+class GuardedMachines:
+    """A generator of machines that another plugged in."""
+
+    def __init__(self, origin: Origin, generate: Any) -> None:
+        self.origin = origin
+        self._generate = generate
+
+    def __call__(self, count: int, rng: np.random.Generator) -> Any:
+        def check(made: Any) -> str | None:
+            return _machines_problem(made, count)
+
+        return ask(self.origin, "generating", self._generate, check, count, rng)
+
+
+def _machines_problem(made: Any, count: int) -> str | None:
+    machines = made.machines if isinstance(made, GeneratedMachines) else made
+    if not isinstance(machines, Sequence) or not all(isinstance(one, Machine) for one in machines):
+        return f"gave {type(made).__name__}, expected machines or GeneratedMachines"
+    if len(machines) != count:
+        return f"gave {len(machines)} machines, expected {count}"
+    return None
+
+
+JOB_GENERATORS = Kind(
+    "job_generators",
+    "generator of jobs",
+    "makes the jobs of the users of VOs",
+    {
+        "convergent": "grid.workload.convergent:convergent_jobs",
+        "eg_edf": "grid.workload.eg_edf:eg_edf_jobs",
+        "gang": "grid.workload.gang:gang_jobs",
+        "partial_utility": "grid.workload.partial_utility:partial_utility_jobs",
+    },
+    GuardedJobs,
+    given=("names", "vos", "rng"),
+    place="workload.generator and vos.*.workload.generator",
+)
+MACHINE_GENERATORS = Kind(
+    "machine_generators",
+    "generator of machines",
+    "makes the machines of a cluster, and their licenses",
+    {
+        "convergent": "grid.workload.convergent:convergent_farm",
+        "eg_edf": "grid.workload.eg_edf:eg_edf_machines",
+        "gang": "grid.workload.gang:gang_machines",
+        "partial_utility": "grid.workload.partial_utility:partial_utility_machines",
+    },
+    GuardedMachines,
+    given=("count", "rng"),
+    place="vos.*.clusters.*.machines.generator",
+)
 
 
 def generate_jobs(
@@ -82,23 +123,23 @@ def generate_jobs(
     vos: Sequence[VirtualOrganization],
     settings: Settings,
     stream: np.random.Generator,
+    parts: Parts | None = None,
 ) -> dict[str, JobTable]:
     """The jobs of the users of each VO, in order of submission."""
-    chosen = _named(JOB_GENERATORS, generator)
-    return chosen.generate(names, vos, chosen.settings.model_validate(settings), stream)
+    generate = (parts or Parts()).make(JOB_GENERATORS, generator, settings)
+    tables: dict[str, JobTable] = generate(names, vos, stream)
+    return tables
 
 
 def generate_machines(
-    generator: str, count: int, settings: Settings, stream: np.random.Generator
-) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
+    generator: str,
+    count: int,
+    settings: Settings,
+    stream: np.random.Generator,
+    parts: Parts | None = None,
+) -> GeneratedMachines:
     """`count` machines, and the licenses that come with them."""
-    chosen = _named(MACHINE_GENERATORS, generator)
-    checked = chosen.settings.model_validate(settings)
-    machines = chosen.generate(count, checked, stream)
-    return machines, chosen.licenses(machines, checked, stream) if chosen.licenses else ()
-
-
-def _named(generators: Mapping[str, Kind], name: str) -> Kind:
-    if name not in generators:
-        raise ValueError(f"no generator {name!r}; there are: {', '.join(sorted(generators))}")
-    return generators[name]
+    made = (parts or Parts()).make(MACHINE_GENERATORS, generator, settings)(count, stream)
+    if isinstance(made, GeneratedMachines):
+        return made
+    return GeneratedMachines(tuple(made), ())

@@ -28,7 +28,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from grid.model.arrays import Floats
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine, VirtualOrganization
 from grid.model.time import SECOND_US, from_seconds
 
 _UTILITY_INTERVALS = 4
@@ -57,13 +57,19 @@ class _Settings(BaseModel):
 class PartialUtilityJobs(_Settings):
     """Settings of the jobs; the defaults are the paper's where it names a figure."""
 
-    users: _Count = 70
-    jobs_per_user: _Count = 20
-    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 2.0
-    shortest_run_s: _Seconds = 2.5
-    longest_run_s: _Seconds = 12.5
-    execution_times_s: _Options[_Seconds] = (5.0, 10.0, 15.0, 20.0)
-    speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
+    users: _Count = Field(default=70, description="of all VOs")
+    jobs_per_user: _Count = Field(default=20, description="how many")
+    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
+        default=2.0, description="between two jobs of a user"
+    )
+    shortest_run_s: _Seconds = Field(default=2.5, description="of a job, at 1000 MIPS")
+    longest_run_s: _Seconds = Field(default=12.5, description="of a job, at 1000 MIPS")
+    execution_times_s: _Options[_Seconds] = Field(
+        default=(5.0, 10.0, 15.0, 20.0), description="that a job may ask for"
+    )
+    speeds_mips: _Options[_Mips] = Field(
+        default=(500.0, 1000.0, 1500.0, 2000.0), description="that a job may ask for"
+    )
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> PartialUtilityJobs:
@@ -75,21 +81,27 @@ class PartialUtilityJobs(_Settings):
 class PartialUtilityMachines(_Settings):
     """Settings of the resources: the values to draw from."""
 
-    cores: _Options[_Count] = (1, 2, 4, 8)
-    speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
+    cores: _Options[_Count] = Field(default=(1, 2, 4, 8), description="of a machine, to draw from")
+    speeds_mips: _Options[_Mips] = Field(
+        default=(500.0, 1000.0, 1500.0, 2000.0), description="of a machine, to draw from"
+    )
 
 
 def partial_utility_jobs(
-    vos: Sequence[str], settings: PartialUtilityJobs, rng: np.random.Generator
+    names: Sequence[str],
+    vos: Sequence[VirtualOrganization],
+    rng: np.random.Generator,
+    settings: PartialUtilityJobs,
 ) -> dict[str, JobTable]:
     """The jobs of each VO in order of submission; a VO that no user fell to has none.
 
     A job's number is its own in the whole grid, and its user's jobs are numbered one after the
     other. Run times are known exactly: the estimate is the run time.
     """
+    del vos
     users, each = settings.users, settings.jobs_per_user
     count = users * each
-    vo_of_user = rng.integers(len(vos), size=users)
+    vo_of_user = rng.integers(len(names), size=users)
     gaps_s = rng.poisson(settings.mean_interarrival_s, size=(users, each))
     submit_us = (np.cumsum(gaps_s, axis=1) * SECOND_US).ravel()
     run_us = rng.integers(
@@ -116,7 +128,7 @@ def partial_utility_jobs(
         requirements=list(zip(*requirements, strict=True)),
     ).take(np.argsort(submit_us, kind="stable"))
     vo = vo_of_user[jobs.user]
-    return {name: jobs.take(vo == position) for position, name in enumerate(vos)}
+    return {name: jobs.take(vo == position) for position, name in enumerate(names)}
 
 
 def _requirements(
@@ -148,7 +160,7 @@ def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
 
 
 def partial_utility_machines(
-    count: int, settings: PartialUtilityMachines, rng: np.random.Generator
+    count: int, rng: np.random.Generator, settings: PartialUtilityMachines
 ) -> tuple[Machine, ...]:
     """`count` resources, every characteristic drawn from its options with equal probability."""
     operating_systems = rng.integers(len(OPERATING_SYSTEMS), size=count)

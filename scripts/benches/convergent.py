@@ -57,7 +57,7 @@ class Stopwatch:
 
 def farm(one_job_a_machine: bool) -> Cluster:
     settings, stream = ConvergentMachines(), random_stream(1, "machines")
-    machines = convergent_machines(150, settings, stream)
+    machines = convergent_machines(150, stream, settings)
     licenses = convergent_licenses(machines, settings, stream)
     return Cluster("farm", machines, licenses=licenses, one_job_a_machine=one_job_a_machine)
 
@@ -67,7 +67,7 @@ def plan_us(name: str, jobs: int, **settings: Any) -> float:
     platform = farm(name in ONE_JOB_A_MACHINE)
     stream = ConvergentJobs(jobs=2 * jobs, mean_interarrival_s=SUBMISSION_S / jobs)
     vo = VirtualOrganization("vo", (platform,))
-    table = convergent_jobs(["vo"], [vo], stream, random_stream(1, "jobs"))["vo"]
+    table = convergent_jobs(["vo"], [vo], random_stream(1, "jobs"), stream)["vo"]
     watch = Stopwatch(jobs, make_policy("cs2_td", {}), make_policy(name, settings))
     cluster = make_cluster(platform, watch)
     cluster.submit_rows(table)

@@ -22,11 +22,11 @@ LOAD = 1.0
 
 def stream(jobs: int) -> tuple[Cluster, JobTable]:
     """The cluster and so many jobs."""
-    machines = gang_machines(PROCESSORS, GangMachines(), random_stream(1, "machines"))
+    machines = gang_machines(PROCESSORS, random_stream(1, "machines"), GangMachines())
     cluster = Cluster("cluster", machines, "afcfs")
     settings = GangJobs(jobs=jobs, tasks=16 * jobs, load=LOAD)
     vos = (VirtualOrganization("grid", (cluster,)),)
-    return cluster, gang_jobs(["grid"], vos, settings, random_stream(1, "jobs"))["grid"]
+    return cluster, gang_jobs(["grid"], vos, random_stream(1, "jobs"), settings)["grid"]
 
 
 def jobs_a_second(platform: Cluster, jobs: JobTable, policy: str, migration: str) -> float:

@@ -89,14 +89,14 @@ def compared(ratio: tuple[float, float]) -> Comparison:
         ConvergentMachines(licenses=40, license_ratio=ratio),
         random_stream(1, "machines"),
     )
-    machines = convergent_machines(100, settings, stream)
+    machines = convergent_machines(100, stream, settings)
     licenses = convergent_licenses(machines, settings, stream)
     platform = Cluster("farm", machines, licenses=licenses, one_job_a_machine=True)
     jobs = ConvergentJobs(jobs=JOBS, mean_interarrival_s=10.0, checkpointable=1.0)
     vo = VirtualOrganization("vo", (platform,))
     comparison = Comparison()
     cluster = make_cluster(platform, comparison)
-    cluster.submit_rows(convergent_jobs(["vo"], [vo], jobs, random_stream(1, "jobs"))["vo"])
+    cluster.submit_rows(convergent_jobs(["vo"], [vo], random_stream(1, "jobs"), jobs)["vo"])
     cluster.advance(NEVER)
     return comparison
 

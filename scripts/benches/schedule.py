@@ -21,11 +21,11 @@ MACHINES, INTERARRIVAL_S = 150, 1.0
 
 def papers_grid() -> tuple[Cluster, JobTable]:
     """The machines and the jobs."""
-    machines = eg_edf_machines(MACHINES, EgEdfMachines(), random_stream(1, "machines"))
+    machines = eg_edf_machines(MACHINES, random_stream(1, "machines"), EgEdfMachines())
     cluster = Cluster("machines", machines)
     settings = EgEdfJobs(mean_interarrival_s=INTERARRIVAL_S)
     vos = (VirtualOrganization("grid", (cluster,)),)
-    return cluster, eg_edf_jobs(["grid"], vos, settings, random_stream(1, "jobs"))["grid"]
+    return cluster, eg_edf_jobs(["grid"], vos, random_stream(1, "jobs"), settings)["grid"]
 
 
 def measure() -> dict[str, float]:

@@ -30,8 +30,9 @@ from grid.model.migration_messages import (
 )
 from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.gang_policy import GangPolicy, afcfs
+from grid.policies.gang_policy import GangPolicy
 from tests.cluster.gang.gang_checks import check_cluster, reservations
+from tests.cluster.gang.gang_policies import afcfs
 
 LATENCY = 1000
 MANAGER = "manager"

@@ -265,11 +265,11 @@ def test_wrong_settings_are_named() -> None:
     for name, given_settings, said in (
         ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
         ("edf", {"preemptive": "yes"}, "preemptive: found 'yes', expected true or false"),
-        ("flexible", {"reservation": "old"}, "expected one of remade, kept"),
+        ("flexible", {"reservation": "old"}, "expected 'remade' or 'kept'"),
         ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
-        ("flexible", {"priority": "cs2", "k": 2.0}, "k: found 2.0, expected no such setting"),
+        ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
     ):
         with pytest.raises(ValueError, match=said):
             make_policy(name, given_settings)
-    with pytest.raises(ValueError, match="no policy 'esay'"):
+    with pytest.raises(ValueError, match="found 'esay', expected a policy, such as easy"):
         make_policy("esay", {})

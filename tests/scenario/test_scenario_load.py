@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario, resolved_yaml
-from grid.scenario.schema import GeneratedMachinesSection, PolicySection, Scenario
+from grid.scenario.schema import GeneratedMachinesSection, PartSection, Scenario
 from grid.scenario.yaml_tree import read_tree, resolve
 from tests.scenario.wrong_scenarios import RIGHT, edited
 
@@ -135,7 +135,7 @@ def test_set_changes_a_parameter_or_any_key(file: Path) -> None:
     assert scenario.protocol.ttl == 3
     assert scenario.vos is not None
     assert [vo.name for vo in scenario.vos] == ["east", "east-2"]
-    expected = PolicySection(name="easy")
+    expected = PartSection(name="easy")
     assert scenario.vos[1].clusters[0].policy == expected
     assert scenario.network.links[0].latency_s == 3
 

@@ -170,7 +170,7 @@ WRONG_TYPE = [
           "vos.0.clusters.0.policy", "a list, expected a mapping or text"),
     Wrong("number for a policy's name", edited("policy: fcfs", "policy: {name: 5}"), 13,
           "vos.0.clusters.0.policy.name", "5, expected text"),
-    Wrong("unknown word", edited("ttl: 3", "when_busy: wait"), 8, "protocol.when_busy", "'reject'"),
+    Wrong("unknown word", edited("ttl: 3", "when_busy: wait"), 8, "protocol.when_busy", "reject"),
     Wrong("one end of a link", edited("links: []", "links: [{between: [south], latency_s: 1}]"), 6,
           "network.links.0.between.1", "nothing"),
 ]  # fmt: skip

@@ -15,13 +15,13 @@ from grid.workload.eg_edf import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_m
 
 
 def machines(count: int = 150, seed: int = 1) -> tuple[Machine, ...]:
-    return eg_edf_machines(count, EgEdfMachines(), random_stream(seed, "machines"))
+    return eg_edf_machines(count, random_stream(seed, "machines"), EgEdfMachines())
 
 
 def jobs(seed: int = 1, **settings: Any) -> JobTable:
     vo = VirtualOrganization("vo", (Cluster("c", machines()),))
     checked = EgEdfJobs.model_validate(settings)
-    return eg_edf_jobs(["vo"], (vo,), checked, random_stream(seed, "jobs"))["vo"]
+    return eg_edf_jobs(["vo"], (vo,), random_stream(seed, "jobs"), checked)["vo"]
 
 
 def test_section_4_machines_have_1_to_16_cpus_and_speeds_of_200_to_600() -> None:
@@ -91,7 +91,7 @@ def test_several_vos_share_a_stream_and_no_job_is_wider_than_its_vo() -> None:
         VirtualOrganization(name, (Cluster("c", (Machine("m", cpus),)),))
         for name, cpus in (("small", 3), ("large", 64))
     )
-    tables = eg_edf_jobs(["small", "large"], vos, EgEdfJobs(jobs=1000), random_stream(1, "jobs"))
+    tables = eg_edf_jobs(["small", "large"], vos, random_stream(1, "jobs"), EgEdfJobs(jobs=1000))
     numbers = np.sort(np.concatenate([table.number for table in tables.values()]))
     assert np.array_equal(numbers, np.arange(1000))
     assert tables["small"].processors.max() == 3

@@ -15,7 +15,7 @@ from grid.workload.gang import GangJobs, GangMachines, gang_jobs, gang_machines
 
 
 def machines(count: int, seed: int = 1) -> tuple[Machine, ...]:
-    return gang_machines(count, GangMachines(), random_stream(seed, "machines"))
+    return gang_machines(count, random_stream(seed, "machines"), GangMachines())
 
 
 def papers_vo() -> VirtualOrganization:
@@ -25,7 +25,7 @@ def papers_vo() -> VirtualOrganization:
 
 def jobs(seed: int = 1, **settings: Any) -> JobTable:
     checked = GangJobs.model_validate(settings)
-    return gang_jobs(["vo"], (papers_vo(),), checked, random_stream(seed, "jobs"))["vo"]
+    return gang_jobs(["vo"], (papers_vo(),), random_stream(seed, "jobs"), checked)["vo"]
 
 
 def test_clock_rates_are_between_1500_and_3000_mhz_and_2000_is_the_standard() -> None:
@@ -68,7 +68,7 @@ def test_the_load_changes_nothing_but_the_times_of_arrival() -> None:
 
 def test_a_stream_is_dealt_over_several_vos() -> None:
     vos = (papers_vo(), papers_vo())
-    tables = gang_jobs(["a", "b"], vos, GangJobs(), random_stream(1, "jobs"))
+    tables = gang_jobs(["a", "b"], vos, random_stream(1, "jobs"), GangJobs())
     assert sum(len(table) for table in tables.values()) == 1500
     assert min(len(table) for table in tables.values()) > 600
     numbers = np.concatenate([table.number for table in tables.values()])
@@ -86,4 +86,4 @@ def test_impossible_streams_are_told(settings: dict[str, Any]) -> None:
 def test_gangs_that_fit_no_cluster_are_told() -> None:
     small = VirtualOrganization("vo", (Cluster("c", machines(32), "afcfs"),))
     with pytest.raises(ValueError, match="gangs of up to 64 tasks, and 32 processors"):
-        gang_jobs(["vo"], (small,), GangJobs(), random_stream(1, "jobs"))
+        gang_jobs(["vo"], (small,), random_stream(1, "jobs"), GangJobs())

@@ -26,7 +26,7 @@ SIGNIFICANCE = 1e-6
 
 def jobs_of(seed: int, **settings: object) -> dict[str, JobTable]:
     return partial_utility_jobs(
-        VOS, PartialUtilityJobs.model_validate(settings), np.random.default_rng(seed)
+        VOS, (), np.random.default_rng(seed), PartialUtilityJobs.model_validate(settings)
     )
 
 
@@ -143,7 +143,7 @@ def test_the_stream_alone_decides() -> None:
 
 def machines_of(count: int, **settings: object) -> tuple[Machine, ...]:
     chosen = PartialUtilityMachines.model_validate(settings)
-    return partial_utility_machines(count, chosen, np.random.default_rng(8))
+    return partial_utility_machines(count, np.random.default_rng(8), chosen)
 
 
 def test_resources_are_drawn_from_their_options_evenly() -> None:
@@ -196,5 +196,5 @@ def test_a_wrong_setting_is_a_value_error(settings: dict[str, object], complaint
 
 
 def test_an_unknown_generator_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match=r"no generator 'nothing'; there are: .*partial_utility"):
+    with pytest.raises(ValueError, match=r"found 'nothing', expected a generator of machines"):
         generate_machines("nothing", 1, {}, np.random.default_rng(1))

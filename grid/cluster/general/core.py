@@ -21,6 +21,7 @@ from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.platform import Cluster
 from grid.model.records import Levels
 from grid.model.time import NEVER, Time
+from grid.parts.origin import label_of
 from grid.policies.interface import ClusterView, Plan, Policy
 
 GONE, WAITING, RUNNING = 0, int(JobState.WAITING), int(JobState.RUNNING)
@@ -458,4 +459,4 @@ class GeneralCore:
         self._outcomes.add(int(hidden.row[slot]), outcome)
 
     def _error(self, what: str) -> PlanError:
-        return PlanError(f"policy {type(self._policy).__name__} {what}")
+        return PlanError(f"{label_of(self._policy)} {what}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field, Strict
 
 from grid.model.arrays import Ints
 from grid.model.time import Time, from_seconds
+from grid.parts.registry import Parts
+from grid.parts.settings import PartSettings
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
-from grid.policies.convergent.matrix import JobMachineMatrix, MatrixBuilder, plan_of
-from grid.policies.convergent.weights import weighed, weights_of
+from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
+from grid.policies.convergent.weights import Weights, weighed
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.settings import Settings
 
 
 class Cs2:
@@ -27,13 +29,13 @@ class Cs2:
 
     def __init__(
         self,
-        weights: Mapping[str, float],
+        heuristics: Sequence[tuple[Heuristic, float]],
         *,
         classes: bool = False,
         period_us: Time | None = None,
         sorting: bool = False,
     ) -> None:
-        self._heuristics = weighed(weights, CS2_HEURISTICS)
+        self._heuristics = heuristics
         self._match = _match_classes if classes else _match_priorities
         self._period_us = period_us
         self._sorting = sorting
@@ -87,31 +89,49 @@ def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
     return matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
 
 
-def cs2(settings: Mapping[str, Any]) -> Cs2:
-    """At every event, exact priorities."""
-    return _made(settings, classes=False, time_driven=False)
+class Cs2Settings(PartSettings):
+    """What CS 2.0 can be told."""
+
+    weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
+    matching: Literal["selection", "sorting"] = Field(
+        default="selection", description="sorting sorts all pairs, for the same plan later"
+    )
 
 
-def cs2_cs(settings: Mapping[str, Any]) -> Cs2:
-    """At every event, 1024 classes of priority."""
-    return _made(settings, classes=True, time_driven=False)
+class TimeDrivenSettings(Cs2Settings):
+    """With a period."""
+
+    period_s: Annotated[float, Strict(), Field(ge=1e-6, le=1e9)] = Field(
+        default=10.0, description="how often it plans, in seconds"
+    )
 
 
-def cs2_td(settings: Mapping[str, Any]) -> Cs2:
-    """Every `period_s` (10) seconds, exact priorities."""
-    return _made(settings, classes=False, time_driven=True)
+def cs2(settings: Cs2Settings, parts: Parts) -> Cs2:
+    """Convergent Scheduling 2.0: at every event, exact priorities."""
+    return _made(settings, parts)
 
 
-def cs2_cs_td(settings: Mapping[str, Any]) -> Cs2:
-    """Every `period_s` (10) seconds, 1024 classes of priority."""
-    return _made(settings, classes=True, time_driven=True)
+def cs2_cs(settings: Cs2Settings, parts: Parts) -> Cs2:
+    """CS 2.0 at every event, 1024 classes of priority."""
+    return _made(settings, parts, classes=True)
 
 
-def _made(settings: Mapping[str, Any], *, classes: bool, time_driven: bool) -> Cs2:
-    """Settings: `weights` by heuristic, `matching: selection | sorting`, `period_s`."""
-    weights, others = weights_of(settings, CS2_HEURISTICS, CS2_WEIGHTS)
-    read = Settings(others)
-    sorting = read.choice("matching", ("selection", "sorting")) == "sorting"
-    period_us = from_seconds(read.number("period_s", 10.0, 1e-6)) if time_driven else None
-    read.end()
-    return Cs2(weights, classes=classes, period_us=period_us, sorting=sorting)
+def cs2_td(settings: TimeDrivenSettings, parts: Parts) -> Cs2:
+    """CS 2.0 every ten seconds, exact priorities."""
+    return _made(settings, parts, period_s=settings.period_s)
+
+
+def cs2_cs_td(settings: TimeDrivenSettings, parts: Parts) -> Cs2:
+    """CS 2.0 every ten seconds, 1024 classes of priority."""
+    return _made(settings, parts, classes=True, period_s=settings.period_s)
+
+
+def _made(
+    settings: Cs2Settings, parts: Parts, *, classes: bool = False, period_s: float | None = None
+) -> Cs2:
+    return Cs2(
+        weighed(settings.weights, CS2_WEIGHTS, CS2_HEURISTICS, parts),
+        classes=classes,
+        period_us=None if period_s is None else from_seconds(period_s),
+        sorting=settings.matching == "sorting",
+    )

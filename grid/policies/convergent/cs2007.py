@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field, Strict
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
+from grid.parts.registry import Parts
+from grid.parts.settings import PartSettings
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,
     DEADLINE_MINIMUM,
-    F1,
     NON_PREEMPTIVE_OVERHEAD,
     cs2007_heuristics,
     mean_priorities,
 )
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
-from grid.policies.convergent.weights import weighed, weights_of
+from grid.policies.convergent.weights import Weights, weighed
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.settings import Settings
 
 BANDWIDTH_MBPS = 1000.0
 """Of every link, where a scenario gives none: the farm's network is fast and alike everywhere."""
@@ -110,56 +111,76 @@ class Cs2007:
         return machine_of
 
 
-def cs_i_p(settings: Mapping[str, Any]) -> Cs2007:
-    """Incremental matching, preemption."""
-    return _made(settings, preemptive=True, matching="imfs")
+Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]
 
 
-def cs_i_np(settings: Mapping[str, Any]) -> Cs2007:
-    """Incremental matching, no preemption."""
-    return _made(settings, preemptive=False, matching="imfs")
+class Cs2007Settings(PartSettings):
+    """What Convergent Scheduling of 2007 can be told."""
+
+    weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
+    deadline_minimum: Annotated[float, Strict(), Field(ge=0)] = Field(
+        default=DEADLINE_MINIMUM, description="MIN of f1"
+    )
+    deadline_k: Positive = Field(default=DEADLINE_K, description="k of f1")
+    f1: Literal["mixed", "words", "formula"] = Field(
+        default="mixed", description="how f1 is read: see `cs2007_heuristics.deadline`"
+    )
+    bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
+        default=(BANDWIDTH_MBPS,), description="of links between machines, megabits a second"
+    )
+    knapsack: Literal["greedy", "exact"] = Field(
+        default="greedy", description="which jobs get licenses: the paper's way, or the best"
+    )
+    knapsack_nodes: Annotated[int, Strict(), Field(ge=1, le=10**9)] = Field(
+        default=NODES, description="budget of the exact knapsack, for each cluster of a plan"
+    )
+    matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = Field(
+        default=None, description="instead of the one that the policy's name stands for"
+    )
 
 
-def cs_ni_p(settings: Mapping[str, Any]) -> Cs2007:
-    """Matching from nothing each time, preemption."""
-    return _made(settings, preemptive=True, matching="mfs")
+class NonPreemptiveSettings(Cs2007Settings):
+    """What it can be told where it does not preempt."""
+
+    non_preemptive: Literal["strict", "bonus"] = Field(
+        default="strict",
+        description="running jobs run on, or all are planned, with the paper's Delta of 800",
+    )
 
 
-def cs_ni_np(settings: Mapping[str, Any]) -> Cs2007:
-    """Matching from nothing each time, no preemption."""
-    return _made(settings, preemptive=False, matching="mfs")
+def cs_i_p(settings: Cs2007Settings, parts: Parts) -> Cs2007:
+    """Convergent Scheduling 2007: incremental matching, preemption."""
+    return _made(settings, parts, matching="imfs")
 
 
-def _made(settings: Mapping[str, Any], *, preemptive: bool, matching: str) -> Cs2007:
-    """Settings: `weights` by heuristic; `deadline_minimum` and `deadline_k` (MIN and k of f1);
-    `f1: mixed | words | formula`; `bandwidths_mbps` (a list); `knapsack: greedy | exact`,
-    `knapsack_nodes`; and `matching: mis | mfs | mfs_paths | imfs` instead of the one that the
-    policy's name stands for. Without preemption, `non_preemptive: strict` lets running jobs run on,
-    and `bonus` plans all jobs, with the paper's Delta of 800 for those that run.
-    """
-    settings, defaults = dict(settings), CS2007_WEIGHTS
-    if not preemptive:
-        read = Settings({"non_preemptive": settings.pop("non_preemptive", "strict")})
-        preemptive = read.choice("non_preemptive", ("strict", "bonus")) == "bonus"
+def cs_i_np(settings: NonPreemptiveSettings, parts: Parts) -> Cs2007:
+    """Convergent Scheduling 2007: incremental matching, no preemption."""
+    return _made(settings, parts, matching="imfs")
+
+
+def cs_ni_p(settings: Cs2007Settings, parts: Parts) -> Cs2007:
+    """Convergent Scheduling 2007: matching from nothing each time, preemption."""
+    return _made(settings, parts, matching="mfs")
+
+
+def cs_ni_np(settings: NonPreemptiveSettings, parts: Parts) -> Cs2007:
+    """Convergent Scheduling 2007: matching from nothing each time, no preemption."""
+    return _made(settings, parts, matching="mfs")
+
+
+def _made(settings: Cs2007Settings, parts: Parts, *, matching: str) -> Cs2007:
+    preemptive, defaults = True, CS2007_WEIGHTS
+    if isinstance(settings, NonPreemptiveSettings):
+        preemptive = settings.non_preemptive == "bonus"
         if preemptive:
             defaults = {**defaults, "overhead": NON_PREEMPTIVE_OVERHEAD}
-    weights, others = weights_of(settings, CS2007_WEIGHTS, defaults)
-    bandwidths = _bandwidths(others.pop("bandwidths_mbps", [BANDWIDTH_MBPS]))
-    read = Settings(others)
-    minimum = read.number("deadline_minimum", DEADLINE_MINIMUM, 0.0)
-    k = read.number("deadline_k", DEADLINE_K, 1e-9)
-    f1 = read.choice("f1", F1)
-    exact = read.choice("knapsack", ("greedy", "exact")) == "exact"
-    nodes = int(read.number("knapsack_nodes", NODES, 1.0))
-    order = (matching, *(name for name in ("mis", "mfs", "mfs_paths", "imfs") if name != matching))
-    matching = read.choice("matching", order)
-    read.end()
-    heuristics = weighed(weights, cs2007_heuristics(minimum, k, bandwidths, f1))
-    return Cs2007(heuristics, preemptive, matching, nodes if exact else 0, MatrixBuilder())
-
-
-def _bandwidths(found: Any) -> list[float]:
-    numbers = isinstance(found, list | tuple) and len(found) > 0
-    if not numbers or not all(type(one) in (int, float) and 0 < one <= 1e12 for one in found):
-        raise ValueError(f"bandwidths_mbps: found {found!r}, expected a list of megabits a second")
-    return [float(one) for one in found]
+    own = cs2007_heuristics(
+        settings.deadline_minimum, settings.deadline_k, settings.bandwidths_mbps, settings.f1
+    )
+    return Cs2007(
+        weighed(settings.weights, defaults, own, parts),
+        preemptive,
+        settings.matching or matching,
+        settings.knapsack_nodes if settings.knapsack == "exact" else 0,
+        MatrixBuilder(),
+    )

@@ -2,65 +2,82 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Strict
 
+from grid.model.errors import WrongPart, expected_name
+from grid.parts.kind import Kind, function_guard
+from grid.parts.origin import Guarded, Origin
+from grid.parts.registry import Parts
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
-from grid.policies.registry import HEURISTICS, load, plugged_in
+
+Weights = dict[str, Annotated[float, Strict()]]
+"""Weights by the name of a heuristic: of the paper's own, or of one that another plugs in."""
 
 
-def weights_of(
-    settings: Mapping[str, Any], known: Iterable[str], default: Mapping[str, float]
-) -> tuple[dict[str, float], dict[str, Any]]:
-    """The weight of every heuristic that has one, and the other settings.
-
-    `weights` maps names to numbers, names of those `known` or of heuristics that other packages
-    plug in. What it leaves out has its default, or none. Raises ValueError.
-    """
-    others = dict(settings)
-    given = others.pop("weights", {})
-    if not isinstance(given, Mapping):
-        raise ValueError(f"weights: found {given!r}, expected a number for each heuristic")
-    names = list(known)
-    if not set(given) <= set(names):
-        names += [point.name for point in plugged_in(HEURISTICS)]
-    for name, weight in given.items():
-        if name not in names:
-            raise ValueError(f"weights: found {name!r}, expected some of {', '.join(names)}")
-        if isinstance(weight, bool) or not isinstance(weight, int | float):
-            raise ValueError(f"weights: found {weight!r} for {name}, expected a number")
-        if not math.isfinite(weight):
-            raise ValueError(f"weights: found {weight!r} for {name}, expected a finite number")
-    chosen = {**default, **given}
-    return {name: float(weight) for name, weight in chosen.items() if weight}, others
+def _nothing(answer: Any) -> str | None:
+    return None if answer is None else f"gave {type(answer).__name__}, expected it to give nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class _Plugged:
-    """A heuristic of another package, whose work is looked at: NaN would hide jobs for ever."""
+HEURISTICS = Kind(
+    "heuristics",
+    "heuristic",
+    "adds its weight to the matrix of Convergent Scheduling",
+    {},
+    function_guard("its work", _nothing),
+    given=("matrix", "weight"),
+    place="settings.weights of cs2, cs_i_p and their kin",
+)
+"""Heuristics beside those of the papers; see `grid.policies.convergent.cs2_heuristics`."""
 
-    value: str
-    heuristic: Heuristic
+
+class PluggedHeuristic:
+    """A heuristic of another, whose work is looked at: NaN would hide jobs for ever."""
+
+    def __init__(self, heuristic: Guarded) -> None:
+        self._heuristic = heuristic
+
+    @property
+    def origin(self) -> Origin:
+        return self._heuristic.origin
 
     def __call__(self, matrix: JobMachineMatrix, weight: float) -> None:
-        self.heuristic(matrix, weight)
+        self._heuristic(matrix, weight)
         if np.isnan(matrix.priority).any():
-            raise ValueError(f"heuristic {self.value} gives a priority that is not a number")
+            raise self.origin.failed("gives a priority that is not a number")
 
 
 def weighed(
-    weights: Mapping[str, float], own: Mapping[str, Heuristic]
+    given: Mapping[str, float],
+    default: Mapping[str, float],
+    own: Mapping[str, Heuristic],
+    parts: Parts,
 ) -> list[tuple[Heuristic, float]]:
-    """The heuristics to `weights`, from `own` or plugged in. Raises ValueError."""
+    """Every heuristic that has a weight, given or by default. Raises WrongPart for others.
 
-    def named(name: str) -> Heuristic:
+    Names are those of `own`, or of heuristics that others plug in.
+    """
+    chosen: list[tuple[Heuristic, float]] = []
+    for name, weight in {**default, **given}.items():
         if name in own:
-            return own[name]
-        (point,) = (point for point in plugged_in(HEURISTICS) if point.name == name)
-        return _Plugged(point.value, load(point))
+            heuristic = own[name]
+        elif ":" in name or name in parts.names(HEURISTICS):
+            heuristic = _plugged(name, parts)
+        else:
+            known = [*own, *parts.names(HEURISTICS)]
+            expected = expected_name(name, known, "a heuristic")
+            raise WrongPart(repr(name), expected, ("weights", name))
+        if weight:
+            chosen.append((heuristic, weight))
+    return chosen
 
-    return [(named(name), weight) for name, weight in weights.items()]
+
+def _plugged(name: str, parts: Parts) -> PluggedHeuristic:
+    try:
+        return PluggedHeuristic(parts.make(HEURISTICS, name, {}))
+    except WrongPart as error:
+        path = ("weights", name)
+        raise WrongPart(error.found, error.expected, path, error.details) from None

@@ -6,8 +6,9 @@ without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.time import Time
@@ -26,13 +27,15 @@ from grid.policies.schedule.arrays import (
     with_positions,
     with_slots,
 )
-from grid.policies.settings import Settings
 
-ITERATIONS = 100
-TABU_LIST = 100
-REPAIR = ("moves", "times")
 MOVES_AT_ONCE = 512
 """How many jobs one compiled call may put on a machine; room for them is made before it."""
+
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Repair = Annotated[
+    Literal["moves", "times"],
+    Field(description="where run times differ: move jobs, or only time their machine anew"),
+]
 
 
 class ScheduleBased:
@@ -48,7 +51,7 @@ class ScheduleBased:
     iterations: int
     _storage: Storage
 
-    def __init__(self, iterations: int = 0, tabu_list: int = TABU_LIST, moves: bool = True) -> None:
+    def __init__(self, iterations: int = 0, tabu_list: int = 100, moves: bool = True) -> None:
         self.iterations = iterations
         self._moves = moves
         self._tabu_list = empty_tabu_list(tabu_list)
@@ -125,19 +128,16 @@ def _plan(started: Ints, rejected: list[int]) -> Plan:
     return Plan(start=[(slot, machine) for slot, machine in started.tolist()], reject=rejected)
 
 
-def eg_edf(settings: Mapping[str, Any]) -> ScheduleBased:
-    """`repair`: moves, or times to repair the times of a machine only. Raises ValueError."""
-    read = Settings(settings)
-    moves = read.choice("repair", REPAIR) == "moves"
-    read.end()
-    return ScheduleBased(moves=moves)
+def eg_edf(*, repair: Repair = "moves") -> ScheduleBased:
+    """A schedule: earliest gap, earliest deadline first."""
+    return ScheduleBased(moves=repair == "moves")
 
 
-def tabu(settings: Mapping[str, Any]) -> ScheduleBased:
-    """`iterations` for each job that comes, `tabu_list`: its length in jobs, and `repair`."""
-    read = Settings(settings)
-    iterations = read.count("iterations", ITERATIONS)
-    tabu_list = read.count("tabu_list", TABU_LIST)
-    moves = read.choice("repair", REPAIR) == "moves"
-    read.end()
-    return ScheduleBased(iterations, tabu_list, moves)
+def tabu(
+    *,
+    iterations: Annotated[Count, Field(description="of the search, for each job that comes")] = 100,
+    tabu_list: Annotated[Count, Field(description="so many jobs are not moved again")] = 100,
+    repair: Repair = "moves",
+) -> ScheduleBased:
+    """EG-EDF, improved by tabu search."""
+    return ScheduleBased(iterations, tabu_list, moves=repair == "moves")

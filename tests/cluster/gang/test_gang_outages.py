@@ -16,10 +16,11 @@ from grid.model.job import Job
 from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.gang_policy import GangPolicy, afcfs
+from grid.policies.gang_policy import GangPolicy
 from grid.results.loss import loss_of_capacity, lost_processors
 from grid.runtime.codec import decode, encode
 from tests.cluster.gang.gang_checks import check_cluster, reservations
+from tests.cluster.gang.gang_policies import afcfs
 from tests.cluster.gang.slow_gangs import SlowGangs
 from tests.cluster.gang.test_gangs import CLOCKS, gang, random_jobs, random_policy
 

@@ -13,9 +13,10 @@ from grid.cluster import ClusterShell, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.gang_policy import GangPolicy, afcfs, lgfs
+from grid.policies.gang_policy import GangPolicy
 from tests.cluster.clusters import table
 from tests.cluster.gang.gang_checks import check_cluster, reservations
+from tests.cluster.gang.gang_policies import afcfs, lgfs
 from tests.cluster.gang.slow_gangs import SlowGangs
 
 CLOCKS = (1000.0, 750.0, 1500.0)

@@ -175,8 +175,8 @@ def random_cluster(seed: int) -> tuple[Cluster, JobTable]:
         license_suitability=float(rng.uniform(0.6, 1)),
         license_ratio=(0.2, 0.7),
     )
-    machines = convergent_machines(int(rng.integers(2, 7)), kind, rng)
-    licenses = convergent_licenses(machines, kind, rng)
+    machines = convergent_machines(int(rng.integers(2, 7)), rng, kind)
+    licenses = convergent_licenses(machines, rng, kind)
     platform = Cluster("c", machines, licenses=licenses)
     settings = ConvergentJobs(
         jobs=int(rng.integers(5, 26)),
@@ -185,4 +185,4 @@ def random_cluster(seed: int) -> tuple[Cluster, JobTable]:
         processors=(1, max(machine.cpus for machine in machines)),
     )
     vo = VirtualOrganization("v", (platform,))
-    return platform, convergent_jobs(["v"], [vo], settings, rng)["v"]
+    return platform, convergent_jobs(["v"], [vo], rng, settings)["v"]

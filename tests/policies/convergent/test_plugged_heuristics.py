@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grid.policies.registry import make_policy, plugged_in
+from grid.model.errors import PartFailed
+from grid.parts import registry
+from grid.policies.registry import make_policy
 from grid.runtime.host import packages_of_policies
 from grid.scenario.load import load_scenario
 from tests.policies.convergent.clusters import view_of, waiting
@@ -55,9 +57,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     (about / "entry_points.txt").write_text(ENTRY_POINTS)
     (site / "heuristics_of_a_user.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(site))
-    plugged_in.cache_clear()
+    registry._all_plugged_in.cache_clear()
     yield
-    plugged_in.cache_clear()
+    registry._all_plugged_in.cache_clear()
 
 
 @pytest.mark.parametrize(("name", "settings"), POLICIES)
@@ -71,7 +73,8 @@ def test_its_weight_decides_who_gets_the_machine(name: str, settings: dict[str, 
 
 def test_one_that_gives_no_numbers_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
-    with pytest.raises(ValueError, match="heuristic heuristics_of_a_user:nothing gives a priority"):
+    said = r"of_a_user.py:5: heuristic nothing: gives a priority"
+    with pytest.raises(PartFailed, match=said):
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
 
 
@@ -82,8 +85,11 @@ def test_a_journal_may_hold_it() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("narow", "found 'narow', expected some of deadline, .*, narrow, nothing"),
-        ("missing", "missing .heuristics_of_a_user:missing. cannot be loaded"),
+        ("narow", "weights.narow: found 'narow', expected a heuristic, such as narrow"),
+        (
+            "missing",
+            "weights.missing: found 'missing', expected a heuristic, and .* has no missing",
+        ),
     ],
 )
 def test_what_is_wrong_with_it_is_said_by_a_check(tmp_path: Path, name: str, message: str) -> None:

@@ -1,0 +1,1 @@
+"""Choices of the two levels of dispatchers."""

@@ -1,0 +1,50 @@
+"""Which cluster of its VO a Grid Dispatcher sends a job to, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grid.model.job import Job
+from grid.model.messages import Load
+from grid.parts.kind import Kind
+from grid.parts.origin import Origin, ask
+
+
+def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
+    """The least loaded cluster, at random among equals (GM Eq. 2)."""
+    del job
+    least = min(answer.load for answer in loads)
+    equal = [answer.cluster for answer in loads if answer.load == least]
+    return equal[0] if len(equal) == 1 else equal[int(rng.integers(len(equal)))]
+
+
+class GuardedChoice:
+    """A choice that another plugged in."""
+
+    def __init__(self, origin: Origin, choice: Any) -> None:
+        self.origin = origin
+        self._choice = choice
+
+    def __call__(self, job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
+        clusters = [answer.cluster for answer in loads]
+
+        def check(cluster: Any) -> str | None:
+            if type(cluster) is not bool and hasattr(cluster, "__index__") and cluster in clusters:
+                return None
+            return f"gave {cluster!r}, expected one of the clusters {clusters}"
+
+        return int(ask(self.origin, "its choice", self._choice, check, job, loads, rng))
+
+
+CLUSTER_CHOICES = Kind(
+    "cluster_choices",
+    "choice of a cluster",
+    "chooses among the clusters of a VO that can run a job, by their loads",
+    {"least_load": f"{__name__}:least_load"},
+    GuardedChoice,
+    given=("job", "loads", "rng"),
+    place="vos.*.cluster_choice",
+)

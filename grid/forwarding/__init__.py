@@ -1,0 +1,1 @@
+"""Rules of forwarding: what a Local Scheduler does with a job, given what the selection chose."""

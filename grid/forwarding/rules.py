@@ -1,0 +1,82 @@
+"""The rules of forwarding, by name: `queue`, `forward`, `reject`.
+
+They say what happens where no suitable resource is free, of which PU says nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grid.forwarding.interface import Destination, Question
+from grid.parts.kind import Kind
+from grid.parts.origin import Origin, ask
+
+NOWHERE = Destination(-1, False)
+
+
+def queue(question: Question) -> Destination:
+    """The job queues at the best resource, free or not.
+
+    One that came from another VO queues at the best resource of the VO that it is in.
+    """
+    choice = question.choice
+    if choice.free >= 0:
+        return Destination(choice.free, False)
+    from_afar = question.origin != question.vo
+    return Destination(choice.own if from_afar and choice.own >= 0 else choice.anywhere, True)
+
+
+def forward(question: Question) -> Destination:
+    """The job goes to the best resource of another VO, and on from there, until its TTL is spent.
+
+    It queues here only if no other VO has a resource that would do.
+    """
+    choice = question.choice
+    if choice.free >= 0:
+        return Destination(choice.free, False)
+    if choice.others >= 0:
+        return Destination(choice.others, False)
+    return Destination(choice.own, True) if question.ttl > 0 else NOWHERE
+
+
+def reject(question: Question) -> Destination:
+    """The job is rejected, or fails if its TTL is spent."""
+    free = question.choice.free
+    return Destination(free, False) if free >= 0 else NOWHERE
+
+
+class GuardedRule:
+    """A rule that another plugged in."""
+
+    def __init__(self, origin: Origin, rule: Any) -> None:
+        self.origin = origin
+        self._rule = rule
+
+    def __call__(self, question: Question) -> Destination:
+        def check(answer: Any) -> str | None:
+            return _problem(answer, question)
+
+        answer: Destination = ask(self.origin, "its rule", self._rule, check, question)
+        return answer
+
+
+def _problem(answer: Any, question: Question) -> str | None:
+    if not isinstance(answer, Destination):
+        return f"gave {type(answer).__name__}, expected a Destination"
+    row, vo = answer.row, question.table.columns.vo
+    if type(row) is bool or not hasattr(row, "__index__") or not -1 <= row < len(vo):
+        return f"gave row {row!r}, expected a row of the table or -1"
+    if row >= 0 and question.own_only and vo[row] != question.vo:
+        return f"gave row {row}, expected one of its own VO, for this job may not leave it"
+    return None
+
+
+FORWARDING = Kind(
+    "forwarding",
+    "rule of forwarding",
+    "decides where a job queues, is forwarded to, or that it is rejected",
+    {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")},
+    GuardedRule,
+    given=("question",),
+    place="protocol.when_busy",
+)

@@ -1,0 +1,278 @@
+"""Parts by name or by where they stand, and what is made of them.
+
+A scenario carries its `Parts`: the sources of the files that it names, and the objects that it was
+given. So they go along to other processes and nodes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import EntryPoint, distributions
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from grid.model.errors import PartFailed, WrongPart, expected_name
+from grid.parts.kind import Kind
+from grid.parts.origin import Origin, origin_of, own_frames, said, shown_frames
+from grid.parts.settings import Declared, declared
+from grid.parts.source import Source
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A class or function that plugs in, not yet made with settings."""
+
+    kind: Kind
+    name: str
+    target: Any
+    origin: Origin
+    is_own: bool
+    declared: Declared
+
+    @property
+    def description(self) -> str:
+        """The first line of its docstring."""
+        text = inspect.getdoc(self.target) or ""
+        return text.partition("\n")[0].strip()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a scenario plugs in beside our own parts and those of installed packages.
+
+    `sources` are by reference, as the scenario has it; `objects` by kind and name.
+    """
+
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def with_objects(self, objects: Mapping[str, Mapping[str, Any]]) -> Parts:
+        """These, and more objects by kind and name."""
+        merged = {kind: dict(of) for kind, of in self.objects.items()}
+        for kind, of in objects.items():
+            merged.setdefault(kind, {}).update(of)
+        return Parts(self.sources, merged)
+
+    def names(self, kind: Kind) -> tuple[str, ...]:
+        """All names of that kind, our own first. Raises WrongPart where two parts have one."""
+        owners = dict.fromkeys(kind.own, "the emulator's own")
+        for point in plugged_in(kind.group):
+            if point.name in owners:
+                raise _taken(kind, point.name, f"the entry point {point.value}", owners)
+            owners[point.name] = f"the entry point {point.value}"
+        for name in self.objects.get(kind.name, {}):
+            if name in owners:
+                raise _taken(kind, name, "an object", owners)
+        return (*owners, *self.objects.get(kind.name, {}))
+
+    def find(self, kind: Kind, name: str) -> Part:
+        """The part of that name. Raises WrongPart where it is not to be had."""
+        known = self.names(kind)
+        objects = self.objects.get(kind.name, {})
+        if ":" in name:
+            return _part(kind, name, *self._at(kind, name))
+        if name not in known:
+            raise WrongPart(repr(name), expected_name(name, known, f"a {kind.title}"))
+        if name in kind.own:
+            return _part(kind, name, _loaded(kind, name, kind.own[name]), is_own=True)
+        if name in objects:
+            publish(objects[name])
+            return _part(kind, name, objects[name])
+        (point,) = (point for point in plugged_in(kind.group) if point.name == name)
+        return _part(kind, name, _loaded(kind, name, point.value))
+
+    def make(self, kind: Kind, name: str, settings: Settings) -> Any:
+        """The part of that name with its settings, ready to be asked. Raises WrongPart."""
+        part = self.find(kind, name)
+        values = part.declared.values(settings)
+        if part.declared.wants is not None:
+            values[part.declared.wants] = self
+        if kind.given and not inspect.isclass(part.target):
+            made = partial(part.target, **values) if values else part.target
+        else:
+            made = _made(part, values)
+        return made if part.is_own else kind.guard(part.origin, made)
+
+    def shown(self, name: str) -> str:
+        """A reference as messages and tables call it."""
+        source = self.sources.get(name)
+        return name if source is None else f"{source.shown}:{name.rpartition(':')[2]}"
+
+    def hashes(self) -> dict[str, str | None]:
+        """SHA-256 of the source of each part that comes along; None where there is none."""
+        found: dict[str, str | None] = {
+            self.shown(reference): source.sha256 for reference, source in self.sources.items()
+        }
+        for objects in self.objects.values():
+            for name, target in objects.items():
+                text = _source_text(target)
+                found[name] = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+        return dict(sorted(found.items()))
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The packages in which their classes are."""
+        own = [source.module for source in self.sources.values()]
+        objects = [type_of(one).__module__ for of in self.objects.values() for one in of.values()]
+        return tuple(dict.fromkeys([*own, *(name.partition(".")[0] for name in objects)]))
+
+    def _at(self, kind: Kind, reference: str) -> tuple[Any, str]:
+        """What a reference such as `file.py:Name` stands for, and how messages call its file."""
+        name = reference.rpartition(":")[2]
+        source = self.sources.get(reference)
+        if source is None:
+            expected = f"a {kind.title} of a file that the scenario names"
+            raise WrongPart(repr(reference), expected)
+        try:
+            module = source.load()
+        except Exception as error:
+            raise _not_loaded(kind, self.shown(reference), error, source) from None
+        if not hasattr(module, name):
+            known = [key for key, value in vars(module).items() if callable(value)]
+            own = [key for key in known if getattr(module, key).__module__ == source.module]
+            expected = expected_name(name, own, f"a class or function of {source.shown}")
+            raise WrongPart(repr(name), expected)
+        return getattr(module, name), source.shown
+
+
+def plugged_in(*groups: str) -> tuple[EntryPoint, ...]:
+    """What packages plug in to the groups, by name; of all our groups if none is named."""
+    return tuple(point for point in _all_plugged_in() if not groups or point.group in groups)
+
+
+@cache
+def _all_plugged_in() -> tuple[EntryPoint, ...]:
+    found = {
+        (point.group, point.name, point.value): point
+        for distribution in distributions()
+        for point in distribution.entry_points
+        if point.group.startswith("grid.")
+    }
+    return tuple(found[key] for key in sorted(found))
+
+
+def _taken(kind: Kind, name: str, what: str, owners: Mapping[str, str]) -> WrongPart:
+    return WrongPart(
+        f"{what} that is called {name!r}",
+        f"another name for a {kind.title}, for that is taken by {owners[name]}",
+    )
+
+
+def _loaded(kind: Kind, name: str, value: str) -> Any:
+    """What stands at `module:attribute`."""
+    module, _, attribute = value.partition(":")
+    try:
+        found: Any = import_module(module)
+        for step in attribute.split("."):
+            found = getattr(found, step)
+    except AttributeError:
+        expected = f"a {kind.title}, and {module} has no {attribute}"
+        raise WrongPart(repr(name), expected) from None
+    except Exception as error:
+        raise _not_loaded(kind, name if name == value else f"{name} ({value})", error) from None
+    return found
+
+
+def _not_loaded(
+    kind: Kind, name: str, error: BaseException, source: Source | None = None
+) -> WrongPart:
+    """That its file cannot be imported: where, and why."""
+    file, line = (source.path, 1) if source is not None else ("", None)
+    own = own_frames(error, file)
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        line = error.lineno
+    elif own is not None:
+        line = own.tb_lineno
+    where = f" ({source.shown}:{line})" if source is not None else ""
+    expected = f"a {kind.title} that can be loaded: {said(error)}{where}"
+    return WrongPart(repr(name), expected, details=shown_frames(error, own) if own else "")
+
+
+def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Part:
+    label = f"{shown}:{name.rpartition(':')[2]}" if shown else name
+    if not callable(target):
+        raise WrongPart(
+            f"{label}, a {type(target).__name__}", f"a {kind.title}: a class or function"
+        )
+    origin = origin_of(kind.title, label, target, shown)
+    try:
+        settings = declared(target, len(kind.given), Parts)
+    except Exception as error:
+        expected = f"settings as keyword parameters of {label} ({origin.shown}:{origin.line})"
+        raise WrongPart(f"a signature that cannot be read: {said(error)}", expected) from None
+    return Part(kind, name, target, origin, is_own, settings)
+
+
+def _made(part: Part, values: dict[str, Any]) -> Any:
+    try:
+        return part.target(**values)
+    except PartFailed:
+        raise
+    except Exception as error:
+        if part.is_own:
+            raise
+        failed = part.origin.failed("making it", error)
+        expected = f"a {part.kind.title} that can be made: {failed}"
+        raise WrongPart(repr(part.origin.name), expected, (), failed.details) from None
+
+
+# Objects
+
+
+def type_of(target: Any) -> Any:
+    """The class or function that an object is, or is made of."""
+    while isinstance(target, partial):
+        target = target.func
+    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+
+
+def publish(target: Any) -> None:
+    """Let what an object's classes make be found by name, in a process it was sent to.
+
+    A class of a notebook comes along by value; pickle and journals look for it in its module.
+    """
+    target = type_of(target)
+    for name, value in [(target.__qualname__, target), *_globals(target)]:
+        module = sys.modules.get(getattr(value, "__module__", None) or "")
+        if module is not None and name == value.__qualname__ and not hasattr(module, name):
+            setattr(module, name, value)
+
+
+def _globals(target: Any) -> Iterator[tuple[str, Any]]:
+    """Classes and functions that its code names."""
+    functions = [target, *vars(target).values()] if inspect.isclass(target) else [target]
+    for function in functions:
+        for name, value in getattr(function, "__globals__", {}).items():
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield name, value
+
+
+def _source_text(target: Any) -> str | None:
+    """The text of the file or notebook cell that an object's code stands in."""
+    target = type_of(target)
+    spec = _spec(target.__module__)
+    if spec is not None:
+        return Path(spec).read_text(encoding="utf-8", errors="replace")
+    try:
+        return inspect.getsource(target)
+    except (OSError, TypeError):
+        return None
+
+
+def _spec(module: str) -> str | None:
+    """The file of a module, if it has one."""
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    if file is None and loaded is None:
+        spec = find_spec(module)
+        file = spec.origin if spec is not None else None
+    return file if file is not None and Path(file).is_file() else None

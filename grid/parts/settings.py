@@ -1,0 +1,219 @@
+"""The settings of a part, as its signature declares them: type, limits, default, a sentence.
+
+    def __init__(
+        self, *, age_factor: Annotated[float, Field(ge=0, description="of a job's age")] = 0.01
+    )
+
+becomes a pydantic model with that field. A parameter `settings` that is annotated with a model
+declares all settings at once, for those that have to agree with each other. What is given is
+taken strictly: no text for a number, no number for a switch, nothing that is not declared.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Strict, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from grid.model.errors import WrongPart, shorten
+
+_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+
+
+class PartSettings(BaseModel):
+    """Settings that are declared together, as one model."""
+
+    model_config = _CONFIG
+
+
+_SCALARS = (bool, int, float, str)
+
+
+class Declared(NamedTuple):
+    """What a part declares: the model of its settings, and how it wants to be given them.
+
+    With `whole` it takes the model itself; `wants` is the parameter for the parts of the run.
+    """
+
+    model: type[BaseModel]
+    whole: bool = False
+    wants: str | None = None
+
+    def values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings as keyword arguments. Raises WrongPart for the first that is wrong."""
+        try:
+            checked = self.model.model_validate(dict(settings))
+        except ValidationError as invalid:
+            raise _first_problem(invalid, settings) from None
+        if self.whole:
+            return {"settings": checked}
+        return {name: getattr(checked, name) for name in checked.model_fields_set}
+
+
+def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> WrongPart:
+    error = invalid.errors(include_url=False)[0]
+    path = tuple(error["loc"])
+    found = "nothing" if error["type"] == "missing" else shorten(error["input"])
+    if not path:
+        found = f"the settings {', '.join(settings)}" if settings else "no settings"
+    return WrongPart(found, expected(dict(error)), path)
+
+
+_EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
+    "bool_type": lambda _: "true or false",
+    "int_type": lambda _: "a whole number",
+    "int_from_float": lambda _: "a whole number",
+    "float_type": lambda _: "a number",
+    "string_type": lambda _: "text",
+    "model_type": lambda _: "a mapping",
+    "dict_type": lambda _: "a mapping",
+    "tuple_type": lambda _: "a list",
+    "list_type": lambda _: "a list",
+    "extra_forbidden": lambda _: "no such setting",
+    "missing": lambda _: "a value: this key is required",
+    "literal_error": lambda limits: str(limits["expected"]),
+    "string_pattern_mismatch": lambda _: (
+        "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
+    ),
+    "too_short": lambda limits: f"at least {limits['min_length']} in it",
+    "too_long": lambda limits: f"at most {limits['max_length']} in it",
+    "greater_than": lambda limits: f"a number above {_number(limits['gt'])}",
+    "greater_than_equal": lambda limits: f"at least {_number(limits['ge'])}",
+    "less_than": lambda limits: f"a number below {_number(limits['lt'])}",
+    "less_than_equal": lambda limits: f"at most {_number(limits['le'])}",
+    "value_error": lambda limits: str(limits["error"]),
+}
+
+
+def expected(error: Mapping[str, Any]) -> str:
+    """What pydantic expected where it reports `error`, in our words."""
+    say = _EXPECTED.get(error["type"])
+    if say is not None:
+        return say(error.get("ctx", {}))
+    return str(error["msg"]).removeprefix("Input should be ")
+
+
+def _number(limit: float) -> str:
+    return str(int(limit)) if float(limit).is_integer() else f"{limit:f}".rstrip("0")
+
+
+def declared(target: Any, given: int, injected: type) -> Declared:
+    """What `target`, which takes `given` other arguments first, declares.
+
+    A parameter annotated with the type `injected` is no setting. Raises TypeError or NameError
+    where the signature cannot be read.
+    """
+    fields: dict[str, Any] = {}
+    whole: type[BaseModel] | None = None
+    wants = None
+    for name, parameter, annotation in _parameters(target, given):
+        if isinstance(annotation, type) and issubclass(annotation, injected):
+            wants = name
+        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            if name != "settings":
+                raise TypeError(f"the parameter {name} is a model and not called settings")
+            whole = annotation
+        else:
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[name] = (_strict(annotation), default)
+    if whole is not None:
+        if fields:
+            raise TypeError(f"the parameter {next(iter(fields))} beside a model of the settings")
+        return Declared(whole, True, wants)
+    name = getattr(target, "__name__", "part")
+    model = create_model(f"settings of {name}", __config__=_CONFIG, **fields)
+    return Declared(model, False, wants)
+
+
+def _parameters(target: Any, given: int) -> Iterator[tuple[str, inspect.Parameter, Any]]:
+    """Name, parameter and annotation of each setting; of a class, its parents' where it says so."""
+    callables = [target]
+    if inspect.isclass(target):
+        callables = [
+            base.__dict__["__init__"] for base in target.__mro__ if "__init__" in vars(base)
+        ]
+        given += 1
+    seen: dict[str, None] = {}
+    for function in callables:
+        if function is object.__init__:
+            return
+        parameters = list(inspect.signature(function).parameters.values())
+        for place, parameter in enumerate(parameters):
+            fixed = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            first = place < given and parameter.kind is not parameter.KEYWORD_ONLY
+            if not fixed and not first and parameter.name not in seen:
+                seen[parameter.name] = None
+                yield parameter.name, parameter, _annotation(function, parameter)
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters):
+            return
+
+
+def _annotation(function: Any, parameter: inspect.Parameter) -> Any:
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        while isinstance(function, partial):
+            function = function.func
+        if inspect.isclass(function):
+            function = function.__init__
+        names = getattr(inspect.unwrap(function), "__globals__", {})
+        annotation = eval(annotation, names)
+    if annotation is parameter.empty:
+        return type(parameter.default) if type(parameter.default) in _SCALARS else Any
+    return annotation
+
+
+def _strict(annotation: Any) -> Any:
+    """The same type, with its scalars taken for what they are and nothing else."""
+    if annotation in _SCALARS:
+        return Annotated[annotation, Strict()]
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is None or origin is Literal:
+        return annotation
+    if origin is Annotated:
+        return Annotated[(_strict(inner[0]), *inner[1:])]
+    if origin in (Union, types.UnionType):
+        return Union[tuple(map(_strict, inner))]  # noqa: UP007
+    return origin[tuple(one if one is ... else _strict(one) for one in inner)]
+
+
+def lines_on(model: type[BaseModel]) -> Iterator[str]:
+    """A line on each setting: its name, type, limits and default, and the sentence on it."""
+    shown = model.model_json_schema()
+    for name, field in model.model_fields.items():
+        schema = shown["properties"][name]
+        default = "required" if field.is_required() else f"default {_written(field)}"
+        limits = _limits(schema)
+        sentence = f": {field.description}" if field.description else ""
+        yield f"{name}: {limits}, {default}{sentence}"
+
+
+def _written(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True)
+    if isinstance(default, bool) or default is None:
+        return {True: "true", False: "false", None: "none"}[default]
+    return str(list(default)) if isinstance(default, tuple) else str(default)
+
+
+_TYPES = {
+    "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "string": "text", "object": "a mapping", "array": "a list", "null": "none",
+}  # fmt: skip
+_LIMITS = {
+    "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above",
+    "exclusiveMaximum": "below",
+}  # fmt: skip
+
+
+def _limits(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_limits(one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    words = _TYPES.get(str(schema.get("type")), "anything")
+    limits = [f"{said} {schema[key]:g}" for key, said in _LIMITS.items() if key in schema]
+    return " ".join([words, ", ".join(limits)]).strip()

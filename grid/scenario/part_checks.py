@@ -1,0 +1,134 @@
+"""What a scenario plugs in: finds the files that it names, and says what is wrong with its parts.
+
+A part of another is imported, and a policy, selection or rule of forwarding made once for a trial,
+since only so can be told whether it can be: that runs what stands at the top of its file and in
+its `__init__`, also on `grid check`. Nothing is asked of it. Parts of ours run no code of a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import BaseModel
+
+from grid.model.errors import Mistake, Path, WrongPart, expected_name
+from grid.parts.reference import is_reference, resolve_reference
+from grid.parts.registry import Part, Parts
+from grid.parts.source import Source
+from grid.policies.convergent.weights import HEURISTICS
+from grid.scenario.part_kinds import KINDS, Place, places
+from grid.scenario.validate import validate
+from grid.scenario.yaml_tree import Node, at, nearest
+
+
+def find_parts(
+    root: Node, folders: Sequence[FilePath], given: Parts
+) -> tuple[Parts, list[Mistake]]:
+    """The sources of all files that the tree names, and its references with absolute paths.
+
+    What `given` has is not read again. Returns mistakes for references that lead nowhere.
+    """
+    sources: dict[str, Source] = dict(given.sources)
+    mistakes: list[Mistake] = []
+
+    def found(reference: str, node: Node, path: Path, what: str) -> str:
+        if reference in sources:
+            return reference
+        try:
+            reference, source = resolve_reference(reference, folders)
+        except (OSError, ValueError) as error:
+            mistakes.append(node.mistake(path, f"{what}: {error}"))
+        else:
+            sources[reference] = source
+        return reference
+
+    for place in places(root):
+        if is_reference(place.name.value):
+            name = str(place.name.value)
+            place.name.value = found(name, place.name, place.name_path, f"a {place.kind.title}")
+        weights = at(root, (*place.path, "settings", "weights"))
+        if weights is not None and isinstance(weights.value, dict):
+            path = (*place.path, "settings", "weights")
+            for name in [name for name in weights.value if is_reference(name)]:
+                node = weights.value.pop(name)
+                new = found(name, node, (*path, name), f"a {HEURISTICS.title}")
+                weights.value[new] = node
+    return Parts(sources, given.objects), mistakes
+
+
+def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> list[Mistake]:
+    """What is wrong with the objects that a run was given, by kind and name."""
+    mistakes = []
+    parts = Parts({}, objects)
+    for kind_name, of in objects.items():
+        if kind_name not in KINDS:
+            expected = expected_name(kind_name, KINDS, "a kind of parts")
+            mistakes.append(Mistake(source, None, kind_name, repr(kind_name), expected))
+            continue
+        for name in of:
+            try:
+                parts.find(KINDS[kind_name], name)
+            except WrongPart as error:
+                mistakes.append(
+                    _mistake(Mistake(source, None, f"{kind_name}.{name}", "", ""), error)
+                )
+    return mistakes
+
+
+def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
+    """What is wrong with the names and settings of the parts that the tree names."""
+    mistakes: list[Mistake] = []
+    # Many clusters have the same policy; each is looked at once.
+    known: dict[tuple[str, str], Part | WrongPart] = {}
+    for place in places(root):
+        name = str(place.name.value)
+        key = (place.kind.name, name)
+        if key not in known:
+            known[key] = _found(place, parts)
+        part = known[key]
+        if isinstance(part, WrongPart):
+            node = place.name.mistake(place.name_path, part.expected, part.found)
+            mistakes.append(_mistake(node, part))
+        else:
+            mistakes += _settings_mistakes(root, place, part, parts)
+    return mistakes
+
+
+def _found(place: Place, parts: Parts) -> Part | WrongPart:
+    try:
+        return parts.find(place.kind, str(place.name.value))
+    except WrongPart as error:
+        return error
+
+
+def _settings_mistakes(root: Node, place: Place, part: Part, parts: Parts) -> Iterator[Mistake]:
+    path = (*place.path, "settings")
+    model: type[BaseModel] = part.declared.model
+    settings = validate(root, model, path)
+    if isinstance(settings, list):
+        yield from settings
+        return
+    node = at(root, path)
+    if part.is_own and node is None:
+        return
+    if place.kind.given and part.is_own:
+        return
+    try:
+        parts.make(place.kind, part.name, {} if node is None else node.plain())
+    except WrongPart as error:
+        where = (*path, *error.path) if error.path else place.name_path
+        found = error.found if error.path else repr(part.origin.name)
+        yield _mistake(nearest(root, where).mistake(where, error.expected, found), error)
+
+
+def _mistake(mistake: Mistake, error: WrongPart) -> Mistake:
+    return Mistake(
+        mistake.file,
+        mistake.line,
+        mistake.field,
+        mistake.found or error.found,
+        mistake.expected or error.expected,
+        error.details,
+    )

@@ -1,0 +1,75 @@
+"""All kinds of parts that plug in, and where a scenario names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from grid.dispatching.cluster_choices import CLUSTER_CHOICES
+from grid.forwarding.rules import FORWARDING
+from grid.model.errors import Path
+from grid.parts.kind import Kind
+from grid.policies.convergent.weights import HEURISTICS
+from grid.policies.registry import POLICIES
+from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
+from grid.scenario.yaml_tree import Node, child
+from grid.selection.registry import SELECTIONS
+from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        POLICIES, SELECTIONS, FORWARDING, CLUSTER_CHOICES, JOB_GENERATORS, MACHINE_GENERATORS,
+        JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
+    )
+}  # fmt: skip
+
+_PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (
+    (POLICIES, ("vos", "*", "clusters", "*", "policy"), "name"),
+    (POLICIES, ("vos_from_trace", "policy"), "name"),
+    (SELECTIONS, ("vos", "*", "selection"), "name"),
+    (SELECTIONS, ("vos_from_trace", "selection"), "name"),
+    (CLUSTER_CHOICES, ("vos", "*", "cluster_choice"), "name"),
+    (FORWARDING, ("protocol", "when_busy"), "name"),
+    (MACHINE_GENERATORS, ("vos", "*", "clusters", "*", "machines"), "generator"),
+    (JOB_GENERATORS, ("workload",), "generator"),
+    (JOB_GENERATORS, ("vos", "*", "workload"), "generator"),
+    (JOB_METRICS, ("metrics", "job", "*"), "name"),
+    (VO_METRICS, ("metrics", "vo", "*"), "name"),
+    (CLUSTER_METRICS, ("metrics", "cluster", "*"), "name"),
+)
+"""Kinds, paths with `*` for any place of a list, and the key of the name beside settings."""
+
+
+class Place(NamedTuple):
+    """Where the tree of a scenario names a part: the path and node of its name."""
+
+    kind: Kind
+    path: Path
+    name_path: Path
+    name: Node
+
+
+def places(root: Node) -> Iterator[Place]:
+    """All places of the tree that name a part, as far as they have the right shape."""
+    for kind, pattern, key in _PLACES:
+        for path, node in _matching(root, pattern, ()):
+            if isinstance(node.value, str) and key == "name":
+                yield Place(kind, path, path, node)
+            named = child(node, key) if isinstance(node.value, dict) else None
+            if named is not None and isinstance(named.value, str):
+                yield Place(kind, path, (*path, key), named)
+
+
+def _matching(node: Node, pattern: tuple[str, ...], path: Path) -> Iterator[tuple[Path, Node]]:
+    if not pattern:
+        yield path, node
+        return
+    step, rest = pattern[0], pattern[1:]
+    if step == "*":
+        for index, inner in enumerate(node.value if isinstance(node.value, list) else ()):
+            yield from _matching(inner, rest, (*path, index))
+        return
+    inner_node = child(node, step)
+    if inner_node is not None:
+        yield from _matching(inner_node, rest, (*path, step))
