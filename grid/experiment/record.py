@@ -109,6 +109,8 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
     - `jobs_in_system`: jobs submitted and not ended, the rejected ones left out, at `POINTS`
       instants.
     - `utilization`: CPUs in use, over all CPUs; means over intervals (`grid.results.series`).
+    - `utilization_percent`: processors of running jobs, in per cent of all, by interaction: a start
+      or an end of a job (GM Fig. 3).
     - `response_time`: mean response time (s) of the jobs that completed first, by their number.
     """
     jobs = run.results
@@ -131,6 +133,7 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
             "time_s": over_time.time_s[: len(busy)].tolist(),
             "value": (busy / machine_cpus(run.directory).sum()).tolist(),
         },
+        "utilization_percent": _utilization_by_interaction(jobs, machine_cpus(run.directory).sum()),
         "response_time": _response_by_jobs(jobs),
     }
 
@@ -150,6 +153,19 @@ def _reached(times: Ints, weight: Floats, instants: Floats) -> Floats:
     sums = np.concatenate([[0.0], np.cumsum(weight[order])])
     reached: Floats = sums[np.searchsorted(times[order], instants, side="right")]
     return reached
+
+
+def _utilization_by_interaction(jobs: JobResults, cpus: float) -> dict[str, list[float]]:
+    rows = ran(jobs)
+    processors = jobs.processors[rows]
+    times = np.concatenate([jobs.outcome.end_us[rows], jobs.outcome.start_us[rows]])
+    changes = np.concatenate([-processors, processors])
+    busy = np.cumsum(changes[np.argsort(times, kind="stable")])
+    counts = np.unique(np.linspace(1, len(busy), POINTS).astype(np.int64))
+    return {
+        "interactions": counts.tolist(),
+        "value": (100.0 * busy[counts - 1] / cpus).tolist(),
+    }
 
 
 def _response_by_jobs(jobs: JobResults) -> dict[str, list[float]]:

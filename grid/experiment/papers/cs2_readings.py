@@ -89,9 +89,15 @@ READINGS = (
         "suspended job holds none",
         '"When more jobs require the same license and are executed on the same machine, only one '
         'license copy is accounted."',
-        (Other("a copy a job", _all("a licence copy a job")),),
+        (
+            Other(
+                "a copy a job",
+                lacking="the matching would have to count copies by job; the quoted sentence "
+                "leaves no doubt",
+            ),
+        ),
         QUALITY,
-        "licence setting shared: true",
+        "grid/cluster/general/licenses.py",
     ),
     Reading(
         "preemption",

@@ -136,9 +136,10 @@ def figures(studies: Studies) -> Iterator[Picture]:
     caption = f"GM Fig. 2 with our data: average response time of the jobs executed, load {load:g}."
     labels = Labels("gm-figure-2", caption, "jobs executed", "average response time (s)")
     yield from mean_courses(labels, study, "response_time", "jobs", named)
-    caption = f"GM Fig. 3 with our data: utilisation over time, load {load:g}."
-    labels = Labels("gm-figure-3", caption, "", "utilisation", over_time=True)
-    yield from mean_courses(labels, study, "utilization", "time_s", named)
+    caption = f"GM Fig. 3 with our data: utilisation by interaction, load {load:g}."
+    axes = ("number of interactions", "utilisation (%)")
+    labels = Labels("gm-figure-3", caption, *axes)
+    yield from mean_courses(labels, study, "utilization_percent", "interactions", named)
     caption = f"GM Fig. 4 with our data: loss of capacity, load {load:g}."
     labels = Labels("gm-figure-4", caption, "scenario", "loss of capacity (%)")
     wheres = [{**where, "load": load} for where in points("policy", POLICIES)]
