@@ -78,16 +78,18 @@ def __dir__() -> list[str]:
 def load_scenario(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
     overrides: Sequence[str] | Mapping[str, Any] = (),
+    **parts: Mapping[str, Any],
 ) -> Scenario:
     """A scenario from a file in YAML, or from a mapping with the same keys and values.
 
     Values are numbers, text, lists, tuples, arrays, mappings and paths. `overrides` change
     parameters, or keys by their paths: texts `"seed=7"` as `--set` takes them, or `{"seed": 7}`.
+    `parts` are classes and functions to plug in, by kind and name, as for `run`.
     Raises InputError with all that is wrong with it, in the same words for files and mappings.
     """
     from grid.scenario.load import load_scenario as load
 
-    return load(scenario, overrides)
+    return load(scenario, overrides, parts)
 
 
 def run(
@@ -99,12 +101,17 @@ def run(
     address: str | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    **parts: Mapping[str, Any],
 ) -> Run:
     """Run a scenario in this process or, with `ray`, on Ray actors.
 
     It is given as for `load_scenario`, with overrides in `set`; or it is a Grid made by hand.
     `placement` and `address` are those of `grid run`, for runs on Ray. With `out`, the run's folder
     is written, too; `force` lets it replace the run of another scenario.
+
+    `parts` are classes and functions to plug in, by kind and by the name that the scenario calls
+    them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as `grid parts`
+    lists them.
 
     What comes back has the `metrics` (as in metrics.json), the `manifest` and a pyarrow table of
     `jobs()`. Raises InputError for what is wrong with the input, and `grid.runtime.outcome`'s
@@ -117,9 +124,11 @@ def run(
     from grid.scenario.load import source_of
 
     how = {"in_process": not ray, "placement": placement, "address": address}
+    if isinstance(scenario, Grid) and parts:
+        raise one_mistake(next(iter(parts)), "parts for a Grid", "Grid(..., parts=Parts(...))")
     if isinstance(scenario, Grid) and set:
         raise one_mistake("set", "settings for a Grid", "none, for a Grid is run as it is")
-    loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set)
+    loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set, **parts)
     if out is not None:
         check_folder(Path(out), scenario=loaded.name, force=force)
     if isinstance(loaded, Grid):

@@ -14,9 +14,11 @@ import typer
 
 from grid.experiment.commands import add_commands as add_experiments
 from grid.runtime.commands import add_commands as add_chaos
+from grid.scenario.part_commands import add_commands as add_parts
 from grid.workload.commands import add_commands as add_trace
 
 if TYPE_CHECKING:
+    from grid.model.errors import InputError
     from grid.runtime.run import Live, Run
     from grid.scenario.schema import Scenario
 
@@ -35,6 +37,11 @@ ScenarioPath = Annotated[Path, typer.Argument(help="A scenario in YAML.", show_d
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter, or any key by its path."),
+]
+
+
+ShowTraceback = Annotated[
+    bool, typer.Option("--traceback", help="Show where a part that you plugged in failed.")
 ]
 
 
@@ -94,6 +101,7 @@ def run(
         int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")
     ] = None,
     overrides: Overrides = None,
+    traceback: ShowTraceback = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -118,13 +126,14 @@ def run(
     settings = list(overrides or [])
     if seed is not None:
         settings.append(f"seed={seed}")
-    loaded = _load(scenario, settings)
+    loaded = _load(scenario, settings, traceback)
     folder = out if out is not None else Path("runs") / (loaded.name + "-live" * live)
     _run(
         loaded,
         scenario,
         folder,
         force,
+        traceback,
         live=_live(folder, speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None,
         in_process=in_process,
         placement=placement,
@@ -137,8 +146,13 @@ def run(
 def check(
     scenarios: Annotated[list[Path], typer.Argument(help="Scenarios in YAML.", show_default=False)],
     overrides: Overrides = None,
+    traceback: ShowTraceback = False,
 ) -> None:
-    """Check scenarios, and report every mistake in them."""
+    """Check scenarios, and report every mistake in them.
+
+    Files of parts that a scenario plugs in are imported, and their policies, selections and rules
+    made once: that runs the code at the top of the file. Nothing is asked of them.
+    """
     from grid.model.errors import InputError
     from grid.scenario.load import load_scenario
 
@@ -148,7 +162,7 @@ def check(
             loaded = load_scenario(path, list(overrides or []))
             typer.echo(f"{path}: {loaded.name} is a valid scenario")
         except InputError as error:
-            mistakes += [str(mistake) for mistake in error.mistakes]
+            mistakes += _lines(error, traceback)
     if mistakes:
         _fail(mistakes)
 
@@ -173,14 +187,14 @@ def schema() -> None:
     typer.echo(json.dumps(json_schema(), indent=2))
 
 
-def _load(path: Path, overrides: list[str]) -> Scenario:
+def _load(path: Path, overrides: list[str], traceback: bool) -> Scenario:
     from grid.model.errors import InputError
     from grid.scenario.load import load_scenario
 
     try:
         return load_scenario(path, overrides)
     except InputError as error:
-        _fail([str(mistake) for mistake in error.mistakes])
+        _fail(_lines(error, traceback))
         raise AssertionError from error
 
 
@@ -194,8 +208,10 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     return Live(Pace(speedup, kill, time_limit), journals)
 
 
-def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) -> None:
-    from grid.model.errors import InputError, RunFailed
+def _run(
+    loaded: Scenario, path: Path, folder: Path, force: bool, traceback: bool, **how: Any
+) -> None:
+    from grid.model.errors import InputError, PartFailed, RunFailed
     from grid.results.run_folder import check_folder
     from grid.results.summary import print_summary
     from grid.runtime.progress import progress_on
@@ -208,9 +224,11 @@ def _run(loaded: Scenario, path: Path, folder: Path, force: bool, **how: Any) ->
             finished = execute(loaded, str(path), progress=progress, **how)
         _save(finished, folder)
     except InputError as error:
-        _fail([str(mistake) for mistake in error.mistakes])
+        _fail(_lines(error, traceback))
     except RunFailed as error:
         typer.echo(str(error), err=True)
+        if traceback and isinstance(error, PartFailed) and error.details:
+            typer.echo(error.details, err=True)
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         typer.echo("The run was interrupted. Nothing was written.", err=True)
@@ -264,6 +282,15 @@ def _print_cost(manifest: dict[str, Any]) -> None:
         typer.echo(f"plans of {policy} are made in compiled code and not timed")
 
 
+def _lines(error: InputError, traceback: bool) -> list[str]:
+    """A line for each mistake; with `traceback`, what is known of the part that made it, too."""
+    lines = []
+    for mistake in error.mistakes:
+        details = [mistake.details] if traceback and mistake.details else []
+        lines += [str(mistake), *details]
+    return lines
+
+
 def _fail(lines: list[str]) -> None:
     """Print the mistakes, a line each, and end with the exit code for wrong input."""
     for line in lines:
@@ -273,6 +300,7 @@ def _fail(lines: list[str]) -> None:
 
 add_chaos(app)
 add_experiments(app)
+add_parts(app)
 add_trace(app)
 
 

@@ -230,8 +230,27 @@ def key_of(case: Case, code: str) -> str:
         workload = owner["workload"]
         if workload is not None and workload["trace"] is not None:
             workload["trace"] = _digest_of(workload["trace"])
-    text = json.dumps([resolved, code, case.measure], sort_keys=True, ensure_ascii=False)
+    parts = case.scenario.parts
+    # What stands in a file counts by its text, not by where it stands.
+    resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in parts.sources.items()})
+    more = [parts.hashes()] if parts.objects else []
+    known = [resolved, code, case.measure, *more]
+    text = json.dumps(known, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _without_paths(value: Any, hashes: Mapping[str, str]) -> Any:
+    """`value` with the hash of its file in each reference to a part."""
+    if isinstance(value, dict):
+        return {
+            _without_paths(key, hashes): _without_paths(inner, hashes)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_without_paths(inner, hashes) for inner in value]
+    if isinstance(value, str) and value in hashes:
+        return f"{hashes[value]}:{value.rpartition(':')[2]}"
+    return value
 
 
 _digests: dict[tuple[str, int, int], str] = {}

@@ -50,6 +50,9 @@ def sweep(
     in_process: InProcess = False,
     quick: Quick = False,
     overrides: Overrides = None,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where a part that you plugged in failed.")
+    ] = False,
 ) -> None:
     """Run a scenario under many settings and seeds; what is there already is not run again."""
     from grid.experiment.cases import load_experiment
@@ -65,7 +68,10 @@ def sweep(
     except (OSError, RunFailed) as error:
         _give_up(folder, error)
     for failure in done.failures[:FAILURES_SHOWN]:
-        typer.echo(f"failed: {failure}", err=True)
+        line, _, details = str(failure).partition("\n")
+        typer.echo(f"failed: {line}", err=True)
+        if traceback and details:
+            typer.echo(details, err=True)
     if len(done.failures) > FAILURES_SHOWN:
         typer.echo(f"{len(done.failures)} failed in all; see {folder}/failed.json", err=True)
     words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {folder}"

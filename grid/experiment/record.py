@@ -10,7 +10,7 @@ import numpy as np
 
 from grid.experiment.paper_figures import paper_figures, slowdowns
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import InputError
+from grid.model.errors import InputError, PartFailed
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
@@ -54,6 +54,8 @@ def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
 
             return knapsack_choices(scenario, file)
         return perform(scenario, file)
+    except PartFailed as error:
+        return f"{error}\n{error.details}".rstrip()
     except (InputError, RunInvalid) as error:
         return f"{type(error).__name__}: {error}"
     except Exception as error:

@@ -19,6 +19,7 @@ from grid.kernel.entity import Effects
 from grid.kernel.event import TIMER
 from grid.kernel.process import LogicalProcess, Outbox
 from grid.kernel.reliable import Data
+from grid.model.errors import PartFailed
 from grid.model.time import NEVER, Time
 from grid.parts.registry import plugged_in
 from grid.runtime.codec import encode
@@ -54,6 +55,7 @@ class Status:
     messages: Lateness = field(default_factory=Lateness)
     timers: Lateness = field(default_factory=Lateness)
     error: str = ""
+    part_failed: PartFailed | None = None
 
 
 class JournalStorage:
@@ -171,6 +173,8 @@ class Host:
                 if clock.seconds_until(process.next_time()) > EARLY_SECONDS:
                     break
                 process.advance(NEVER - 1, 1)
+        except PartFailed as error:
+            self.status.part_failed = error
         except Exception as error:
             # A mistake in an entity, which cannot go on. The run ends and reports it.
             where = ", ".join(getattr(error, "__notes__", ()))
@@ -252,7 +256,7 @@ class Host:
 
 
 def _storages(grid: Grid, members: Sequence[str], folder: Path) -> dict[str, JournalStorage]:
-    packages, outages = packages_of_policies(), outages_of_entities(grid)
+    packages, outages = packages_of_policies(grid), outages_of_entities(grid)
     return {
         name: JournalStorage(
             Journal(journal_path(folder, grid.names.index(name)), packages), name in outages
@@ -261,7 +265,7 @@ def _storages(grid: Grid, members: Sequence[str], folder: Path) -> dict[str, Jou
     }
 
 
-def packages_of_policies() -> tuple[str, ...]:
+def packages_of_policies(grid: Grid) -> tuple[str, ...]:
     """The packages of which a journal may hold objects: ours, and those of plugged-in policies."""
     plugged = [point.module.partition(".")[0] for point in plugged_in()]
-    return tuple(dict.fromkeys([*OWN, *plugged]))
+    return tuple(dict.fromkeys([*OWN, *plugged, *grid.parts.modules]))

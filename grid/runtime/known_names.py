@@ -16,7 +16,8 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 OWN = (
-    "grid.cluster", "grid.entities", "grid.kernel", "grid.model", "grid.policies", "grid.selection",
+    "grid.cluster", "grid.dispatching", "grid.entities", "grid.forwarding", "grid.kernel",
+    "grid.model", "grid.parts", "grid.policies", "grid.selection",
 )  # fmt: skip
 
 

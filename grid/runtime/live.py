@@ -20,7 +20,7 @@ from typing import Any
 import ray
 
 from grid.kernel.process import Outbox
-from grid.model.errors import RunFailed
+from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import Host, Status, packages_of_policies
@@ -232,7 +232,7 @@ class _Actors:
         store = RecordStore()
         chunks = []
         for path in sorted(self._folder.glob(f"*{SUFFIX}")):
-            journal = Journal(path, packages_of_policies())
+            journal = Journal(path, packages_of_policies(self._grid))
             store.add(list(journal.records()))
             journal.close()
             chunks += store.take()
@@ -276,6 +276,8 @@ class _Actors:
         try:
             status: Status = ray.get(answer)
         except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, PartFailed):
+                raise error.cause from None
             raise LiveFailed(f"{host}: {error.cause}") from None
         except ray.exceptions.RayError:
             # It is dead, or not there yet; Ray sees to that.
@@ -286,6 +288,8 @@ class _Actors:
         if before is not None and before.pid != status.pid:
             self._past.append(before)
         self._status[host] = status
+        if status.part_failed is not None:
+            raise status.part_failed
         if status.error:
             raise LiveFailed(status.error)
 

@@ -141,6 +141,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     # The jobs as they were submitted take as much room as what became of them.
     del grid
     run = _checked(played, how)
+    run.manifest["parts"] = scenario.parts.hashes()
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     return replace(run, scenario=scenario)

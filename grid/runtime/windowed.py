@@ -13,7 +13,7 @@ from typing import Any
 
 import ray
 
-from grid.model.errors import RunFailed
+from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.outcome import Progress, RunOutcome
@@ -59,6 +59,10 @@ def run_windowed(
                 wall, cpu = time.perf_counter(), time.process_time()
                 total = _drive(workers, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
                 total.cpu_seconds += time.process_time() - cpu
+            except ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, PartFailed):
+                    raise error.cause from None
+                raise
             finally:
                 workers.stop()
     total.wall_seconds = time.perf_counter() - wall

@@ -13,6 +13,7 @@ from grid.parts import registry
 from grid.policies.registry import make_policy
 from grid.runtime.host import packages_of_policies
 from grid.scenario.load import load_scenario
+from grid.scenario.workload import realize
 from tests.policies.convergent.clusters import view_of, waiting
 
 POLICIES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -78,8 +79,11 @@ def test_one_that_gives_no_numbers_is_named() -> None:
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
 
 
-def test_a_journal_may_hold_it() -> None:
-    assert "heuristics_of_a_user" in packages_of_policies()
+def test_a_journal_may_hold_it(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(SCENARIO.format(name="narrow"))
+    grid, _ = realize(load_scenario(file), str(file))
+    assert "heuristics_of_a_user" in packages_of_policies(grid)
 
 
 @pytest.mark.parametrize(
