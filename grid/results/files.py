@@ -12,15 +12,18 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from grid.model.arrays import Floats
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
+from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import check_folder, write_files
 from grid.results.series import Series, series
 
+NO_MORE = MoreColumns()
 _BATCH = 50_000
 """Jobs that are written at once: what memory the writing takes does not grow with the run."""
 
@@ -34,6 +37,7 @@ def write_run(
     manifest: Mapping[str, Any],
     workload_name: str,
     histories: Sequence[ClusterHistory] = (),
+    more: MoreColumns = NO_MORE,
 ) -> None:
     """Writes `jobs.csv`, `jobs.parquet`, `series.parquet`, and the three texts into `folder`.
 
@@ -43,9 +47,9 @@ def write_run(
     check_folder(folder)
 
     def write(partial: Path) -> None:
-        _write_jobs(partial, results, directory, workload_name)
+        _write_jobs(partial, results, directory, workload_name, more.job)
         rows = series(results, directory, histories=histories)
-        _write_series(partial / "series.parquet", rows, directory)
+        _write_series(partial / "series.parquet", rows, directory, more.cluster)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
         _write_json(partial / "manifest.json", manifest)
@@ -54,14 +58,19 @@ def write_run(
 
 
 def _write_jobs(
-    folder: Path, results: JobResults, directory: Directory, workload_name: str
+    folder: Path,
+    results: JobResults,
+    directory: Directory,
+    workload_name: str,
+    more: Mapping[str, Floats],
 ) -> None:
     cpus = assign_cpus(results, directory)
 
     def batch(start: int, exact: bool) -> pa.RecordBatch:
         seconds = decimal_seconds if exact else float_seconds
         rows = slice(start, min(start + _BATCH, len(results)))
-        return job_columns(results, directory, workload_name, cpus, rows, seconds)
+        columns = job_columns(results, directory, workload_name, cpus, rows, seconds)
+        return with_columns(columns, more, rows)
 
     schema = batch(0, exact=True).schema
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
@@ -78,7 +87,17 @@ def _write_jobs(
                 typed.write_batch(batch(start, exact=False))
 
 
-def _write_series(path: Path, rows: Series, directory: Directory) -> None:
+def with_columns(batch: pa.RecordBatch, more: Mapping[str, Floats], rows: slice) -> pa.RecordBatch:
+    """The batch with the given rows of more columns, null where they are NaN."""
+    for name, column in more.items():
+        values = column[rows]
+        batch = batch.append_column(name, pa.array(values, mask=np.isnan(values)))
+    return batch
+
+
+def _write_series(
+    path: Path, rows: Series, directory: Directory, more: Mapping[str, Floats]
+) -> None:
     clusters = pa.array([cluster.name for cluster in directory.clusters], pa.string())
     vos = pa.array([directory.vos[cluster.vo] for cluster in directory.clusters], pa.string())
     position = pa.array(rows.cluster.astype(np.int32))
@@ -93,6 +112,8 @@ def _write_series(path: Path, rows: Series, directory: Directory) -> None:
         "license_use": pa.array(rows.license_use, mask=np.isnan(rows.license_use)),
         "power_w": pa.array(rows.power_w, mask=np.isnan(rows.power_w)),
     }
+    for name, column in more.items():
+        columns[name] = pa.array(column, mask=np.isnan(column))
     pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
 
 

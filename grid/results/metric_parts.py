@@ -18,6 +18,8 @@ from grid.model.job_results import JobResults
 from grid.parts.kind import Kind
 from grid.parts.origin import Origin, ask
 from grid.results.directory import Directory
+from grid.results.metrics import Metrics
+from grid.results.series import edges_of
 
 
 class JobMetric:
@@ -112,9 +114,39 @@ CLUSTER_METRICS = Kind(
 
 
 @dataclass(frozen=True)
-class MoreMetrics:
-    """The metrics that a scenario names, by what their columns and figures are called."""
+class MoreColumns:
+    """What metrics of jobs and clusters gave: columns of the table of jobs and of the series."""
 
-    job: Mapping[str, JobMetric] = field(default_factory=dict)
-    vo: Mapping[str, VoMetric] = field(default_factory=dict)
-    cluster: Mapping[str, ClusterMetric] = field(default_factory=dict)
+    job: Mapping[str, Floats] = field(default_factory=dict)
+    cluster: Mapping[str, Floats] = field(default_factory=dict)
+
+
+def more_columns(
+    job: Mapping[str, JobMetric],
+    cluster: Mapping[str, ClusterMetric],
+    results: JobResults,
+    directory: Directory,
+) -> MoreColumns:
+    """The columns by name; those of clusters have the rows of `grid.results.series.series`."""
+    edges = edges_of(results)
+    numbers = range(len(directory.clusters))
+    return MoreColumns(
+        {name: metric(results, directory) for name, metric in job.items()},
+        {
+            name: np.concatenate([metric(results, directory, one, edges) for one in numbers])
+            for name, metric in cluster.items()
+        },
+    )
+
+
+def add_figures(
+    vo: Mapping[str, VoMetric], figures: Metrics, results: JobResults, directory: Directory
+) -> None:
+    """Add what metrics of VOs give to `figures`, of each VO's jobs and of all."""
+    for name, metric in vo.items():
+        if name in figures["grid"]:
+            raise metric.origin.failed(f"its name {name} is taken by a figure of every run")
+        figures["grid"][name] = metric(results, directory)
+        for position, own in enumerate(directory.vos):
+            jobs = results.take(results.vo == position)
+            figures["vos"][own][name] = metric(jobs, directory)

@@ -56,7 +56,7 @@ def series(
     know better when their CPUs were in use.
     """
     outcome, placement = results.outcome, results.placement
-    edges = _edges(results, points)
+    edges = edges_of(results, points)
     clusters, bins = len(directory.clusters), len(edges) - 1
     rows = ran(results)
     starts, processors = outcome.start_us[rows], results.processors[rows]
@@ -101,7 +101,7 @@ def _power(jobs: JobResults, directory: Directory, edges: Ints) -> Floats:
     return power
 
 
-def _edges(results: JobResults, points: int) -> Ints:
+def edges_of(results: JobResults, points: int = POINTS) -> Ints:
     """Bounds of intervals of one length, but for a shorter last one. One bound if none ran."""
     outcome = results.outcome
     ended = outcome.end_us[ran(results)]

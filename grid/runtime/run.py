@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,11 +17,13 @@ from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.results.directory import Directory
+from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.outcome import Progress, RunOutcome
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
+from grid.scenario.part_kinds import metrics_of
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
@@ -59,6 +61,7 @@ class Run:
     metrics: Metrics
     manifest: dict[str, Any]
     histories: tuple[ClusterHistory, ...] = ()
+    more: MoreColumns = field(default_factory=MoreColumns)
 
     def __repr__(self) -> str:
         return f"<run of {self.name}: {len(self.results)} jobs>"
@@ -72,12 +75,13 @@ class Run:
         import pyarrow as pa
 
         from grid.results.cpu_assignment import assign_cpus
+        from grid.results.files import with_columns
         from grid.results.job_columns import float_seconds, job_columns
 
         cpus = assign_cpus(self.results, self.directory)
         rows = slice(0, len(self.results))
         batch = job_columns(self.results, self.directory, self.name, cpus, rows, float_seconds)
-        return pa.Table.from_batches([batch])
+        return pa.Table.from_batches([with_columns(batch, self.more.job, rows)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,10 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     run.manifest["parts"] = scenario.parts.hashes()
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
-    return replace(run, scenario=scenario)
+    job, vo, cluster = metrics_of(scenario)
+    add_figures(vo, run.metrics, run.results, run.directory)
+    more = more_columns(job, cluster, run.results, run.directory)
+    return replace(run, scenario=scenario, more=more)
 
 
 def execute_grid(grid: Grid, **settings: Any) -> Run:
@@ -249,4 +256,5 @@ def save(run: Run, folder: Path) -> None:
         run.manifest,
         run.name,
         run.histories,
+        run.more,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.forwarding.rules import FORWARDING
@@ -12,6 +12,7 @@ from grid.parts.kind import Kind
 from grid.policies.convergent.weights import HEURISTICS
 from grid.policies.registry import POLICIES
 from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
+from grid.scenario.schema import Scenario, name_and_settings
 from grid.scenario.yaml_tree import Node, child
 from grid.selection.registry import SELECTIONS
 from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
@@ -73,3 +74,20 @@ def _matching(node: Node, pattern: tuple[str, ...], path: Path) -> Iterator[tupl
     inner_node = child(node, step)
     if inner_node is not None:
         yield from _matching(inner_node, rest, (*path, step))
+
+
+def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The metrics that a scenario names, of jobs, VOs and clusters, by what they are called.
+
+    A metric of a file is called by its name there.
+    """
+    named = scenario.metrics
+    kinds = ((JOB_METRICS, named.job), (VO_METRICS, named.vo), (CLUSTER_METRICS, named.cluster))
+    made: list[dict[str, Any]] = []
+    for kind, sections in kinds:
+        of: dict[str, Any] = {}
+        for section in sections:
+            name, settings = name_and_settings(section)
+            of[name.rpartition(":")[2]] = scenario.parts.make(kind, name, dict(settings))
+        made.append(of)
+    return made[0], made[1], made[2]
