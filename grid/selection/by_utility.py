@@ -17,16 +17,17 @@ ALL_ROWS = slice(None)
 class ByUtility:
     """`partial`, `binary` or `matchmaking`. Raises ValueError for another name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, ties: str = "own_vo") -> None:
         if name not in MODES:
             raise ValueError(f"no selection {name!r}; there are {', '.join(MODES)}")
         self.mode = MODES[name]
+        self.ties = ties
         self._columns: ResourceColumns | None = None
         self._attributes: Floats = np.empty((7, 0))
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
         utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
-        return best_choice(utilities, job, table, own_vo, own_only)
+        return best_choice(utilities, job, table, own_vo, own_only, self.ties)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         if not job.requirements:

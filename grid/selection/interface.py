@@ -19,6 +19,10 @@ from grid.model.job import Job
 from grid.model.resources import ResourceTable
 
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
+OWN_VO, FIRST, LESS_LOADED = 0, 1, 2
+TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED}
+"""Which of equal resources is taken: one of the own VO, then the less loaded, then the earlier; the
+first that is found, as PU's Algorithm 3 says; the less loaded, then the earlier."""
 MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
 
 
@@ -44,12 +48,16 @@ class Selection(Protocol):
 
 
 def best_choice(
-    utilities: Floats, job: Job, table: ResourceTable, own_vo: int, own_only: bool
+    utilities: Floats,
+    job: Job,
+    table: ResourceTable,
+    own_vo: int,
+    own_only: bool,
+    ties: str = "own_vo",
 ) -> Choice:
     """The best rows by `utilities` of shape (resources,), for selections of your own.
 
-    Only resources of a utility above zero that are wide enough count. Among equals the own VO's
-    come first, then the less loaded, then the earlier row; see `kernels.best_resources`.
+    Only resources of a utility above zero that are wide enough count. For equal ones see TIES.
     """
     from grid.selection.kernels import best_resources
 
@@ -63,5 +71,6 @@ def best_choice(
         own_vo,
         own_only,
         job.processors,
+        TIES[ties],
     )
     return Choice(*rows)

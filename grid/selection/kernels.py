@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Floats, Ints
-from grid.selection.interface import BINARY, MATCHMAKING, PARTIAL
+from grid.selection.interface import BINARY, FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
 
 @njit(cache=True)
@@ -78,13 +78,15 @@ def best_resources(
     own: int,
     own_only: bool,
     processors: int,
+    ties: int,
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
     -1 where there is none. A resource counts if its utility is above zero and it is wide enough;
     with `own_only` those of other VOs do not count;
     it is free if it has `processors` CPUs that are not assigned. The better of two is the one of
-    higher utility; among equals one of the own VO, then the less loaded, then the earlier row.
+    higher utility; among equals, by `ties`, the earlier row, or one of the own VO first, then the
+    less loaded, then the earlier row, or the last two alone.
     """
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
@@ -93,15 +95,15 @@ def best_resources(
         if own_only and vo[r] != own:
             continue
         if cpus[r] - assigned[r] >= processors and _better(
-            r, free, utility, vo, cpus, assigned, own
+            r, free, utility, vo, cpus, assigned, own, ties
         ):
             free = r
-        if _better(r, anywhere, utility, vo, cpus, assigned, own):
+        if _better(r, anywhere, utility, vo, cpus, assigned, own, ties):
             anywhere = r
         if vo[r] == own:
-            if _better(r, mine, utility, vo, cpus, assigned, own):
+            if _better(r, mine, utility, vo, cpus, assigned, own, ties):
                 mine = r
-        elif _better(r, others, utility, vo, cpus, assigned, own):
+        elif _better(r, others, utility, vo, cpus, assigned, own, ties):
             others = r
     return free, anywhere, mine, others
 
@@ -111,12 +113,21 @@ assert (PARTIAL, BINARY, MATCHMAKING) == (0, 1, 2)
 
 @njit(cache=True)
 def _better(
-    r: int, other: int, utility: Floats, vo: Ints, cpus: Floats, assigned: Floats, own: int
+    r: int,
+    other: int,
+    utility: Floats,
+    vo: Ints,
+    cpus: Floats,
+    assigned: Floats,
+    own: int,
+    ties: int,
 ) -> bool:
     if other < 0:
         return True
     if utility[r] != utility[other]:
         return bool(utility[r] > utility[other])
-    if (vo[r] == own) != (vo[other] == own):
+    if ties == FIRST:
+        return False
+    if ties == OWN_VO and (vo[r] == own) != (vo[other] == own):
         return bool(vo[r] == own)
     return bool(assigned[r] * cpus[other] < assigned[other] * cpus[r])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from grid.model.errors import WrongPart
 from grid.model.job import Job
@@ -65,25 +67,31 @@ def _guarded(origin: Origin, selection: Any) -> Selection:
     return GuardedSelection(origin, selection)
 
 
-def partial() -> ByUtility:
+Ties = Annotated[
+    Literal["own_vo", "first", "less_loaded"],
+    Field(description="which of equally good resources is taken"),
+]
+
+
+def partial(*, ties: Ties = "own_vo") -> ByUtility:
     """Partial utility: the mean of what the requirements' best fulfilled options are worth."""
     from grid.selection.by_utility import ByUtility
 
-    return ByUtility("partial")
+    return ByUtility("partial", ties)
 
 
-def binary() -> ByUtility:
+def binary(*, ties: Ties = "own_vo") -> ByUtility:
     """Binary utility: the share of requirements whose preferred option is fulfilled."""
     from grid.selection.by_utility import ByUtility
 
-    return ByUtility("binary")
+    return ByUtility("binary", ties)
 
 
-def matchmaking() -> ByUtility:
+def matchmaking(*, ties: Ties = "own_vo") -> ByUtility:
     """Matchmaking: only resources that fulfil the preferred option of every requirement."""
     from grid.selection.by_utility import ByUtility
 
-    return ByUtility("matchmaking")
+    return ByUtility("matchmaking", ties)
 
 
 SELECTIONS = Kind(

@@ -92,6 +92,17 @@ def test_among_equals_the_own_vo_then_the_less_loaded_then_the_first() -> None:
     assert choose(job(processors=5), grid, 1, False) == Choice(-1, -1, -1, -1)
 
 
+def test_among_equals_the_first_or_the_less_loaded_if_that_is_set() -> None:
+    same = [Machine("m", 4)]
+    grid = table([same, same, same], [2, 3, 1])
+    first = ByUtility("partial", "first").choose
+    assert first(job(), grid, 1, False) == Choice(free=0, anywhere=0, own=1, others=0)
+    # What is not free is no first among what is.
+    assert first(job(processors=3), grid, 1, False) == Choice(2, 0, 1, 0)
+    less_loaded = ByUtility("partial", "less_loaded").choose
+    assert less_loaded(job(), grid, 1, False) == Choice(free=2, anywhere=2, own=1, others=2)
+
+
 def test_an_unknown_selection_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="no selection 'best'"):
         ByUtility("best")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grid.experiment.readings import Other, Reading, View
 
 MAIN = "convergent-2007"
-SCALING = "convergent-2007-scaling"
+TIMING, SCALING = "convergent-2007-timing", "convergent-2007-scaling"
 QUALITY = ("C07-3", "C07-4", "C07-5", "C07-6")
 
 
@@ -60,7 +60,7 @@ READINGS = (
         "machine is valued like the fastest; the words around Eq. 1 say the opposite.",
         (Other("the formula throughout", _some("convergent-2007-f1", "formula")),),
         QUALITY,
-        "policy setting deadline_formula: words",
+        "policy setting f1: words",
         "Before, the urgency of a job followed the formula and its second term the words; a "
         "reading takes one of them throughout now.",
     ),
@@ -76,7 +76,7 @@ READINGS = (
             Other("the literal order, latest first", _some("convergent-2007-edf", "latest first")),
         ),
         ("C07-3",),
-        "policy edf, setting no_deadline: last",
+        "policy edf, setting without_deadline: last",
     ),
     Reading(
         "variants without preemption (np)",
@@ -89,7 +89,7 @@ READINGS = (
                 _some("convergent-2007-np", "strict"),
             ),
         ),
-        (*QUALITY, "C07-7"),
+        QUALITY,
         "policy setting non_preemptive: bonus",
         "Before, the strict one was the main reading, for a bonus of 800 does not hold a running "
         "job with certainty.",
@@ -118,14 +118,14 @@ READINGS = (
                 "all events count, those without anything to do included",
                 {
                     name: View(name, metrics={"plan_seconds_mean_waiting": "plan_seconds_mean"})
-                    for name in (MAIN, SCALING)
+                    for name in (TIMING, SCALING)
                 },
             ),
             Other(
                 "the longest plan of a run",
                 {
                     name: View(name, metrics={"plan_seconds_mean_waiting": "plan_seconds_max"})
-                    for name in (MAIN, SCALING)
+                    for name in (TIMING, SCALING)
                 },
             ),
         ),
