@@ -66,8 +66,12 @@ def run(
         ),
     ] = None,
     transport: Annotated[
-        str, typer.Option(help="How Ray actors exchange messages: `sockets` or `calls`.")
-    ] = "sockets",
+        str | None,
+        typer.Option(
+            help="How Ray actors exchange messages: `sockets` (default) or `calls`.",
+            show_default=False,
+        ),
+    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Let Ray actors call each other while real time passes.")
     ] = False,

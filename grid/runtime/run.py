@@ -97,13 +97,14 @@ class How:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors to deal the VOs over; `transport` is `sockets` or `calls`. Raises InputError.
+    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. Raises
+    InputError.
     """
 
     in_process: bool = False
     placement: str | int | None = None
     address: str | None = None
-    transport: str = "sockets"
+    transport: str | None = None
     live: Live | None = None
     progress: Progress | None = None
 
@@ -112,9 +113,12 @@ class How:
         if placed not in PLACEMENTS and not (placed.isdecimal() and int(placed) > 0):
             expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors above 0"
             raise one_mistake("placement", shorten(placed), expected)
-        if self.transport not in TRANSPORTS:
+        if self.transport not in (None, *TRANSPORTS):
             raise one_mistake("transport", shorten(self.transport), " or ".join(TRANSPORTS))
-        for name in ("placement", "address"):
+        if self.live is not None and self.transport is not None:
+            found = f"{shorten(self.transport)} for a live run"
+            raise one_mistake("transport", found, "a run in virtual time, or nothing here")
+        for name in ("placement", "address", "transport"):
             if self.in_process and getattr(self, name) is not None:
                 found = f"{shorten(getattr(self, name))} for a run in one process"
                 raise one_mistake(name, found, "a run on Ray, or nothing here")
@@ -192,7 +196,7 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
     else:
         from grid.runtime.windowed import run_windowed
 
-        outcome = run_windowed(grid, transport=how.transport, **on_actors)
+        outcome = run_windowed(grid, transport=how.transport or "sockets", **on_actors)
     submitted = sum(grid.jobs_by_vo())
     late = grid.may_pass_the_end
     return _Played(grid.name, source, grid.seed, outcome, lived, grid.directory, submitted, late)

@@ -20,6 +20,8 @@ from grid.model.grid_settings import GridSettings, Link, NetworkSettings, Protoc
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
+from grid.runtime.pace import Pace
+from grid.runtime.run import How, Live
 
 S = SECOND_US
 DESCRIBED: dict[str, Any] = {
@@ -151,3 +153,9 @@ def test_an_input_error_can_be_sent_between_processes() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (again.mistakes, str(again)) == (error.mistakes, str(error))
     assert replace(again.mistakes[0], line=None) != error.mistakes[0]
+
+
+@pytest.mark.parametrize("how", [{"in_process": True}, {"live": Live(Pace(1.0), Path("journals"))}])
+def test_a_transport_is_for_windows_on_ray_actors(how: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="transport: found 'calls' for a"):
+        How(transport="calls", **how)
