@@ -78,6 +78,7 @@ class GeneralCore:
         self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._free = self.machines.cpus.copy()
         self._free_ram_mb = self.machines.ram_mb.copy()
+        self._memory = bool(np.isfinite(self._free_ram_mb).any())
         self._copies = tuple(copies)
         self._licenses = LicensePool(copies, len(self._free))
         self._slots = Slots()
@@ -239,16 +240,16 @@ class GeneralCore:
         arrivals, columns = self._arrivals, self._arrivals.columns
         due = arrivals.due(now)
         for place in due:
-            processors = int(columns.processors[place]) + self._padding
-            licenses = int(columns.licenses[place])
-            ram_mb = in_kilobytes(float(columns.ram_mb[place]))
-            bound = int(columns.bound_machine[place])
+            processors = columns.processors.item(place) + self._padding
+            licenses, bound = columns.licenses.item(place), columns.bound_machine.item(place)
+            ram_mb = in_kilobytes(columns.ram_mb.item(place)) if self._memory else 0.0
             if not self._may_ever_run(processors, ram_mb, licenses, bound):
                 self._outcomes.add(int(columns.row[place]), rejected(now))
                 continue
             slot = self._slots.take(arrivals.arrays, place, self._serial)
             self._slots.jobs.processors[slot] = processors
-            self._slots.jobs.ram_mb[slot] = ram_mb
+            if self._memory:
+                self._slots.jobs.ram_mb[slot] = ram_mb
             self._slots.hidden.state[slot] = WAITING
             if self._estimates.predicts:
                 self._predict(slot)
@@ -330,7 +331,7 @@ class GeneralCore:
         processors = int(jobs.processors[slot])
         if not 0 <= machine < len(self._mips) or self._free[machine] < processors:
             raise self._error(f"starts a job of {processors} CPUs on machine {machine}")
-        if self._free_ram_mb[machine] < jobs.ram_mb[slot]:
+        if self._memory and self._free_ram_mb[machine] < jobs.ram_mb[slot]:
             raise self._error(f"starts a job of {jobs.ram_mb[slot]:g} MB on machine {machine}")
         if jobs.bound_machine[slot] not in (-1, machine):
             raise self._error(f"starts a job of machine {jobs.bound_machine[slot]} on {machine}")
@@ -341,7 +342,8 @@ class GeneralCore:
         ):
             raise self._error(f"starts a job on machine {machine} without its licenses")
         self._free[machine] -= processors
-        self._free_ram_mb[machine] -= jobs.ram_mb[slot]
+        if self._memory:
+            self._free_ram_mb[machine] -= jobs.ram_mb[slot]
         self._busy += processors
         self._waiting -= processors
         self._resume(slot, machine)
@@ -432,7 +434,8 @@ class GeneralCore:
         jobs = self._slots.jobs
         machine, processors = int(jobs.machine[slot]), int(jobs.processors[slot])
         self._free[machine] += processors
-        self._free_ram_mb[machine] += jobs.ram_mb[slot]
+        if self._memory:
+            self._free_ram_mb[machine] += jobs.ram_mb[slot]
         self._busy -= processors
         if needs := int(jobs.licenses[slot]):
             self._licenses.release(needs, machine)
