@@ -29,7 +29,7 @@ def test_the_policy_of_the_readme_plans() -> None:
     exec(source, names)
     cluster = make_cluster(
         Cluster("c", (Machine("slow", 4, 500.0), Machine("fast", 2, 1000.0))),
-        names["largest_first"]({}),
+        names["LargestFirst"](),
     )
     for number, processors in enumerate((1, 2, 4)):
         cluster.submit(
@@ -56,6 +56,21 @@ def test_the_policy_of_the_readme_plans() -> None:
         1: (1, 0, 1_000_000),
         0: (1, 1_000_000, 2_000_000),
     }
+
+
+def test_the_policy_of_the_readme_runs_from_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On two machines, to which jobs are bound by default."""
+    (source,) = (block for block in blocks("python") if "class LargestFirst" in block)
+    (tmp_path / "my_policy.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 3, 4, 4)]
+    cluster = {"policy": "my_policy.py:LargestFirst", "machines": [{"count": 2, "cpus": 4}]}
+    vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
+    run = grid.run({"name": "small", "vos": [vo]})
+    assert run.metrics["grid"]["jobs_completed"] == 5
+    assert list(run.manifest["parts"]) == ["my_policy.py:LargestFirst"]
 
 
 def test_the_scenario_of_the_readme_is_a_scenario() -> None:

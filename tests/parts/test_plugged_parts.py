@@ -1,0 +1,213 @@
+"""Parts as plain files outside the project, and as objects: they run, and what is wrong is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+import grid
+from grid.model.errors import InputError, PartFailed
+
+PARTS = """
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from grid.forwarding.interface import Destination
+from grid.model.job_table import JobTable
+from grid.model.platform import Machine
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Plan
+from grid.selection.interface import best_choice
+
+
+class Largest:
+    def __init__(self, *, most: Annotated[int, Field(ge=1)] = 10):
+        self.most = most
+
+    def plan(self, view, now):
+        plan = Plan()
+        for slot in sorted(view.queue.tolist(), key=lambda s: -view.jobs.processors[s])[:self.most]:
+            machine = view.fastest(slot)
+            if machine >= 0:
+                view.take(slot, machine)
+                plan.start.append((slot, machine))
+        return plan
+
+
+class SmallestGang(GangPolicy):
+    def __init__(self, *, mine: int = 1, **others):
+        super().__init__(**others)
+
+    def rank(self, size, serial):
+        return size * 2**40 + serial
+
+
+class Last:
+    def choose(self, job, table, own_vo, own_only):
+        rows = np.arange(1.0, len(table.columns) + 1)
+        return best_choice(rows, job, table, own_vo, own_only)
+
+
+def stay(question):
+    return Destination(question.choice.own, True)
+
+
+def even_jobs(names, vos, rng, *, count: int = 3):
+    ones = np.full(count, 10_000_000)
+    table = JobTable.of(
+        number=np.arange(count), submit_us=np.arange(count), processors=np.ones(count),
+        estimate_us=ones, run_us=ones,
+    )
+    return {name: table for name in names}
+
+
+def even_machines(count, rng):
+    return tuple(Machine(f"m{number}", 2) for number in range(count))
+
+
+def double(results, directory):
+    return results.processors * 2.0
+
+
+def widest(results, directory):
+    return int(results.processors.max(initial=0))
+
+
+def seconds(results, directory, cluster, edges_us):
+    return np.diff(edges_us) / 1e6
+
+
+class Raises(Largest):
+    def plan(self, view, now):
+        return 1 // 0
+
+
+class NoPlan(Largest):
+    def plan(self, view, now):
+        return None
+
+
+class Nothing:
+    pass
+
+
+broken_jobs = lambda names, vos, rng: {}
+"""
+
+
+@pytest.fixture(autouse=True)
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "mine.py").write_text(PARTS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine.py"
+
+
+def scenario(policy: Any = "mine.py:Largest", **more: Any) -> dict[str, Any]:
+    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    cluster = {"policy": policy, "machines": [{"count": 2, "cpus": 2}]}
+    vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
+    return {"name": "small", "vos": [vo], **more}
+
+
+def everything() -> dict[str, Any]:
+    """A scenario in which every kind of part is one of the file."""
+    described = scenario(
+        protocol={"when_busy": "mine.py:stay"},
+        metrics={
+            "job": ["mine.py:double"],
+            "vo": ["mine.py:widest"],
+            "cluster": ["mine.py:seconds"],
+        },
+    )
+    (own,) = described["vos"]
+    own["selection"] = "mine.py:Last"
+    own["clusters"][0]["machines"] = {"generator": "mine.py:even_machines", "count": 2}
+    own["workload"] = {"generator": "mine.py:even_jobs", "settings": {"count": 4}}
+    gangs = {"policy": {"name": "mine.py:SmallestGang", "settings": {"mine": 2, "aging": 3}}}
+    gangs["machines"] = [{"count": 2}]  # type: ignore[assignment]
+    work = {"jobs": [{"run_s": 1, "processors": 2}]}
+    described["vos"].append({"name": "two", "clusters": [gangs], "workload": work})
+    return described
+
+
+def test_every_kind_of_part_runs_from_a_file(tmp_path: Path) -> None:
+    run = grid.run(everything(), out=tmp_path / "out")
+    assert run.metrics["grid"]["jobs_completed"] == 5
+    assert run.metrics["vos"]["two"]["widest"] == 2
+    assert run.jobs()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
+    series = pyarrow.parquet.read_table(tmp_path / "out" / "series.parquet")
+    assert min(series["seconds"].to_pylist()) > 0
+    assert len(run.manifest["parts"]) == 9
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_the_same_on_ray() -> None:
+    here, there = (grid.run(everything(), ray=ray, **at) for ray, at in WHERE)
+    assert here.manifest["digest"] == there.manifest["digest"]
+    with pytest.raises(PartFailed, match=r"mine.py:74: policy mine.py:Raises: plan raised Zero"):
+        grid.run(scenario("mine.py:Raises"), ray=True, placement="2")
+
+
+WHERE: tuple[tuple[bool, dict[str, str]], ...] = ((False, {}), (True, {"placement": "2"}))
+
+
+def test_objects_plug_in_by_name(mine: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(mine.read_text(), names)
+    run = grid.run(scenario("largest"), policies={"largest": names["Largest"]})
+    assert run.metrics["grid"]["jobs_completed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("mine.py:Larges", "found 'Larges', expected a class or function of mine.py, such as La"),
+        ("nowhere.py:Largest", "a file nowhere.py in the current folder or in the scenario's"),
+        ("mine.py:Nothing", "a policy with a method plan"),
+        ({"name": "mine.py:Largest", "settings": {"most": 0}}, "most: found 0, expected at least"),
+        ({"name": "mine.py:Largest", "settings": {"mots": 1}}, "mots: found .*, expected most"),
+        ({"name": "mine.py:SmallestGang", "settings": {"aging": -1}}, "aging: found -1, expected"),
+    ],
+)
+def test_what_a_check_can_find_is_wrong_input(policy: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        grid.load_scenario(scenario(policy))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Raises", "mine.py:74: policy mine.py:Raises: plan raised ZeroDivisionError"),
+        ("NoPlan", "mine.py:[0-9]+: policy mine.py:NoPlan: plan gave NoneType, expected a Plan"),
+    ],
+)
+def test_a_part_that_fails_is_named_with_its_line(name: str, message: str) -> None:
+    with pytest.raises(PartFailed, match=message) as failed:
+        grid.run(scenario(f"mine.py:{name}"))
+    assert ("1 // 0" in failed.value.details) == (name == "Raises")
+
+
+def test_a_name_that_is_taken_is_a_mistake() -> None:
+    with pytest.raises(InputError, match=r"policies.easy: found an object that is called 'easy'"):
+        grid.run(scenario("easy"), policies={"easy": object})
+
+
+def test_a_broken_file_is_told_with_its_line(mine: Path) -> None:
+    mine.write_text("import numpy\nimport nothing_of_that_name\n")
+    with pytest.raises(InputError, match=r"No module named 'nothing_of_that_name' .mine.py:2."):
+        grid.load_scenario(scenario())
+
+
+def test_a_sweep_runs_a_changed_file_again(mine: Path, tmp_path: Path) -> None:
+    experiment = {"name": "study", "scenario": scenario(), "seeds": 1}
+    runs = []
+    for text in (PARTS, PARTS, PARTS + "# changed"):
+        mine.write_text(text)
+        runs.append(grid.sweep(experiment, tmp_path / "study", in_process=True))
+    assert [(run.kept, run.failures) for run in runs] == [(0, ()), (1, ()), (0, ())]
