@@ -122,7 +122,7 @@ def test_priorities_for_other_policies_are_rows_of_the_matrix(
     links = [1000.0] * len(view.free)
     slow = {
         "cs2": cs2_matrix(view, CS2_WEIGHTS),
-        "cs2007": cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links),
+        "cs2007": cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links, "words"),
     }
     for paper, matrix in slow.items():
         own, weights = HEURISTICS_OF[paper]
