@@ -21,7 +21,8 @@ from grid.experiment.readings import experiments_of
 ROOT = Path(grid.__file__).parent
 EXPERIMENTS = ROOT.parent / "scenarios" / "experiments"
 EVERY = (
-    "kernel", "model", "cluster", "entities", "policies", "results", "selection", "workload",
+    "kernel", "model", "cluster", "dispatching", "entities", "forwarding", "policies", "results",
+    "selection", "workload",
 )  # fmt: skip
 JUDGING = (
     "experiment/bound.py", "experiment/claims.py", "experiment/comparisons.py",
@@ -31,36 +32,17 @@ JUDGING = (
     "experiment/study.py", "runtime/sequential.py", "runtime/run.py", "scenario/build.py",
     "scenario/platform.py", "scenario/workload.py",
 )  # fmt: skip
+FARM = ("gang", "pool", "selection", "forwarding", "dispatching", "migration", "partial_utility")
+"""What has no part in a farm whose jobs enter its only cluster."""
 NOT_BEHIND: dict[str, tuple[str, ...]] = {
-    "C07": (
-        "gang",
-        "pool",
-        "selection",
-        "migration",
-        "policies/schedule",
-        "cs2.py",
-        "partial_utility",
-    ),
-    "CS2": (
-        "gang",
-        "pool",
-        "selection",
-        "migration",
-        "policies/schedule",
-        "cs2007",
-        "partial_utility",
-    ),
-    "EG": ("gang", "pool", "selection", "migration", "convergent", "partial_utility"),
-    "PU": ("gang", "migration", "policies/schedule", "convergent", "flexible"),
+    "C07": (*FARM, "policies/schedule", "cs2.py"),
+    "CS2": (*FARM, "policies/schedule", "cs2007"),
+    "EG": (*FARM, "convergent"),
+    "PU": ("gang", "dispatching", "migration", "policies/schedule", "convergent", "flexible"),
     "GM": (
-        "selection",
-        "policies/schedule",
-        "convergent",
-        "flexible",
-        "reserving",
-        "partial_utility",
+        "selection", "policies/schedule", "convergent", "flexible", "reserving", "partial_utility",
     ),
-}
+}  # fmt: skip
 """Parts of paths of modules that a paper's runs have nothing to do with."""
 NOWHERE_BEHIND = (
     "/live", "parquet", "gwf", "swf", "trace", "convert", "commands", "summary", "files",
