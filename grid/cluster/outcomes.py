@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,16 +45,9 @@ class Outcomes:
         else:
             self._rows.append((row, outcome))
 
-    def add_columns(self, row: Ints, outcome: JobOutcome[Ints, Floats]) -> None:
-        """The same of many jobs. One cluster uses either this or `add`."""
-        if self._routed:
-            for place in np.flatnonzero(row < 0).tolist():
-                self.add(int(row[place]), JobOutcome(*(column[place].item() for column in outcome)))
-            direct = row >= 0
-            columns: list[Any] = [column[direct] for column in outcome]
-            row, outcome = row[direct], JobOutcome(*columns)
-        if len(row):
-            self._columns.append(EndedRows(row, outcome))
+    def add_rows(self, row: Ints, outcome: JobOutcome[Ints, Floats]) -> None:
+        """The same of many direct jobs. One cluster uses either this for them or `add`."""
+        self._columns.append(EndedRows(row, outcome))
 
     def take(self) -> list[Ended]:
         """The routed jobs that ended since the last call."""
@@ -65,6 +58,8 @@ class Outcomes:
         """The direct jobs that ended since the last call."""
         parts, self._columns = self._columns, []
         rows, self._rows = self._rows, []
+        if len(parts) == 1 and not rows:
+            return parts[0]
         if rows or not parts:
             numbers = np.array([row for row, _ in rows], np.int64)
             parts.append(EndedRows(numbers, outcome_columns([outcome for _, outcome in rows])))

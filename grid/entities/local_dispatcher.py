@@ -56,6 +56,7 @@ class LocalDispatcher:
         self._policy = policy
         self._resource_manager = resource_manager
         self._direct = direct or concatenate([])
+        self._has_direct = len(self._direct) > 0
         self._next_row = 0
         self._reported = 0
 
@@ -65,7 +66,7 @@ class LocalDispatcher:
         return self._cluster
 
     def start(self, ctx: Context) -> None:
-        if len(self._direct):
+        if self._has_direct:
             ctx.set_timer(0, WAKE)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
@@ -88,14 +89,16 @@ class LocalDispatcher:
             ctx.set_timer(0, WAKE)
             return
         cluster = self._cluster
-        self._submit_due(ctx.now)
+        if self._has_direct:
+            self._submit_due(ctx.now)
         cluster.advance(ctx.now + 1)
         self._report(ctx)
         if self._migration is not None:
             self._migration.after_plan(ctx)
-        self._record_direct(ctx)
+        if self._has_direct:
+            self._record_direct(ctx)
         wake = cluster.next_instant() if self._reported else cluster.horizon()
-        if self._next_row < len(self._direct):
+        if self._has_direct and self._next_row < len(self._direct):
             wake = min(wake, int(self._direct.submit_us[self._next_row]))
         if wake != NEVER:
             ctx.set_timer(max(0, wake - ctx.now), WAKE)

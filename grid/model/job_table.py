@@ -57,7 +57,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     def job(self, row: int, vo: str) -> Job:
         """Row `row` as a job of the virtual organization `vo`."""
-        columns = {name: getattr(self, name)[row].item() for name in _OF_A_JOB}
+        columns = {name: getattr(self, name).item(row) for name in _OF_A_JOB}
         requirements = self.requirements[row] if self.requirements else ()
         return Job(vo=vo, requirements=requirements, **columns)
 

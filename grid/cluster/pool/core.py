@@ -13,6 +13,7 @@ from grid.cluster.pool import CompiledForm, loop
 from grid.cluster.pool import state as at
 from grid.cluster.pool.state import Coming, Ends, Pool
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
+from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState
 from grid.model.platform import Machine
 from grid.model.time import NEVER, Time
@@ -140,13 +141,28 @@ class PoolCore:
     def _hand_over_ends(self) -> None:
         count = int(self._pool.counters[at.ENDED])
         self._pool.counters[at.ENDED] = 0
-        row, state, start, end = (column[:count].copy() for column in self._ends)
-        ran = state != JobState.REJECTED
-        machine, held_us = np.where(ran, 0, -1), np.where(ran, end - start, 0)
-        none = np.zeros(count, np.int64)
-        watts = [np.full(count, one) for one in self._watts]
-        outcome = JobOutcome(machine, state, start, end, none, none, none, held_us, *watts)
-        self._outcomes.add_columns(row, outcome)
+        row, state, start, end = (column[:count] for column in self._ends)
+        if self._arrivals.routed:
+            # Routed jobs end a few at a time: whole columns would cost more than they.
+            self._hand_over_routed(row, state, start, end)
+            direct = row >= 0
+            row, state, start, end = (column[direct] for column in (row, state, start, end))
+        if len(row):
+            ran = state != JobState.REJECTED
+            machine, held_us = np.where(ran, 0, -1), np.where(ran, end - start, 0)
+            none = np.zeros(len(row), np.int64)
+            watts = [np.full(len(row), one) for one in self._watts]
+            times = (start.copy(), end.copy())
+            outcome = JobOutcome(machine, state.copy(), *times, none, none, none, held_us, *watts)
+            self._outcomes.add_rows(row.copy(), outcome)
+
+    def _hand_over_routed(self, *ends: Ints) -> None:
+        for row, state, start, end in zip(*(column.tolist() for column in ends), strict=True):
+            if row >= 0:
+                continue
+            machine, held_us = (-1, 0) if state == JobState.REJECTED else (0, end - start)
+            outcome = JobOutcome(machine, state, start, end, 0, 0, 0, held_us, *self._watts)
+            self._outcomes.add(row, outcome)
 
 
 def _coming(arrivals: Arrivals) -> Coming:
