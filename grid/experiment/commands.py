@@ -145,19 +145,29 @@ def reproduce(
 ) -> None:
     """Run the papers' experiments, judge their claims by our data, and draw their figures.
 
-    Exits with 1 if anything could not be run, or, with --check-pages, if a page is of other code.
+    Exits with 1 if anything could not be run, or, with --check-pages, if a page is missing or of
+    other code.
     """
     from grid.experiment.progress import sweep_progress
-    from grid.experiment.reproduce import PAGES, QUICK, How, stale_pages, tally
+    from grid.experiment.reproduce import (
+        PAGES,
+        QUICK,
+        How,
+        missing_pages,
+        stale_pages,
+        tally,
+    )
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.model.errors import InputError, RunFailed
 
     if check_pages:
-        stale = stale_pages(pages if pages is not None else PAGES)
-        for line in stale:
+        place = pages if pages is not None else PAGES
+        missing, stale = missing_pages(place), stale_pages(place)
+        for line in [*missing, *stale]:
             typer.echo(line, err=True)
-        typer.echo(f"{len(stale)} pages are stale" if stale else "all pages are of this code")
-        raise typer.Exit(FAILED if stale else 0)
+        counts = f"{len(missing)} pages are missing, {len(stale)} are stale"
+        typer.echo(counts if missing or stale else "all pages are of this code")
+        raise typer.Exit(FAILED if missing or stale else 0)
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     if quick:
         typer.echo(QUICK)

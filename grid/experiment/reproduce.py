@@ -298,21 +298,30 @@ MEANINGS = (
 )
 
 
+def missing_pages(folder: Path = PAGES) -> list[str]:
+    """A line for each paper that has no page."""
+    paths = {name: folder / f"{name}.md" for name in NAMES}
+    return [
+        f"{path}: there is no page; make it with: grid reproduce {name} --pages {folder}"
+        for name, path in paths.items()
+        if not path.is_file()
+    ]
+
+
 def stale_pages(folder: Path = PAGES) -> list[str]:
-    """A line for each paper without a page, or whose page is of other code than there is now."""
+    """A line for each page that is of other code than there is now, or of a quick reproduction."""
     found = []
     for name in NAMES:
         path = folder / f"{name}.md"
-        if not path.is_file():
-            found.append(f"{path}: there is no page; make it with: grid reproduce {name} --pages")
-            continue
-        lines = path.read_text(encoding="utf-8").splitlines()
-        told = next((line.removeprefix(DIGEST) for line in lines if line.startswith(DIGEST)), "")
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        shown = next((line.removeprefix(DIGEST) for line in lines if line.startswith(DIGEST)), "")
         now = page_digest(paper(name))
-        if told != now:
-            found.append(f"{path}: its figures are of other code: found {told or 'no digest'}, "
-                         f"expected {now}")  # fmt: skip
-        if any(line == QUICK for line in lines):
+        if lines and shown != now:
+            found.append(
+                f"{path}: its figures are of other code: found {shown or 'no digest'}, "
+                f"expected {now}"
+            )
+        if QUICK in lines:
             found.append(f"{path}: it is of a quick reproduction")
     return found
 

@@ -27,6 +27,7 @@ from grid.experiment.readings import Other, Reading, View, compared, experiments
 from grid.experiment.reproduce import (
     How,
     judge,
+    missing_pages,
     reproduce,
     stale_pages,
     tally,
@@ -348,7 +349,7 @@ def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
 
 
 def test_a_page_of_other_code_is_found(tmp_path: Path) -> None:
-    found = stale_pages(tmp_path)
+    found = missing_pages(tmp_path)
     assert len(found) == len(NAMES) and all("there is no page" in line for line in found)
     studies = Studies({}, {})
     for name in NAMES:
