@@ -72,6 +72,7 @@ class GeneralCore:
         self._overheads = platform.overheads
         self.machines = machine_columns(platform, names, self._padding)
         self._watts = [(one.watts_busy, one.watts_idle) for one in platform.machines]
+        self._draws = any(map(any, self._watts))
         self._mips: list[float] = self.machines.mips.tolist()
         self._widest = int(self.machines.cpus.max())
         self.processors = int(self.machines.cpus.sum())
@@ -424,9 +425,10 @@ class GeneralCore:
         overhead = min(ran, int(hidden.overhead_us[slot]))
         hidden.kept_us[slot] += ran - overhead
         hidden.lost_us[slot] += overhead
-        busy, idle = self._watts[int(jobs.machine[slot])]
-        hidden.watts_busy[slot] += ran * busy
-        hidden.watts_idle[slot] += ran * idle
+        if self._draws:
+            busy, idle = self._watts[int(jobs.machine[slot])]
+            hidden.watts_busy[slot] += ran * busy
+            hidden.watts_idle[slot] += ran * idle
         return ran - overhead
 
     def _release(self, slot: int) -> None:
