@@ -103,7 +103,6 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "machines": tuple_of(is_a(Machine, "a Machine"), "Machines"),
         "policy": text,
         "policy_settings": _SETTINGS,
-        "gang_policy": flag,
         "by_machine": flag,
         "licenses": tuple_of(is_a(License, "a License"), "Licenses"),
         "overrun": one_of(("kill", "extend")),
@@ -111,6 +110,7 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "estimate_factor": number(0.01, 100),
         "one_job_a_machine": flag,
         "overheads": is_a(PreemptionOverheads, "PreemptionOverheads"),
+        "gang_policy": flag,
     },
     Machine: {
         "name": text,

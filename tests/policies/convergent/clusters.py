@@ -176,7 +176,7 @@ def random_cluster(seed: int) -> tuple[Cluster, JobTable]:
         license_ratio=(0.2, 0.7),
     )
     machines = convergent_machines(int(rng.integers(2, 7)), rng, kind)
-    licenses = convergent_licenses(machines, rng, kind)
+    licenses = convergent_licenses(machines, kind, rng)
     platform = Cluster("c", machines, licenses=licenses)
     settings = ConvergentJobs(
         jobs=int(rng.integers(5, 26)),

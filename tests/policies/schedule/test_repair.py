@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grid.model.errors import WrongPart
 from grid.model.job import dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns
-from grid.policies.schedule.policy import ScheduleBased, eg_edf, tabu
+from grid.policies.registry import make_policy
+from grid.policies.schedule.policy import ScheduleBased
 
 
 class ByHand:
@@ -221,12 +223,13 @@ def test_a_job_that_no_machine_could_ever_run_is_rejected() -> None:
     "settings", [{"iterations": 0}, {"iterations": 1.5}, {"tabu_list": "long"}, {"iteration": 5}]
 )
 def test_wrong_settings_are_told(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        tabu(settings)
+    with pytest.raises(WrongPart) as caught:
+        make_policy("tabu", settings)
+    assert caught.value.path == tuple(settings)
 
 
 def test_eg_edf_has_no_search_to_set() -> None:
-    with pytest.raises(ValueError, match="iterations"):
-        eg_edf({"iterations": 5})
-    with pytest.raises(ValueError, match="repair"):
-        eg_edf({"repair": "nothing"})
+    for settings in ({"iterations": 5}, {"repair": "nothing"}):
+        with pytest.raises(WrongPart) as caught:
+            make_policy("eg_edf", settings)
+        assert caught.value.path == tuple(settings)
