@@ -10,6 +10,8 @@ import pytest
 
 import grid
 from grid.model.errors import InputError, PartFailed
+from grid.runtime.pace import Pace
+from grid.runtime.run import Live, execute
 
 PARTS = """
 from typing import Annotated
@@ -211,3 +213,25 @@ def test_a_sweep_runs_a_changed_file_again(mine: Path, tmp_path: Path) -> None:
         mine.write_text(text)
         runs.append(grid.sweep(experiment, tmp_path / "study", in_process=True))
     assert [(run.kept, run.failures) for run in runs] == [(0, ()), (1, ()), (0, ())]
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_live_run_takes_parts_along(tmp_path: Path) -> None:
+    live = Live(Pace(speedup=4.0), tmp_path / "journals")
+    run = execute(grid.load_scenario(everything()), "scenario", live=live, placement="vo")
+    assert run.metrics["grid"]["jobs_completed"] == 5
+    assert run.jobs()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
+    with pytest.raises(PartFailed, match=r"policy mine.py:Raises: plan raised ZeroDivisionError"):
+        execute(grid.load_scenario(scenario("mine.py:Raises")), "scenario", live=live)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_sweep_on_ray_takes_parts_along(tmp_path: Path) -> None:
+    axes = {"vos.0.clusters.0.policy": ["mine.py:Largest", "mine.py:Raises"]}
+    experiment = {"name": "study", "scenario": scenario(), "axes": axes, "seeds": 1}
+    done = grid.sweep(experiment, tmp_path / "study")
+    (failure,) = done.failures
+    assert "mine.py:Raises: plan raised ZeroDivisionError" in failure.error
+    assert "mine.py:74" in failure.error
