@@ -149,6 +149,7 @@ def sweep(
     address: str | None = None,
     cpus: int | None = None,
     in_process: bool = False,
+    **parts: Mapping[str, Any],
 ) -> Sweep:
     """Do all runs of an experiment that `folder` does not have yet.
 
@@ -156,7 +157,8 @@ def sweep(
     mapping, too. `set` has settings of all runs, as `load_scenario` takes overrides. Runs are Ray
     tasks, on the cluster at `address` or on `cpus` CPUs of this machine; with `in_process` one
     after the other, here. `folder` is sweeps/NAME by default; `load_results` of it gives the table.
-    What failed is in what comes back. Raises InputError.
+    `parts` are classes and functions to plug in, as for `run`. What failed is in what comes back.
+    Raises InputError.
     """
     from grid.experiment.cases import load_experiment
     from grid.experiment.sweep import run_sweep
@@ -164,7 +166,8 @@ def sweep(
     loaded = load_experiment(experiment, quick=quick, overrides=set)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
     place = Path(folder) if folder is not None else Path("sweeps") / loaded.name
-    return run_sweep(loaded, file, place, address=address, cpus=cpus, in_process=in_process)
+    where: dict[str, Any] = {"address": address, "cpus": cpus, "in_process": in_process}
+    return run_sweep(loaded, file, place, objects=parts, **where)
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import os
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,9 @@ FROM_PYTHON = "experiment"
 """What mistakes in an experiment that is no file are reported against."""
 OVERRIDE = "--set "
 """What mistakes in settings of a scenario are reported against, before the setting."""
+
+Objects = Mapping[str, Mapping[str, Any]]
+"""Parts given as objects, by kind and name."""
 
 Point = dict[str, str | int | float | bool | None]
 """One value of every axis: the value itself where it is plain, else its label or its text."""
@@ -138,11 +142,12 @@ def _setting(override: Any) -> tuple[str, Any]:
 
 
 def expand(
-    experiment: ExperimentSection, file: Path | None
+    experiment: ExperimentSection, file: Path | None, objects: Objects | None = None
 ) -> tuple[list[Case], list[tuple[Point, InputError]]]:
     """The runs of `experiment`, seeds within combinations, and what keeps others from being runs.
 
-    `file` is where the experiment stands; None: in Python. A combination that makes no right
+    `file` is where the experiment stands; None: in Python. `objects` are parts to plug in, as
+    `load_scenario` takes them. A combination that makes no right
     scenario stands among the second instead, with its mistakes.
     """
     cases: list[Case] = []
@@ -152,7 +157,7 @@ def expand(
     for point, settings in _combinations(experiment.axes):
         overrides = [_override(*item) for item in (experiment.set | settings).items()]
         try:
-            scenario = load_scenario(scenario_file, overrides)
+            scenario = load_scenario(scenario_file, overrides, objects)
         except InputError as error:
             wrong.append((point, _of_experiment(error, file)))
             continue
@@ -233,8 +238,10 @@ def key_of(case: Case, code: str) -> str:
     parts = case.scenario.parts
     # What stands in a file counts by its text, not by where it stands.
     resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in parts.sources.items()})
-    more = [parts.hashes()] if parts.objects else []
-    known = [resolved, code, case.measure, *more]
+    known = [resolved, code, case.measure]
+    if parts.objects:
+        # What no source tells may be another thing each time.
+        known.append({name: one or uuid.uuid4().hex for name, one in parts.hashes().items()})
     text = json.dumps(known, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grid.experiment.agenda import Kind
-from grid.experiment.cases import Case, Point, expand, key_of
+from grid.experiment.cases import Case, Objects, Point, expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
@@ -77,13 +77,15 @@ class Place:
 class Wanted:
     """An experiment, the file it stands in (None: Python), and the folder of its results.
 
-    With `partly` it is enough that some combination makes a right scenario.
+    `objects` are parts to plug in, by kind and name. With `partly` it is enough that some
+    combination makes a right scenario.
     """
 
     experiment: ExperimentSection
     file: Path | None
     folder: Path
     partly: bool = False
+    objects: Objects = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -111,6 +113,7 @@ def run_sweep(
     cpus: int | None = None,
     in_process: bool = False,
     progress: Progress | None = None,
+    objects: Objects | None = None,
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
@@ -118,7 +121,8 @@ def run_sweep(
     something else, or a combination makes no right scenario; a run that fails is in the Sweep.
     """
     place = Place(address, cpus, in_process)
-    (found,) = run_sweeps([Wanted(experiment, file, folder)], place, progress)
+    wanted = Wanted(experiment, file, folder, objects=objects or {})
+    (found,) = run_sweeps([wanted], place, progress)
     if isinstance(found, InputError):
         raise found
     return found
@@ -143,7 +147,7 @@ def run_sweeps(
 
 def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     """Take the folder of a sweep, until `locks` are closed, and see what it lacks."""
-    cases, wrong = expand(wanted.experiment, wanted.file)
+    cases, wrong = expand(wanted.experiment, wanted.file, wanted.objects)
     if wrong and not (wanted.partly and cases):
         # Combinations share most of their mistakes.
         mistakes = dict.fromkeys(mistake for _, error in wrong for mistake in error.mistakes)

@@ -108,7 +108,11 @@ class Parts:
         return name if source is None else f"{source.shown}:{name.rpartition(':')[2]}"
 
     def hashes(self) -> dict[str, str | None]:
-        """SHA-256 of the source of each part that comes along; None where there is none."""
+        """SHA-256 of the source of each part that comes along, with the name of an object there.
+
+        None of an object that its source does not tell: one without source, or with values of its
+        own, as a function that was made in another one has.
+        """
         found: dict[str, str | None] = {
             self.shown(reference): source.sha256 for reference, source in self.sources.items()
         }
@@ -257,13 +261,17 @@ def _globals(target: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _source_text(target: Any) -> str | None:
-    """The text of the file or notebook cell that an object's code stands in."""
-    target = type_of(target)
+    """An object's name, and the text of the file or notebook cell that its code stands in."""
+    if not inspect.isclass(target) and not inspect.isfunction(target):
+        return None
+    if getattr(target, "__closure__", None):
+        return None
     spec = _spec(target.__module__)
     if spec is not None:
-        return Path(spec).read_text(encoding="utf-8", errors="replace")
+        text = Path(spec).read_text(encoding="utf-8", errors="replace")
+        return f"{target.__qualname__}\n{text}"
     try:
-        return inspect.getsource(target)
+        return f"{target.__qualname__}\n{inspect.getsource(target)}"
     except (OSError, TypeError):
         return None
 

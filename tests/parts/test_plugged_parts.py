@@ -10,6 +10,7 @@ import pytest
 
 import grid
 from grid.model.errors import InputError, PartFailed
+from grid.policies.interface import ClusterView, Plan
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, execute
 
@@ -235,3 +236,37 @@ def test_a_sweep_on_ray_takes_parts_along(tmp_path: Path) -> None:
     (failure,) = done.failures
     assert "mine.py:Raises: plan raised ZeroDivisionError" in failure.error
     assert "mine.py:74" in failure.error
+
+
+class FirstOnly:
+    """Starts the first job in the queue."""
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        slot = int(view.queue[0]) if len(view.queue) else -1
+        machine = view.fastest(slot) if slot >= 0 else -1
+        return Plan(start=[(slot, machine)] if machine >= 0 else [])
+
+
+class Fails(FirstOnly):
+    """Never makes a plan."""
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        raise RuntimeError("no plan")
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_sweep_takes_objects_along_and_knows_them_apart(tmp_path: Path) -> None:
+    experiment = {"name": "study", "scenario": scenario("largest"), "seeds": 1}
+    kept = []
+    for target, here in ((FirstOnly, False), (FirstOnly, True), (Fails, True), (_made(), True)):
+        policies = {"largest": target}
+        done = grid.sweep(experiment, tmp_path / "study", in_process=here, policies=policies)
+        kept.append((done.kept, len(done.failures)))
+    assert kept == [(0, 0), (1, 0), (0, 1), (0, 0)]
+
+
+def _made() -> Any:
+    """A function that has a value of its own, which its source does not tell."""
+    policy = FirstOnly()
+    return lambda: policy
