@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,14 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     def job(self, row: int, vo: str) -> Job:
         """Row `row` as a job of the virtual organization `vo`."""
-        columns = {name: getattr(self, name).item(row) for name in _OF_A_JOB}
+        values = [column.item(row) for column in _columns_of_a_job(self)]
         requirements = self.requirements[row] if self.requirements else ()
-        return Job(vo=vo, requirements=requirements, **columns)
+        return Job(vo=vo, requirements=requirements, **dict(zip(_OF_A_JOB, values, strict=True)))
 
 
 COLUMNS = dtypes(JobTable)
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
+_columns_of_a_job = attrgetter(*_OF_A_JOB)
 
 
 def concatenate(tables: Sequence[JobTable]) -> JobTable:

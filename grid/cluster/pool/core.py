@@ -144,7 +144,8 @@ class PoolCore:
         row, state, start, end = (column[:count] for column in self._ends)
         if self._arrivals.routed:
             # Routed jobs end a few at a time: whole columns would cost more than they.
-            self._hand_over_routed(row, state, start, end)
+            if self._hand_over_routed(row, state, start, end) == count:
+                return
             direct = row >= 0
             row, state, start, end = (column[direct] for column in (row, state, start, end))
         if len(row):
@@ -156,13 +157,17 @@ class PoolCore:
             outcome = JobOutcome(machine, state.copy(), *times, none, none, none, held_us, *watts)
             self._outcomes.add_rows(row.copy(), outcome)
 
-    def _hand_over_routed(self, *ends: Ints) -> None:
+    def _hand_over_routed(self, *ends: Ints) -> int:
+        """How many routed jobs there were."""
+        routed = 0
         for row, state, start, end in zip(*(column.tolist() for column in ends), strict=True):
             if row >= 0:
                 continue
             machine, held_us = (-1, 0) if state == JobState.REJECTED else (0, end - start)
             outcome = JobOutcome(machine, state, start, end, 0, 0, 0, held_us, *self._watts)
             self._outcomes.add(row, outcome)
+            routed += 1
+        return routed
 
 
 def _coming(arrivals: Arrivals) -> Coming:
