@@ -65,7 +65,7 @@ def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) 
             continue
         others = {f"the parameter {other}": other for other in declared if other != name}
         others |= {f"the key {key}": key for key in keys}
-        near = get_close_matches(name, others.values(), 1)
+        near = get_close_matches(name, others.values(), 1, cutoff=0.75)
         likely = [words for words, other in others.items() if other in near]
         question = f" (did you mean {likely[0]}?)" if likely else ""
         expected = f"${{{name}}} in a value of the scenario{question}"
