@@ -96,6 +96,7 @@ JOB_GENERATORS = Kind(
         "eg_edf": "grid.workload.eg_edf:eg_edf_jobs",
         "gang": "grid.workload.gang:gang_jobs",
         "partial_utility": "grid.workload.partial_utility:partial_utility_jobs",
+        "stochastic": "grid.workload.stochastic:stochastic_jobs",
     },
     GuardedJobs,
     given=("names", "vos", "rng"),

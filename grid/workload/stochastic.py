@@ -1,0 +1,198 @@
+"""Jobs as renewal processes and other textbook streams: what queueing theory speaks of.
+
+Each VO has streams of random numbers of its own for arrivals, work and processors, so that two
+scenarios that differ in one of the three share the others, and one VO more changes nothing for
+those before it.
+
+Laws are given by their mean, and what shape they have beyond it:
+
+- `exponential`: as arrivals, a Poisson process.
+- `fixed`: always the mean.
+- `weibull`: with a `shape`; below 1 there are many short times and a few very long ones.
+- `lognormal`: with a coefficient of variation `cv`.
+- `hyperexponential`: of two phases with balanced means, with a `cv` of at least 1.
+- `bursts` (arrivals only): a Poisson process whose rate changes between two levels, in a burst and
+  between bursts, each lasting an exponential time (a Markov-modulated Poisson process).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, gamma, log, sqrt
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from grid.model.arrays import Floats, Ints
+from grid.model.job_table import JobTable
+from grid.model.platform import VirtualOrganization
+from grid.model.time import SECOND_US
+
+_Mean = Annotated[float, Field(ge=1e-6, le=1e9, description="in seconds")]
+_Variation = Annotated[float, Field(ge=0.01, le=100, description="standard deviation / mean")]
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Exponential(_Settings):
+    """Exponential times."""
+
+    law: Literal["exponential"]
+    mean_s: _Mean
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """`count` times in seconds."""
+        return rng.exponential(1.0, count) * self.mean_s
+
+
+class Fixed(_Settings):
+    """Equal times."""
+
+    law: Literal["fixed"]
+    mean_s: _Mean
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """`count` times in seconds."""
+        return np.full(count, self.mean_s)
+
+
+class Weibull(_Settings):
+    """Weibull's law with scale mean / Γ(1 + 1 / shape)."""
+
+    law: Literal["weibull"]
+    mean_s: _Mean
+    shape: Annotated[float, Field(ge=0.1, le=100)]
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """`count` times in seconds."""
+        return rng.weibull(self.shape, count) * (self.mean_s / gamma(1.0 + 1.0 / self.shape))
+
+
+class Lognormal(_Settings):
+    """The logarithm is normal with variance ln(1 + cv²)."""
+
+    law: Literal["lognormal"]
+    mean_s: _Mean
+    cv: _Variation
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """`count` times in seconds."""
+        variance = log(1.0 + self.cv**2)
+        normal = rng.standard_normal(count) * sqrt(variance) - variance / 2.0
+        return np.exp(normal) * self.mean_s
+
+
+class Hyperexponential(_Settings):
+    """Phase 1 with probability p, of rate 2p / mean, else phase 2, of rate 2(1 - p) / mean.
+
+    p = (1 + √((cv² - 1) / (cv² + 1))) / 2, so that both phases give half of all the time.
+    """
+
+    law: Literal["hyperexponential"]
+    mean_s: _Mean
+    cv: Annotated[float, Field(ge=1, le=100, description="standard deviation / mean")]
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """`count` times in seconds."""
+        square = self.cv**2
+        first = (1.0 + sqrt((square - 1.0) / (square + 1.0))) / 2.0
+        share = np.where(rng.random(count) < first, first, 1.0 - first)
+        return rng.exponential(1.0, count) * self.mean_s / (2.0 * share)
+
+
+class Bursts(_Settings):
+    """Rate 1 / `mean_s` in the long run; in a burst `rate_ratio` times the rate between bursts."""
+
+    law: Literal["bursts"]
+    mean_s: _Mean
+    rate_ratio: Annotated[float, Field(ge=1, le=1e6, description="in bursts / between them")]
+    burst_share: Annotated[float, Field(gt=0, lt=1, description="of time")]
+    burst_s: Annotated[float, Field(ge=1e-3, le=1e9, description="length of a burst, on average")]
+
+    def draw(self, count: int, rng: np.random.Generator) -> Floats:
+        """`count` times in seconds, of which the first is from the start.
+
+        Arrivals of a Poisson process of rate 1 come when the integral of the rate reaches them.
+        """
+        needed = np.cumsum(rng.exponential(1.0, count))
+        quiet = 1.0 / (self.mean_s * (self.burst_share * (self.rate_ratio - 1.0) + 1.0))
+        means = np.array([self.burst_s * (1.0 / self.burst_share - 1.0), self.burst_s])
+        rates = np.array([quiet, quiet * self.rate_ratio])
+        bursting = bool(rng.random() < self.burst_share)
+        ends_s, reached = [0.0], [0.0]
+        while reached[-1] < needed[-1]:
+            periods = 2 * ceil((needed[-1] - reached[-1]) / float(means @ rates)) + 2
+            phase = (np.arange(periods) + bursting) % 2
+            lasts_s = rng.exponential(1.0, periods) * means[phase]
+            ends_s += (ends_s[-1] + np.cumsum(lasts_s)).tolist()
+            reached += (reached[-1] + np.cumsum(lasts_s * rates[phase])).tolist()
+        return np.diff(np.interp(needed, reached, ends_s), prepend=0.0)
+
+
+Times = Annotated[
+    Exponential | Fixed | Weibull | Lognormal | Hyperexponential, Field(discriminator="law")
+]
+Arrivals = Annotated[
+    Exponential | Fixed | Weibull | Lognormal | Hyperexponential | Bursts,
+    Field(discriminator="law"),
+]
+
+
+class Size(_Settings):
+    """Jobs of one width."""
+
+    processors: Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+    share: Annotated[float, Field(gt=0, le=1e6, description="relative to the other sizes'")]
+
+
+class StochasticJobs(_Settings):
+    """Settings of the jobs of each VO."""
+
+    jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(description="of each VO")
+    arrivals: Arrivals = Field(description="law of the times between a VO's submissions")
+    work: Times = Field(description="law of the run times, at 1000 MIPS")
+    sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
+        default=(Size(processors=1, share=1.0),), description="processors of a job"
+    )
+
+
+def stochastic_jobs(
+    names: Sequence[str],
+    vos: Sequence[VirtualOrganization],
+    rng: np.random.Generator,
+    settings: StochasticJobs,
+) -> dict[str, JobTable]:
+    """Jobs by the laws of queueing theory: each VO has arrivals, work and sizes of its own.
+
+    They come in order of submission and are numbered from 0. Estimates are exact.
+    """
+    del vos
+    tables = {}
+    for name, stream in zip(names, rng.spawn(len(names)), strict=True):
+        gaps, work, widths = stream.spawn(3)
+        count = settings.jobs
+        run_us = np.maximum(1, _microseconds(settings.work.draw(count, work)))
+        tables[name] = JobTable.of(
+            number=np.arange(count),
+            submit_us=_microseconds(np.cumsum(settings.arrivals.draw(count, gaps))),
+            processors=_processors(settings.sizes, count, widths),
+            estimate_us=run_us,
+            run_us=run_us,
+            reference_mips=np.full(count, 1000.0),
+        )
+    return tables
+
+
+def _microseconds(seconds: Floats) -> Ints:
+    return np.rint(seconds * SECOND_US).astype(np.int64)
+
+
+def _processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
+    if len(sizes) == 1:
+        return np.full(count, sizes[0].processors)
+    shares = np.array([size.share for size in sizes])
+    of = rng.choice(len(sizes), count, p=shares / shares.sum())
+    return np.array([size.processors for size in sizes])[of]

@@ -1,0 +1,66 @@
+"""Streams of jobs by textbook laws: their moments, and that streams do not disturb one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.model.job_table import JobTable
+from grid.workload.stochastic import StochasticJobs, stochastic_jobs
+
+ONE = {"law": "exponential", "mean_s": 1.0}
+COUNT = 400_000
+
+
+def jobs(names: tuple[str, ...] = ("a",), **settings: Any) -> dict[str, JobTable]:
+    given = {"jobs": COUNT, "arrivals": ONE, "work": ONE} | settings
+    rng = np.random.Generator(np.random.PCG64(7))
+    return stochastic_jobs(names, (), rng, StochasticJobs.model_validate(given))
+
+
+@pytest.mark.parametrize(
+    ("law", "variation"),
+    [
+        (ONE, 1.0),
+        ({"law": "fixed", "mean_s": 1.0}, 0.0),
+        # Weibull of shape 2: cv² = Γ(2) / Γ(1.5)² - 1 = 4 / π - 1.
+        ({"law": "weibull", "mean_s": 1.0, "shape": 2.0}, (4 / np.pi - 1) ** 0.5),
+        ({"law": "lognormal", "mean_s": 1.0, "cv": 1.5}, 1.5),
+        ({"law": "hyperexponential", "mean_s": 1.0, "cv": 2.0}, 2.0),
+    ],
+)
+def test_work_has_the_mean_and_the_variation_of_its_law(
+    law: dict[str, Any], variation: float
+) -> None:
+    run_s = jobs(work=law | {"mean_s": 3.0})["a"].run_us / 1e6
+    assert run_s.mean() == pytest.approx(3.0, rel=0.02)
+    assert run_s.std() / 3.0 == pytest.approx(variation, rel=0.05, abs=1e-9)
+
+
+def test_bursts_keep_the_mean_rate_and_the_share_of_jobs_in_bursts() -> None:
+    law = {"law": "bursts", "mean_s": 2.0, "rate_ratio": 9.0, "burst_share": 0.1, "burst_s": 50.0}
+    submit_s = jobs(arrivals=law)["a"].submit_us / 1e6
+    assert submit_s[-1] / COUNT == pytest.approx(2.0, rel=0.03)
+    # Counts over windows: variance / mean → 1 + 2 (r1 - r0)² p (1 - p)² b / mean rate, for windows
+    # much longer than a burst; a Poisson process has 1.
+    rate, quiet = 0.5, 0.5 / 1.8
+    counts = np.histogram(submit_s, np.arange(0.0, submit_s[-1], 10_000.0))[0]
+    expected = 1 + 2 * (8 * quiet) ** 2 * 0.1 * 0.9**2 * 50.0 / rate
+    assert counts.var() / counts.mean() == pytest.approx(expected, rel=0.3)
+
+
+def test_sizes_come_in_their_shares() -> None:
+    sizes = [{"processors": 1, "share": 3}, {"processors": 8, "share": 1}]
+    assert (jobs(sizes=sizes)["a"].processors == 8).mean() == pytest.approx(0.25, abs=0.005)
+
+
+def test_streams_do_not_disturb_one_another() -> None:
+    alone = jobs()["a"]
+    longer = jobs(work={"law": "fixed", "mean_s": 9.0})["a"]
+    assert (alone.submit_us == longer.submit_us).all()
+    two = jobs(("a", "b"))
+    assert (two["a"].submit_us == alone.submit_us).all()
+    assert (two["a"].run_us == alone.run_us).all()
+    assert (two["a"].run_us != two["b"].run_us).any()
