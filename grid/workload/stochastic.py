@@ -22,14 +22,14 @@ from math import ceil, gamma, log, sqrt
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
-from grid.model.platform import VirtualOrganization
+from grid.model.platform import REFERENCE_MIPS, VirtualOrganization
 from grid.model.time import SECOND_US
 
-_Mean = Annotated[float, Field(ge=1e-6, le=1e9, description="in seconds")]
+_Mean = Annotated[float, Field(ge=1e-6, le=1e9)]
 _Variation = Annotated[float, Field(ge=0.01, le=100, description="standard deviation / mean")]
 
 
@@ -37,33 +37,34 @@ class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Exponential(_Settings):
+class _Law(_Settings):
+    mean_s: _Mean = Field(default=1.0, description="of arrivals left out where `load` is given")
+
+
+class Exponential(_Law):
     """Exponential times."""
 
     law: Literal["exponential"]
-    mean_s: _Mean
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """`count` times in seconds."""
         return rng.exponential(1.0, count) * self.mean_s
 
 
-class Fixed(_Settings):
+class Fixed(_Law):
     """Equal times."""
 
     law: Literal["fixed"]
-    mean_s: _Mean
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """`count` times in seconds."""
         return np.full(count, self.mean_s)
 
 
-class Weibull(_Settings):
+class Weibull(_Law):
     """Weibull's law with scale mean / Γ(1 + 1 / shape)."""
 
     law: Literal["weibull"]
-    mean_s: _Mean
     shape: Annotated[float, Field(ge=0.1, le=100)]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
@@ -71,11 +72,10 @@ class Weibull(_Settings):
         return rng.weibull(self.shape, count) * (self.mean_s / gamma(1.0 + 1.0 / self.shape))
 
 
-class Lognormal(_Settings):
+class Lognormal(_Law):
     """The logarithm is normal with variance ln(1 + cv²)."""
 
     law: Literal["lognormal"]
-    mean_s: _Mean
     cv: _Variation
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
@@ -85,14 +85,13 @@ class Lognormal(_Settings):
         return np.exp(normal) * self.mean_s
 
 
-class Hyperexponential(_Settings):
+class Hyperexponential(_Law):
     """Phase 1 with probability p, of rate 2p / mean, else phase 2, of rate 2(1 - p) / mean.
 
     p = (1 + √((cv² - 1) / (cv² + 1))) / 2, so that both phases give half of all the time.
     """
 
     law: Literal["hyperexponential"]
-    mean_s: _Mean
     cv: Annotated[float, Field(ge=1, le=100, description="standard deviation / mean")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
@@ -103,11 +102,10 @@ class Hyperexponential(_Settings):
         return rng.exponential(1.0, count) * self.mean_s / (2.0 * share)
 
 
-class Bursts(_Settings):
+class Bursts(_Law):
     """Rate 1 / `mean_s` in the long run; in a burst `rate_ratio` times the rate between bursts."""
 
     law: Literal["bursts"]
-    mean_s: _Mean
     rate_ratio: Annotated[float, Field(ge=1, le=1e6, description="in bursts / between them")]
     burst_share: Annotated[float, Field(gt=0, lt=1, description="of time")]
     burst_s: Annotated[float, Field(ge=1e-3, le=1e9, description="length of a burst, on average")]
@@ -153,10 +151,20 @@ class StochasticJobs(_Settings):
 
     jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(description="of each VO")
     arrivals: Arrivals = Field(description="law of the times between a VO's submissions")
+    load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
+        default=None,
+        description="share of its own VO's CPU time that jobs take; sets the mean of `arrivals`",
+    )
     work: Times = Field(description="law of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
         default=(Size(processors=1, share=1.0),), description="processors of a job"
     )
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> StochasticJobs:
+        if (self.load is None) != ("mean_s" in self.arrivals.model_fields_set):
+            raise ValueError("either `load` or `mean_s` of the arrivals")
+        return self
 
 
 def stochastic_jobs(
@@ -169,21 +177,32 @@ def stochastic_jobs(
 
     They come in order of submission and are numbered from 0. Estimates are exact.
     """
-    del vos
     tables = {}
-    for name, stream in zip(names, rng.spawn(len(names)), strict=True):
+    for name, vo, stream in zip(names, vos, rng.spawn(len(names)), strict=True):
         gaps, work, widths = stream.spawn(3)
-        count = settings.jobs
+        count, arrivals = settings.jobs, settings.arrivals
+        if settings.load is not None:
+            arrivals = arrivals.model_copy(update={"mean_s": _mean_gap_s(settings, vo)})
         run_us = np.maximum(1, _microseconds(settings.work.draw(count, work)))
         tables[name] = JobTable.of(
             number=np.arange(count),
-            submit_us=_microseconds(np.cumsum(settings.arrivals.draw(count, gaps))),
+            submit_us=_microseconds(np.cumsum(arrivals.draw(count, gaps))),
             processors=_processors(settings.sizes, count, widths),
             estimate_us=run_us,
             run_us=run_us,
-            reference_mips=np.full(count, 1000.0),
+            reference_mips=np.full(count, REFERENCE_MIPS),
         )
     return tables
+
+
+def _mean_gap_s(settings: StochasticJobs, vo: VirtualOrganization) -> float:
+    """The time between submissions with which jobs ask for `load` of what the VO can do."""
+    machines = (machine for cluster in vo.clusters for machine in cluster.machines)
+    capacity = sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
+    shares = sum(size.share for size in settings.sizes)
+    processors = sum(size.processors * size.share for size in settings.sizes) / shares
+    assert settings.load is not None
+    return settings.work.mean_s * processors / (capacity * settings.load)
 
 
 def _microseconds(seconds: Floats) -> Ints:

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 
 from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.workload.stochastic import StochasticJobs, stochastic_jobs
 
-ONE = {"law": "exponential", "mean_s": 1.0}
+ONE: dict[str, Any] = {"law": "exponential", "mean_s": 1.0}
 COUNT = 400_000
 
 
 def jobs(names: tuple[str, ...] = ("a",), **settings: Any) -> dict[str, JobTable]:
     given = {"jobs": COUNT, "arrivals": ONE, "work": ONE} | settings
     rng = np.random.Generator(np.random.PCG64(7))
-    return stochastic_jobs(names, (), rng, StochasticJobs.model_validate(given))
+    vo = VirtualOrganization("a", (Cluster("c", (Machine("m", 4, 500.0),)),))
+    return stochastic_jobs(names, [vo] * len(names), rng, StochasticJobs.model_validate(given))
 
 
 @pytest.mark.parametrize(
@@ -64,3 +66,17 @@ def test_streams_do_not_disturb_one_another() -> None:
     assert (two["a"].submit_us == alone.submit_us).all()
     assert (two["a"].run_us == alone.run_us).all()
     assert (two["a"].run_us != two["b"].run_us).any()
+
+
+def test_load_is_the_share_of_the_vos_cpu_time() -> None:
+    """4 CPUs of half the reference speed; jobs of 2 CPUs x 3 s: at load 0.5 one every 6 s."""
+    sizes = [{"processors": 2, "share": 1}]
+    fixed = {"law": "fixed"}
+    table = jobs(arrivals=fixed, load=0.5, work=fixed | {"mean_s": 3.0}, sizes=sizes)["a"]
+    assert (np.diff(table.submit_us) == 6_000_000).all()
+
+
+@pytest.mark.parametrize("more", [{"load": 0.5}, {"arrivals": {"law": "exponential"}}])
+def test_two_rates_or_none_are_a_mistake(more: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="either `load` or `mean_s`"):
+        jobs(**more)
