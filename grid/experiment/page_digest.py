@@ -45,10 +45,10 @@ NOT_BEHIND: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Parts of paths of modules that a paper's runs have nothing to do with."""
 NOWHERE_BEHIND = (
-    "/live", "parquet", "gwf", "swf", "trace", "convert", "commands", "summary", "files",
-    "checked", "faults", "reliable", "crash", "log_file", "stochastic",
+    "definitions", "/live", "parquet", "gwf", "swf", "trace", "convert", "commands", "summary",
+    "files", "checked", "faults", "reliable", "crash", "log_file", "stochastic",
 )  # fmt: skip
-"""Of modules that no paper's runs use: traces, files, failures, textbook streams."""
+"""Of modules that no paper's runs use: words, traces, files, failures, textbook streams."""
 
 
 def page_digest(paper: Paper) -> str:

@@ -12,10 +12,11 @@ import numpy as np
 from grid.experiment.statistics import Interval, repetitions
 from grid.experiment.study import Study, read_study
 from grid.report.charts import Labels, Series, chart, lines
-from grid.report.labels import label_of, shown
+from grid.report.labels import shown
 from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import PICTURES
 from grid.report.style import Picture
+from grid.results.definitions import label_of
 
 METRICS_SHOWN = 8
 CHARTS_A_METRIC = 4

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from grid.report.labels import counted, label_of, shown
+from grid.report.labels import counted, shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import RunData, read_run
 from grid.report.run_pictures import run_pictures
+from grid.results.definitions import label_of
 
 VOS_SHOWN = 12
 FLOWS_SHOWN = 12

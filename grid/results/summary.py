@@ -4,44 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grid.results.definitions import label_of, row_texts
 from grid.results.metrics import Figures, Metrics
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_ROWS = {
-    "jobs_submitted": "jobs submitted",
-    "jobs_completed": "completed",
-    "jobs_failed": "failed",
-    "jobs_rejected": "rejected",
-    "jobs_forwarded": "forwarded",
-    "hops_mean": "hops, mean",
-    "user_success_ratio": "user success ratio",
-    "user_utility": "user utility",
-    "submission_time_mean": "submission time (s)",
-    "execution_time_mean": "execution time (s)",
-    "wait_mean": "wait, mean (s)",
-    "bounded_slowdown_mean": "bounded slowdown",
-    "load_balance": "load balance",
-    "utilization": "utilization (%)",
-    "makespan": "makespan (s)",
-}
-_ROWS_IF_ANY = {
-    "late_percent": "late jobs (%)",
-    "slowdown_mean": "slowdown",
-    "machine_usage": "machine usage (%)",
-    "license_usage": "license usage (%)",
-    "preemptions": "preemptions",
-    "restarts": "restarts",
-    "loss_of_capacity": "loss of capacity (%)",
-    "loss_of_capacity_in_clusters": "  cluster by cluster",
-    "interruptions": "interruptions",
-    "migrations_local": "local migrations",
-    "migrations_external": "external migrations",
-    "lost_cpu_seconds": "CPU time lost (s)",
-    "energy_j": "energy (J)",
-    "energy_idle_j": "  of idle CPUs (J)",
-}
+_ROWS = (
+    "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_forwarded",
+    "hops_mean", "user_success_ratio", "user_utility", "submission_time_mean",
+    "execution_time_mean", "wait_mean", "bounded_slowdown_mean", "load_balance", "utilization",
+    "makespan",
+)  # fmt: skip
+_ROWS_IF_ANY = (
+    "late_percent", "slowdown_mean", "machine_usage", "license_usage", "preemptions", "restarts",
+    "loss_of_capacity", "loss_of_capacity_in_clusters", "interruptions", "migrations_local",
+    "migrations_external", "lost_cpu_seconds", "energy_j", "energy_idle_j",
+)  # fmt: skip
 """Rows that are left out where the grid has no such figure, or a zero; slowdown where no job has
 a deadline or was preempted, for then the bounded slowdown tells as much."""
 _MOST = 12
@@ -76,9 +55,8 @@ def print_summary(metrics: Metrics, console: Console | None = None) -> None:
     for name in shown:
         header = Text(_shortened(name))
         table.add_column(header, justify="right", no_wrap=True)
-    figures = [metrics["grid"], *(metrics["vos"][name] for name in shown)]
-    for key, label in _rows(metrics).items():
-        table.add_row(label, *(_cell(key, column) for column in figures))
+    for key, texts in _texts(metrics).items():
+        table.add_row(label_of(key), *(texts[column] for column in (None, *shown)))
     console.print(table)
     others = len(metrics["vos"]) - len(shown)
     if others:
@@ -95,42 +73,36 @@ def _shown(metrics: Metrics, width: int) -> list[str]:
     def busyness(name: str) -> tuple[float, float]:
         return vos[name]["utilization"] or 0.0, vos[name]["jobs_submitted"] or 0
 
-    rows = _rows(metrics)
-    left = width - max(len(label) for label in rows.values())
-    left -= _GAP + _width("grid", metrics["grid"], rows)
+    texts = _texts(metrics)
+
+    def column_width(name: str | None) -> int:
+        return max(len(_shortened(name or "grid")), *(len(row[name]) for row in texts.values()))
+
+    left = width - max(len(label_of(key)) for key in texts) - _GAP - column_width(None)
     fitting: list[str] = []
     for name in sorted(vos, key=busyness, reverse=True)[: _FEW if len(vos) > _MOST else _MOST]:
-        left -= _GAP + _width(name, vos[name], rows)
+        left -= _GAP + column_width(name)
         if left < _GAP:
             break
         fitting.append(name)
     return list(vos) if len(fitting) == len(vos) else fitting
 
 
-def _rows(metrics: Metrics) -> dict[str, str]:
-    """The figures of the table, with what they are called there."""
+def _texts(metrics: Metrics) -> dict[str, dict[str | None, str]]:
+    """The cells of each row, by VO; those of the grid by None."""
     grid = metrics["grid"]
-    more = {key: label for key, label in _ROWS_IF_ANY.items() if grid.get(key)}
-    if not any(grid.get(key) for key in ("late_percent", "preemptions")):
-        more.pop("slowdown_mean", None)
-    return _ROWS | more
-
-
-def _width(name: str, figures: Figures, rows: dict[str, str]) -> int:
-    return max(len(_shortened(name)), *(len(_cell(key, figures)) for key in rows))
+    more = [key for key in _ROWS_IF_ANY if grid.get(key)]
+    if "slowdown_mean" in more and not any(
+        grid.get(key) for key in ("late_percent", "preemptions")
+    ):
+        more.remove("slowdown_mean")
+    columns: dict[str | None, Figures] = {None: grid}
+    columns.update(metrics["vos"].items())
+    return {
+        key: dict(zip(columns, row_texts([one.get(key) for one in columns.values()]), strict=True))
+        for key in (*_ROWS, *more)
+    }
 
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"
-
-
-def _cell(key: str, figures: Figures) -> str:
-    """A figure as people read it; a dash for one that does not apply."""
-    value = figures.get(key)
-    if value is None:
-        return "-"
-    if key == "utilization":
-        return f"{100 * value:.1f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3f}"

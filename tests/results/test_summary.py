@@ -63,15 +63,15 @@ def test_figures_stand_under_their_names() -> None:
     assert lines[0] == ["grid", "north", "south"]
     cells = {" ".join(line[:-3]): line[-3:] for line in lines[1:]}
     assert cells["jobs submitted"] == ["3", "2", "1"]
-    assert cells["rejected"] == ["1", "1", "0"]
-    assert cells["forwarded"] == ["1", "0", "1"]
-    assert cells["user success ratio"] == ["0.667", "0.500", "1.000"]
-    assert cells["user utility"] == ["0.500", "0.500", "0.500"]
-    assert cells["submission time (s)"] == ["2.500", "0.000", "5.000"]
-    assert cells["execution time (s)"] == ["80.000", "110.0", "50.000"]
-    assert cells["utilization (%)"] == ["59.1", "103.4", "0.0"]
-    assert cells["makespan (s)"] == ["110.0", "110.0", "55.000"]
-    assert cells["load balance"][2] == "-"
+    assert cells["jobs rejected"] == ["1", "1", "0"]
+    assert cells["jobs forwarded"] == ["1", "0", "1"]
+    assert cells["PU success ratio"] == ["0.667", "0.500", "1.000"]
+    assert cells["PU user utility"] == ["0.500", "0.500", "0.500"]
+    assert cells["PU until assignment (s)"] == ["2.500", "0.000", "5.000"]
+    assert cells["PU assignment to end (s)"] == ["80.0", "110.0", "50.0"]
+    assert cells["utilization"] == ["0.591", "1.034", "0.000"]
+    assert cells["makespan (s)"] == ["110.0", "110.0", "55.0"]
+    assert cells["PU load balance (max 1)"][2] == "-"
 
 
 def test_all_vos_are_shown_in_the_order_of_the_scenario_where_they_fit() -> None:

@@ -1,0 +1,80 @@
+"""What each column of a run's and a sweep's tables means. Those that parts add come after them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Columns = Mapping[str, tuple[str, str]]
+"""Unit and meaning by the name of a column, in the order of the file."""
+
+JOB_COLUMNS: Columns = {
+    "job_id": ("", "Number of the job, unique within `workload_name`."),
+    "workload_name": ("", "Name of the run; with several VOs, a point and the job's own VO."),
+    "profile": ("", "Batsim's; always empty."),
+    "submission_time": ("s", "When the user submitted the job."),
+    "requested_number_of_resources": ("CPUs", "CPUs that the job holds while it runs."),
+    "requested_time": ("s", "The estimate of its run time, on the reference machine."),
+    "success": ("", "1 if the job completed, else 0."),
+    "final_state": (
+        "",
+        "Batsim's word: COMPLETED_SUCCESSFULLY; REJECTED if it never ran; of one that failed "
+        "while it ran, COMPLETED_WALLTIME_REACHED if it ran for `requested_time`, else "
+        "COMPLETED_FAILED.",
+    ),
+    "starting_time": ("s", "First start; empty for a job that never ran."),
+    "execution_time": (
+        "s",
+        "From the first start to the end, suspension and restarts included. It is not "
+        "`execution_time_mean` of metrics.json, which counts from the assignment (PU Eq. 5).",
+    ),
+    "finish_time": ("s", "End of the job."),
+    "waiting_time": ("s", "From submission to first start."),
+    "turnaround_time": ("s", "From submission to end; the response time."),
+    "stretch": ("", "turnaround_time / execution_time."),
+    "allocated_resources": (
+        "",
+        'CPUs, numbered through the grid, as intervals: "0-3 5". Empty for a job that was '
+        "preempted or began again, and for gangs.",
+    ),
+    "consumed_energy": ("J", "Watts of its CPUs times the time; empty where no watts are given."),
+    "metadata": ("", "Batsim's; always empty."),
+    "vo": ("", "The VO of the job's user."),
+    "user": ("", "Number of the user within the VO; -1 where no user is named."),
+    "executed_vo": ("", "The VO where the job ran; empty if it never was assigned."),
+    "cluster": ("", "The cluster where the job ran."),
+    "machine": ("", "Number of the machine in its cluster; empty where it is not one."),
+    "hops": ("", "How often the job was sent from one VO to another."),
+    "utility": ("0 to 1", "How well its resource fits its requirements; 0 if it did not run."),
+    "deadline": ("s", "When it should have completed; empty without a deadline."),
+    "assigned_time": ("s", "When it was assigned to a resource; empty if it never was."),
+    "state": ("", "completed, failed or rejected."),
+    "preemptions": ("", "How often it was stopped to let another job run."),
+    "restarts": ("", "How often it began again from nothing."),
+    "power": ("", "Factor of the watts of busy CPUs while this job holds them."),
+}
+"""Of jobs.csv and jobs.parquet, a row a job. Batsim's columns come first. Times count from the
+beginning of virtual time."""
+
+SERIES_COLUMNS: Columns = {
+    "time_s": ("s", "Beginning of the interval; it lasts until the next row of the same cluster."),
+    "vo": ("", "The VO of the cluster."),
+    "cluster": ("", "The cluster."),
+    "busy_cpus": ("CPUs", "CPUs that jobs held, mean over the interval."),
+    "utilization": ("0 to 1", "busy_cpus over the CPUs of the cluster."),
+    "queued": (
+        "jobs",
+        "Jobs that were assigned to the cluster and had not started, mean over the interval.",
+    ),
+    "lost_cpus": ("CPUs", "CPUs that idled while a gang waited that they could run (GM Eq. 6)."),
+    "license_use": ("0 to 1", "Copies of licenses in use over copies that there are."),
+    "power_w": ("W", "What the machines drew; empty where no watts are given."),
+}
+"""Of series.parquet, a row for each cluster and interval."""
+
+RESULT_COLUMNS: Columns = {
+    "seed": ("", "Seed of the run; before it stands a column for each axis of the sweep."),
+    "scope": ("", "`grid`, or the name of a VO; in clock.csv also a policy."),
+    "metric": ("", "Name of the figure."),
+    "value": ("", "Its value, in the unit of the figure; empty where it does not apply."),
+}
+"""Of a sweep's results.csv and results.parquet, and of clock.csv and clock.parquet."""

@@ -1,0 +1,348 @@
+"""What each figure means: its one name, title, unit and definition, for all that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+SHARE = "0 to 1"
+COUNT = "0 or more"
+PERCENT = "0 to 100"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of metrics.json, of a sweep's results.csv, or of its clock.csv.
+
+    - `name`: its key in the files; `title`: what tables and axes call it, before its `unit`.
+    - `unit`: `s`, `%`, `J`; empty for a count or a ratio.
+    - `meaning`: its definition; `over`: what it is summed up or averaged over.
+    - `values`: its range; `better`: `more` or `less` where one of them is better, else empty.
+    - `source`: the paper and equation that it is from; empty where it is our own or customary.
+    """
+
+    name: str
+    title: str
+    unit: str
+    meaning: str
+    over: str
+    values: str = COUNT
+    better: str = ""
+    source: str = ""
+
+    @property
+    def label(self) -> str:
+        """Title and unit, as columns and axes have it."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+OF_JOBS = (
+    Metric(
+        "jobs_submitted", "jobs submitted", "", "Jobs that users submitted.", "all jobs",
+    ),
+    Metric(
+        "jobs_completed", "jobs completed", "", "Jobs that ran to their end.", "all jobs",
+        better="more",
+    ),
+    Metric(
+        "jobs_failed", "jobs failed", "",
+        "Jobs that were killed at their estimate, or found no place before their TTL was spent.",
+        "all jobs", better="less",
+    ),
+    Metric(
+        "jobs_rejected", "jobs rejected", "",
+        "Jobs that were refused: no resource can ever run them, or none was free where the "
+        "scenario says `when_busy: reject`.",
+        "all jobs", better="less",
+    ),
+    Metric(
+        "jobs_forwarded", "jobs forwarded", "",
+        "Jobs that one VO sent on to another at least once.", "all jobs",
+    ),
+    Metric(
+        "hops_mean", "hops, mean", "", "How often a job was sent from one VO to another.",
+        "mean over all jobs",
+    ),
+    Metric(
+        "user_success_ratio", "PU success ratio", "",
+        "Completed jobs over submitted jobs of a user.",
+        "mean over users", SHARE, "more", "PU Eq. 2",
+    ),
+    Metric(
+        "user_utility", "PU user utility", "",
+        "Mean utility of a user's jobs; 0 for a job that did not run.",
+        "mean over users", SHARE, "more", "PU Eq. 3, its words",
+    ),
+    Metric(
+        "user_utility_one_minus_mean", "PU Eq. 3 without the root", "",
+        "1 - (sum of the utilities of a user's jobs) / (number of the user's jobs). It falls as "
+        "users do better. Eq. 3 is garbled in the text that we have; this is one way to read it.",
+        "mean over users", SHARE, "less", "PU Eq. 3, first reading",
+    ),
+    Metric(
+        "user_utility_one_minus_root", "PU Eq. 3 with the root", "",
+        "1 - root of (sum of the utilities of a user's jobs) / (number of the user's jobs). It "
+        "falls as users do better. Another way to read the garbled Eq. 3.",
+        "mean over users", SHARE, "less", "PU Eq. 3, second reading",
+    ),
+    Metric(
+        "submission_time_mean", "PU until assignment", "s",
+        "From the submission of a job to its assignment to a resource. The paper calls it "
+        "submission time. A job may still wait in a queue after that.",
+        "mean over a user's assigned jobs, then over users", COUNT, "less", "PU Eq. 4",
+    ),
+    Metric(
+        "execution_time_mean", "PU assignment to end", "s",
+        "From the assignment of a job to its end: waiting in the queue of its cluster and "
+        "running. The paper calls it execution time. It is not `execution_time` of jobs.csv, which "
+        "counts from the start of the job.",
+        "mean over a user's completed jobs, then over users", COUNT, "less",
+        "PU Eq. 5, its formula",
+    ),
+    Metric(
+        "wait_mean", "wait, mean", "s", "From the submission of a job to its first start.",
+        "mean over jobs that ran, failed ones included", COUNT, "less",
+    ),
+    Metric(
+        "response_time_mean", "response time, mean", "s",
+        "From the submission of a job to its end.",
+        "mean over completed jobs", COUNT, "less", "GM Eq. 4",
+    ),
+    Metric(
+        "slowdown_mean", "slowdown, mean", "",
+        "Response time over run time. Run time is the time that the job held its CPUs, less what "
+        "was lost to restarts; jobs of run time zero are left out.",
+        "mean over completed jobs", "1 or more", "less", "C07, CS2, EG: (Tw + Te) / Te",
+    ),
+    Metric(
+        "bounded_slowdown_mean", "bounded slowdown, mean", "",
+        "As slowdown, but run times below 10 s count as 10 s, and results below 1 as 1.",
+        "mean over completed jobs", "1 or more", "less",
+    ),
+    Metric(
+        "late_percent", "late jobs", "%",
+        "Jobs that did not complete by their deadline, over jobs with a deadline. Failed and "
+        "rejected ones are late; one that ends at its deadline is not.",
+        "jobs with a deadline", PERCENT, "less", "CS2 Fig. 2, EG Fig. 1",
+    ),
+    Metric(
+        "makespan", "makespan", "s",
+        "From the first submission to the last end of a job that ran.",
+        "jobs of the VO's users, or all", COUNT, "less",
+    ),
+    Metric(
+        "preemptions", "preemptions", "",
+        "How often a job was stopped to let another one run.", "sum over all jobs", COUNT, "less",
+    ),
+    Metric(
+        "restarts", "restarts", "",
+        "How often a job began again from nothing.", "sum over all jobs", COUNT, "less",
+    ),
+    Metric(
+        "lost_cpu_seconds", "CPU time lost", "s",
+        "CPUs times the time for which jobs held them for work that was lost at a restart, and for "
+        "what preemptions cost.",
+        "sum over all jobs", COUNT, "less",
+    ),
+)  # fmt: skip
+"""Of a VO: the jobs of its users, wherever they ran. Of the grid: all jobs."""
+
+OF_MACHINES = (
+    Metric(
+        "utilization", "utilization", "",
+        "CPU seconds that jobs held, over CPUs times the time from the first submission in the "
+        "grid to the last end of a job in the grid.",
+        "machines of the VO, or all", SHARE, "more", "GM Eq. 5, as a share of 1",
+    ),
+    Metric(
+        "load_balance", "PU load balance (max 1)", "",
+        "1 - (standard deviation of the machines' utilizations) / (their mean). 1: all machines "
+        "are used alike. 0: the deviation is as large as the mean. Below 0: even more uneven, "
+        "such as few busy machines among many idle ones.",
+        "machines of the VO, or all, each counting alike", "at most 1, may be negative", "more",
+        "PU Eq. 6",
+    ),
+    Metric(
+        "machine_usage", "machine usage", "%",
+        "CPUs in use over the smaller of CPUs that there are and CPUs that jobs in the system ask "
+        "for.",
+        "mean over the time in which jobs ask for any CPU; sums over clusters", PERCENT, "more",
+        "CS2 Eq. 15 and 16",
+    ),
+    Metric(
+        "machine_usage_arriving", "machine usage while jobs arrive", "%",
+        "Machine usage up to the last arrival of a job.",
+        "as machine usage", PERCENT, "more", "CS2 Eq. 15 and 16, C07 Fig. 6",
+    ),
+    Metric(
+        "license_usage", "license usage", "%",
+        "Copies of licenses in use over the smaller of copies that there are and copies that jobs "
+        "in the system ask for. In a sweep with `measure: knapsack`: copies that the chosen jobs "
+        "ask for, over the same, mean over choices (C07 Table 1).",
+        "mean over the time in which jobs ask for any; sums over clusters", PERCENT, "more",
+        "CS2 Eq. 17 and 18",
+    ),
+    Metric(
+        "license_usage_arriving", "license usage while jobs arrive", "%",
+        "License usage up to the last arrival of a job.",
+        "as license usage", PERCENT, "more", "CS2 Eq. 17 and 18",
+    ),
+    Metric(
+        "loss_of_capacity", "loss of capacity", "%",
+        "Idle processors times the time in which a gang that would fit into all of them together "
+        "waits, over all processors times the whole time.",
+        "clusters of gangs, as one system", PERCENT, "less", "GM Eq. 6",
+    ),
+    Metric(
+        "loss_of_capacity_in_clusters", "loss of capacity, apart", "%",
+        "As loss of capacity, but idle processors count where a gang waits in the same cluster.",
+        "clusters of gangs, each for itself, then summed", PERCENT, "less",
+        "GM Eq. 6, second reading",
+    ),
+    Metric(
+        "migrations_local", "local migrations", "",
+        "How often a job went on, or began again, on another machine or processor of its cluster.",
+        "sum over clusters",
+    ),
+    Metric(
+        "migrations_external", "external migrations", "",
+        "How often a gang went on in another cluster, counted where it comes in.",
+        "sum over clusters",
+    ),
+    Metric(
+        "tasks_migrated_local", "tasks moved by local migrations", "",
+        "Tasks of gangs that changed their processor within their cluster.", "sum over clusters",
+    ),
+    Metric(
+        "interruptions", "interruptions", "",
+        "How often a priority job stopped a gang.", "sum over clusters",
+    ),
+    Metric(
+        "energy_jobs_j", "energy of jobs", "J",
+        "Watts of CPUs while jobs held them, lost work included, times that time.",
+        "machines whose watts are given", COUNT, "less",
+    ),
+    Metric(
+        "energy_idle_j", "energy of idle CPUs", "J",
+        "Watts of CPUs that no job held, times that time; nothing while a machine is down.",
+        "machines whose watts are given", COUNT, "less",
+    ),
+    Metric(
+        "energy_j", "energy", "J",
+        "Energy of jobs and of idle CPUs, from the first submission in the grid to the last end "
+        "of a job in it.",
+        "machines whose watts are given", COUNT, "less",
+    ),
+)  # fmt: skip
+"""Of a VO: its own machines, whoever's jobs they ran. Of the grid: all machines."""
+
+OF_SWEEPS = (
+    Metric(
+        "slowdown_without_deadline_mean", "slowdown of jobs without deadline", "",
+        "As slowdown, of the jobs without a deadline.",
+        "mean over completed jobs without a deadline", "1 or more", "less", "C07 Fig. 5",
+    ),
+    Metric(
+        "late_percent_of_all", "late jobs of all", "%",
+        "Jobs with a deadline that did not complete by it, over all jobs.",
+        "all jobs", PERCENT, "less", "C07 Fig. 4",
+    ),
+    Metric(
+        "user_utility_of_jobs_that_ran", "PU utility of jobs that ran", "",
+        "Mean utility of the user's jobs that ran.",
+        "mean over users with such a job", SHARE, "more", "PU Eq. 3, third reading",
+    ),
+    Metric(
+        "utilization_percent", "utilization", "%",
+        "CPU seconds that jobs held, over all CPUs times the makespan.",
+        "all machines", PERCENT, "more", "GM Eq. 5",
+    ),
+    Metric(
+        "utilization_arriving_percent", "utilization while jobs arrive", "%",
+        "CPUs in use, over all CPUs, from the first submission to the last.",
+        "all machines, mean over that time", PERCENT, "more",
+    ),
+    Metric(
+        "utilization_shown_percent", "utilization in GM Fig. 3", "%",
+        "Processors times run time of the jobs, over all processors and the part of the run that "
+        "the figure shows: interactions 400 to 2600 of 3000.",
+        "all machines", PERCENT, "more", "GM Eq. 5 and Fig. 3",
+    ),
+    Metric(
+        "least_usage", "least license usage of a choice", "%",
+        "Licenses that chosen jobs ask for, over the smaller of what all jobs ask for and what "
+        "there is: the smallest of all choices.",
+        "choices of a knapsack", PERCENT, "more", "C07 Table 1",
+    ),
+    Metric(
+        "best_usage", "best license usage of a choice", "%",
+        "The same, the largest of all choices.",
+        "choices of a knapsack", PERCENT, "more", "C07 Table 1",
+    ),
+    Metric(
+        "proven_percent", "choices proven best", "%",
+        "Choices that the solver proved to be the best.", "choices of a knapsack", PERCENT,
+    ),
+    Metric(
+        "choices", "choices of knapsacks", "", "How often a knapsack was solved.", "the run",
+    ),
+)  # fmt: skip
+"""Only in the results of a sweep, of the whole grid."""
+
+OF_THE_CLOCK = (
+    Metric(
+        "plan_seconds_count", "plans", "", "How many plans the policy made.", "the run",
+    ),
+    Metric(
+        "plan_seconds_mean", "time for a plan, mean", "s",
+        "Processor time that the policy took for a plan.", "mean over plans", COUNT, "less",
+        "C07 Fig. 7, CS2 Fig. 6, EG Fig. 2",
+    ),
+    Metric(
+        "plan_seconds_max", "time for a plan, longest", "s",
+        "The longest processor time of a plan.", "plans", COUNT, "less",
+    ),
+    Metric(
+        "plan_seconds_total", "time for all plans", "s",
+        "Processor time of all plans together.", "sum over plans", COUNT, "less", "CS2 Fig. 7",
+    ),
+    Metric(
+        "wall_seconds", "time on the wall", "s",
+        "Real time of the run, from its first event to its last.", "the run", COUNT, "less",
+    ),
+    Metric(
+        "cpu_seconds_read", "processor time to read", "s",
+        "Processor time to read and build the scenario and its jobs.", "the run", COUNT, "less",
+    ),
+    Metric(
+        "cpu_seconds_run", "processor time to run", "s",
+        "Processor time of all processes, from the first event to the last.", "the run", COUNT,
+        "less",
+    ),
+)  # fmt: skip
+"""Measured on the real clock: no two runs have the same."""
+
+METRICS: Mapping[str, Metric] = {
+    one.name: one for one in (*OF_JOBS, *OF_MACHINES, *OF_SWEEPS, *OF_THE_CLOCK)
+}
+"""All figures by name, those that a scenario plugs in aside."""
+
+
+def label_of(name: str) -> str:
+    """What tables and axes call a figure, with its unit; its name, spaced, if it was plugged in."""
+    known = METRICS.get(name)
+    return known.label if known is not None else name.replace("_", " ")
+
+
+def row_texts(values: Sequence[float | None], missing: str = "-") -> list[str]:
+    """The figures of one row as people read them, all with the same decimals.
+
+    `missing` stands for a figure that does not apply.
+    """
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, int) for value in known):
+        digits = 0
+    else:
+        largest = max(abs(value) for value in known)
+        digits = 1 if largest >= 100 else 3 if largest == 0 or largest >= 0.01 else 6
+    return [missing if value is None else f"{value:,.{digits}f}" for value in values]

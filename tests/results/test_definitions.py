@@ -1,0 +1,78 @@
+"""Every figure and column that is written is defined, once, and shown under its own title."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+import grid
+from grid.experiment.record import clock_of, record_of
+from grid.results.column_definitions import JOB_COLUMNS, SERIES_COLUMNS
+from grid.results.definitions import (
+    METRICS,
+    OF_JOBS,
+    OF_MACHINES,
+    OF_SWEEPS,
+    OF_THE_CLOCK,
+    label_of,
+    row_texts,
+)
+from grid.runtime.run import save
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.mark.parametrize("name", ["two-vos", "mixed-policies", "gang-migration", "knapsack"])
+def test_every_figure_of_a_run_and_of_a_sweep_is_defined(name: str) -> None:
+    run = grid.run(SCENARIOS / f"{name}.yaml")
+    assert run.scenario is not None
+    of_runs = {one.name for one in (*OF_JOBS, *OF_MACHINES)}
+    for figures in (run.metrics["grid"], *run.metrics["vos"].values()):
+        assert not figures.keys() - of_runs
+    assert not record_of(run, run.scenario)["more"].keys() - {one.name for one in OF_SWEEPS}
+    clock = clock_of(run)
+    kept = {f"cpu_seconds_{part}" for part in clock["cpu_seconds"]} | {"wall_seconds"}
+    for plans in clock["plan_seconds"].values():
+        kept |= {f"plan_seconds_{figure}" for figure in plans if "below" not in figure}
+    assert not kept - {one.name for one in OF_THE_CLOCK}
+
+
+def test_the_columns_of_the_files_are_those_defined_in_their_order(tmp_path: Path) -> None:
+    save(grid.run(SCENARIOS / "two-vos.yaml"), tmp_path / "run")
+    header = (tmp_path / "run" / "jobs.csv").read_text().splitlines()[0].split(",")
+    assert header == list(JOB_COLUMNS)
+    series = pyarrow.parquet.read_table(tmp_path / "run" / "series.parquet")
+    assert series.column_names == list(SERIES_COLUMNS)
+
+
+def test_no_name_and_no_label_stands_for_two_figures() -> None:
+    every = (*OF_JOBS, *OF_MACHINES, *OF_SWEEPS, *OF_THE_CLOCK)
+    assert max(Counter(one.name for one in every).values()) == 1
+    assert max(Counter(one.label for one in every).values()) == 1
+
+
+def test_execution_time_of_the_paper_is_not_called_as_that_of_a_job() -> None:
+    assert label_of("execution_time_mean") == "PU assignment to end (s)"
+    assert METRICS["load_balance"].better == "more"
+    assert label_of("some_plugged_figure") == "some plugged figure"
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([1, 2000, None], ["1", "2,000", "-"]),
+        ([100.0, 39.8], ["100.0", "39.8"]),
+        ([100.0, 80.0], ["100.0", "80.0"]),
+        ([60.943, 53.094, 1], ["60.943", "53.094", "1.000"]),
+        ([0.00012, 0.0], ["0.000120", "0.000000"]),
+        ([0.0, 0.0], ["0.000", "0.000"]),
+        ([None], ["-"]),
+    ],
+)
+def test_figures_of_a_row_have_the_same_decimals(
+    values: list[float | None], texts: list[str]
+) -> None:
+    assert row_texts(values) == texts
