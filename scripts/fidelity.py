@@ -7,16 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from grid.results.definitions import label_of
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, Run, execute
 from grid.scenario.load import load_scenario
 
-ROWS = {
-    "user_success_ratio": "user success ratio",
-    "user_utility": "user utility",
-    "submission_time_mean": "submission time (s)",
-    "execution_time_mean": "execution time (s)",
-}
+ROWS = ("user_success_ratio", "user_utility", "submission_time_mean", "execution_time_mean")
 
 
 def main() -> None:
@@ -46,10 +42,10 @@ def main() -> None:
     speeds = [f"live, {speedup:g} times" for speedup in given.speedups]
     print(_row(["", "virtual", *speeds]))
     print(_row(["---"] * (2 + len(runs))))
-    for name, label in ROWS.items():
+    for name in ROWS:
         expected = _figure(virtual, name)
         cells = [_beside(_figure(run, name), expected) for run in runs]
-        print(_row([label, f"{expected:.4f}", *cells]))
+        print(_row([label_of(name), f"{expected:.4f}", *cells]))
     for what in ("messages", "timers"):
         late: list[dict[str, Any]] = [run.manifest["live"]["late"][what] for run in runs]
         cells = [
