@@ -6,7 +6,7 @@ Scenarios and experiments are files in YAML, or mappings with the same keys and 
 >>> import grid
 >>> scenario = grid.load_scenario("scenarios/two-vos.yaml", ["seed=7"])
 >>> run = grid.run(scenario)
->>> run.metrics["grid"]["jobs_completed"], run.jobs().num_rows
+>>> run.metrics["grid"]["jobs_completed"], len(run.jobs())
 (5, 6)
 >>> pool = {"name": "pool", "policy": "easy", "processors": 4}
 >>> jobs = [{"submit_s": 10 * n, "run_s": 60, "processors": 1 + n % 4} for n in range(8)]
@@ -113,9 +113,9 @@ def run(
     them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as `grid parts`
     lists them.
 
-    What comes back has the `metrics` (as in metrics.json), the `manifest` and a pyarrow table of
-    `jobs()`. Raises InputError for what is wrong with the input, and `grid.runtime.outcome`'s
-    RunFailed where a run comes to no result.
+    What comes back has the `metrics` (as in metrics.json), the `manifest`, and the table of jobs:
+    `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError for what is wrong with the
+    input, and `grid.runtime.outcome`'s RunFailed where a run comes to no result.
     """
     from grid.model.errors import one_mistake
     from grid.results.run_folder import check_folder

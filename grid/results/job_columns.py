@@ -114,8 +114,11 @@ def job_columns(
 
 def _names(positions: Ints, names: Sequence[str]) -> pa.Array:
     """The names at the positions, null at negative ones."""
-    indexes = pa.array(positions.astype(np.int32), mask=positions < 0)
-    return pa.DictionaryArray.from_arrays(indexes, pa.array(names, pa.string()))
+    # Clusters of two VOs may have one name, and a category of pandas has one place.
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    place_of = np.array([places[name] for name in names], np.int32)
+    indexes = pa.array(place_of[positions], mask=positions < 0)
+    return pa.DictionaryArray.from_arrays(indexes, pa.array(list(places), pa.string()))
 
 
 def _batsim_state(jobs: JobResults, once: Bools, run_us: Ints) -> Ints:

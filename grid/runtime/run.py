@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
     from grid.runtime.live import LiveOutcome
@@ -50,7 +52,7 @@ class Run:
     - `scenario`: what was run, with all defaults filled in; None where that was a Grid.
     - `metrics`: as in `metrics.json`, for the `grid` and each of its `vos`.
     - `manifest`: how the run was made, and the `digest` of its results (`manifest.json`).
-    - `jobs()`: the table of jobs.
+    - `jobs()`: the table of jobs in pandas; `jobs_table()`: the same in pyarrow.
     - `results`, `directory`, `histories`: the same as columns of microseconds.
     """
 
@@ -66,7 +68,17 @@ class Run:
     def __repr__(self) -> str:
         return f"<run of {self.name}: {len(self.results)} jobs>"
 
-    def jobs(self) -> pa.Table:
+    def jobs(self) -> pd.DataFrame:
+        """A row for each job, with the columns of `jobs.parquet`, as a pandas DataFrame.
+
+        Times are seconds; names, such as `vo` and `state`, are categories. Raises ImportError where
+        pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise ImportError("run.jobs() needs pandas (pip install pandas), run.jobs_table() none")
+        return self.jobs_table().to_pandas()
+
+    def jobs_table(self) -> pa.Table:
         """A row for each job, with the columns of `jobs.parquet` (`grid.results.job_columns`).
 
         Times are seconds. Batsim's columns come first: `job_id`, `workload_name`,

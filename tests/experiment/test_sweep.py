@@ -135,7 +135,7 @@ def test_the_jobs_of_a_seed_are_the_same_under_every_policy(tmp_path: Path) -> N
         grid.load_scenario(path.parent / "scenario.yaml", [f"selection={selection}", "seed=5"])
         for selection in ("partial", "binary", "matchmaking")
     ]
-    tables = [grid.run(scenario).jobs() for scenario in scenarios]
+    tables = [grid.run(scenario).jobs_table() for scenario in scenarios]
     columns = ["vo", "user", "job_id", "submission_time", "requested_time", "deadline"]
     # Rows stand in the order of submission, VO and number, which is that of the workload.
     jobs = [table.select(columns) for table in tables]

@@ -142,7 +142,7 @@ def test_every_kind_of_part_runs_from_a_file(tmp_path: Path) -> None:
     run = grid.run(everything(), out=tmp_path / "out")
     assert run.metrics["grid"]["jobs_completed"] == 5
     assert run.metrics["vos"]["two"]["widest"] == 2
-    assert run.jobs()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
+    assert run.jobs_table()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
     series = pyarrow.parquet.read_table(tmp_path / "out" / "series.parquet")
     assert min(series["seconds"].to_pylist()) > 0
     assert len(run.manifest["parts"]) == 9
@@ -222,7 +222,7 @@ def test_a_live_run_takes_parts_along(tmp_path: Path) -> None:
     live = Live(Pace(speedup=4.0), tmp_path / "journals")
     run = execute(grid.load_scenario(everything()), "scenario", live=live, placement="vo")
     assert run.metrics["grid"]["jobs_completed"] == 5
-    assert run.jobs()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
+    assert run.jobs_table()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
     with pytest.raises(PartFailed, match=r"policy mine.py:Raises: plan raised ZeroDivisionError"):
         execute(grid.load_scenario(scenario("mine.py:Raises")), "scenario", live=live)
 

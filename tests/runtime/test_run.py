@@ -102,8 +102,23 @@ def test_the_command_and_python_write_the_same_files(tmp_path: Path) -> None:
         for way in ("command", "python", "file")
     ]
     assert tables[0].equals(tables[1]) and tables[0].equals(tables[2])
-    assert tables[0].to_pylist() == grid.run(scenario).jobs().to_pylist()
+    assert tables[0].to_pylist() == grid.run(scenario).jobs_table().to_pylist()
     assert all("some-name" in row for row in rows[1:])
+
+
+def test_jobs_are_a_data_frame_with_the_rows_of_the_table() -> None:
+    run = grid.run("scenarios/two-vos.yaml")
+    jobs, table = run.jobs(), run.jobs_table()
+    assert list(jobs.columns) == table.column_names
+    for column in ("cluster", "finish_time"):
+        assert jobs[column].dropna().tolist() == table[column].drop_null().to_pylist()
+
+
+def test_without_pandas_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = grid.run("scenarios/two-vos.yaml")
+    monkeypatch.setattr("grid.runtime.run.find_spec", lambda _: None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        run.jobs()
 
 
 @pytest.mark.parametrize(
