@@ -27,7 +27,7 @@ from grid.runtime.host import Host, Status, packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import Clock
-from grid.runtime.outcome import Progress, RecordStore, RunOutcome
+from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace, late_share
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
@@ -131,6 +131,7 @@ def run_live(
     actors: int | None = None,
     address: str | None = None,
     progress: Progress | None = None,
+    stage: Stage = tell_nobody,
 ) -> LiveOutcome:
     """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
 
@@ -141,12 +142,16 @@ def run_live(
     started = time.perf_counter()
     with journals_in(folder):
         # Compiled once and kept on disk, and not by all actors at the same time.
+        stage("setting up")
         warm_up(grid)
+        stage("starting Ray" if address is None else "connecting to Ray")
         with ray_cluster(address), places(len(grid.vos)) as options:
             host_of = _hosts(grid, placement, actors)
+            stage(f"starting {len(set(host_of.values()))} Ray actors")
             running = _Actors(grid, folder.resolve(), pace, host_of, options)
             try:
                 running.wait_until_started()
+                stage("running")
                 wall = time.perf_counter()
                 running.watch(sum(grid.jobs_by_vo()), progress)
             finally:

@@ -13,6 +13,13 @@ from grid.model.time import Time, to_seconds
 Progress = Callable[[Time, int, int], None]
 """Called now and then: virtual time reached, jobs that have ended, jobs that there are."""
 
+Stage = Callable[[str], None]
+"""Called with what a run does from now on, such as "starting Ray"."""
+
+
+def tell_nobody(stage: str) -> None:
+    """For runs that nobody watches."""
+
 
 @dataclass(slots=True)
 class RunOutcome:

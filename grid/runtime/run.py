@@ -20,7 +20,7 @@ from grid.results.digest import digest
 from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
-from grid.runtime.outcome import Progress, RunOutcome
+from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
@@ -119,6 +119,7 @@ class How:
     transport: str | None = None
     live: Live | None = None
     progress: Progress | None = None
+    stage: Stage = tell_nobody
 
     def __post_init__(self) -> None:
         placed = self.placed
@@ -155,6 +156,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     """
     how = How(**settings)
     cpu = time.process_time()
+    how.stage("reading the workload")
     grid, left_out = realize(scenario, file)
     read_seconds = time.process_time() - cpu
     played = _play(grid, how, file)
@@ -196,9 +198,11 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
         "actors": number,
         "address": how.address,
         "progress": how.progress,
+        "stage": how.stage,
     }
     lived: LiveOutcome | None = None
     if how.in_process:
+        how.stage("running")
         outcome = run_sequential(grid, how.progress)
     elif how.live is not None:
         from grid.runtime.live import run_live
@@ -217,6 +221,7 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
 def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid."""
     name, source, seed, outcome, lived, directory, submitted, may_pass_the_end = played
+    how.stage("checking the results")
     results = in_order(outcome.chunks)
     unfinished = lived.unfinished if lived is not None else 0
     mistakes = check(results, directory, submitted - unfinished)

@@ -16,7 +16,7 @@ import ray
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.outcome import Progress, RunOutcome
+from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
@@ -41,6 +41,7 @@ def run_windowed(
     transport: str = "sockets",
     rounds_a_checkpoint: int = ROUNDS_A_CHECKPOINT,
     progress: Progress | None = None,
+    stage: Stage = tell_nobody,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do.
 
@@ -49,13 +50,16 @@ def run_windowed(
     ActorDied.
     """
     started = time.perf_counter()
+    stage("starting Ray" if address is None else "connecting to Ray")
     with ray_cluster(address):
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
+            stage(f"starting {len(options)} Ray actors")
             workers = _Workers(grid, process_of, options, transport)
             try:
                 workers.begin()
+                stage("running")
                 wall, cpu = time.perf_counter(), time.process_time()
                 total = _drive(workers, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
                 total.cpu_seconds += time.process_time() - cpu
