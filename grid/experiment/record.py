@@ -74,7 +74,7 @@ def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
 
 
 def record_of(run: Run, scenario: Scenario) -> Record:
-    """Scenario, digest, counts, metrics, quantiles and courses of a run, as plain data.
+    """Scenario, digest, counts, metrics, quantiles, flows and courses of a run, as plain data.
 
     `more` are figures of the whole grid that `metrics.json` does not have.
     """
@@ -85,6 +85,7 @@ def record_of(run: Run, scenario: Scenario) -> Record:
         "metrics": run.metrics,
         "more": paper_figures(run.results, run.directory, run.histories),
         "quantiles": _quantiles(run.results),
+        "flows": _flows(run.results, len(run.directory.vos)),
         "courses": _courses(run),
     }
 
@@ -95,14 +96,25 @@ def clock_of(run: Run) -> Record:
 
 
 def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
-    """Percentiles 0 to 100 of waits and slowdowns; empty where there is no such job."""
+    """Percentiles 0 to 100 of waits and slowdowns, all of them values of jobs; empty without any.
+
+    By the inverse of the empirical distribution, so that they are steps of it.
+    """
     wait = (jobs.outcome.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
     _, slowdown = slowdowns(jobs)
     share = np.linspace(0.0, 1.0, POINTS)
     return {
-        name: np.quantile(values, share).tolist() if len(values) else []
+        name: np.quantile(values, share, method="inverted_cdf").tolist() if len(values) else []
         for name, values in (("wait_s", wait), ("slowdown", slowdown))
     }
+
+
+def _flows(jobs: JobResults, vos: int) -> list[list[int]]:
+    """The position of a VO, that of a VO that ran jobs of its users, and how many."""
+    rows = ran(jobs)
+    pair = jobs.vo[rows] * vos + jobs.placement.executed_vo[rows]
+    pairs, counts = np.unique(pair, return_counts=True)
+    return [[int(one) // vos, int(one) % vos, int(n)] for one, n in zip(pairs, counts, strict=True)]
 
 
 def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
