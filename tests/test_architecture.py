@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "selection": {"model", "parts"},
     "forwarding": {"model", "parts", "selection"},
     "dispatching": {"model", "parts"},
-    "cluster": {"model", "parts", "policies"},
+    "cluster": {"model", "parts", "policies", "dispatching"},
     "entities": {
         "model", "kernel", "parts", "policies", "selection", "forwarding", "dispatching", "cluster",
     },

@@ -10,6 +10,7 @@ from grid.cluster.estimates import Estimates
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.pool import CompiledForm, PoolPolicy
 from grid.cluster.shell import ClusterShell, Core
+from grid.dispatching.processor_choices import ProcessorChoice, ld
 from grid.model.errors import one_mistake
 from grid.model.platform import Cluster, MachineOutage, PreemptionOverheads
 from grid.policies.gang_policy import GangPolicy
@@ -65,6 +66,9 @@ FEATURES = {
     "preemption costs": Feature(
         "preemption", lambda wanted: wanted.platform.overheads != PreemptionOverheads() and "costs"
     ),
+    "choices of processors": Feature(
+        "processor_choice", lambda wanted: wanted.platform.processor_choice or ""
+    ),
     "jobs over their estimates": Feature(
         "overrun", lambda wanted: wanted.platform.overrun == "extend" and "extend"
     ),
@@ -76,8 +80,13 @@ FEATURES = {
 
 CAPABILITIES: dict[str, tuple[str, ...]] = {
     "pool": ("binding to machines", "exact or longer estimates"),
-    "gang": ("several machines", "machine outages", "jobs over their estimates"),
-    "general": tuple(FEATURES),
+    "gang": (
+        "several machines",
+        "machine outages",
+        "choices of processors",
+        "jobs over their estimates",
+    ),
+    "general": tuple(name for name in FEATURES if name != "choices of processors"),
 }
 """The features that each core takes account of."""
 
@@ -129,10 +138,13 @@ def make_cluster(
     clock: Callable[[], float] | None = None,
     outages: Sequence[MachineOutage] = (),
     *,
+    choice: ProcessorChoice = ld,
     memory: bool = True,
     compiled: bool = True,
 ) -> ClusterShell:
     """The cluster that `platform` describes, planned by `policy`.
+
+    Under a gang policy `choice` says which queues the tasks of a gang join.
 
     `clock` measures the plans where a policy makes them. `outages` of its machines are disjoint for
     each. `memory`: whether any job may ask for some. Unless it may be `compiled`, no pool is played
@@ -149,7 +161,7 @@ def make_cluster(
         if isinstance(policy, GangPolicy):
             from grid.cluster.gang.core import GangCore
 
-            return GangCore(platform, policy, arrivals, outcomes)
+            return GangCore(platform, policy, choice, arrivals, outcomes)
         form = compiled_form(policy)
         if core == "pool" and form is not None:
             from grid.cluster.pool.core import PoolCore

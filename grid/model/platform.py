@@ -91,6 +91,9 @@ class Cluster:
     one_job_a_machine: bool = False
     """Whether a job has its machine to itself, whatever CPUs it leaves idle (C07)."""
     overheads: PreemptionOverheads = PreemptionOverheads()
+    processor_choice: str | None = None
+    """Under a gang policy, how the Local Dispatcher chooses queues; None: `ld`."""
+    processor_choice_settings: tuple[tuple[str, object], ...] = ()
     gang_policy: bool = False
     """Whether the policy is a gang policy that another plugged in."""
 

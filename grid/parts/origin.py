@@ -111,6 +111,17 @@ def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *
     return answer
 
 
+@dataclass(frozen=True)
+class WithSettings:
+    """A function with its settings; unlike `partial`, a journal can hold one."""
+
+    function: Callable[..., Any]
+    settings: dict[str, Any]
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given, **self.settings)
+
+
 class Guarded:
     """A function that another plugs in, with its settings; what goes wrong in it is told."""
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from grid.model.errors import PartFailed, WrongPart, expected_name
 from grid.parts.kind import Kind
-from grid.parts.origin import Origin, origin_of, own_frames, said, shown_frames
+from grid.parts.origin import Origin, WithSettings, origin_of, own_frames, said, shown_frames
 from grid.parts.settings import Declared, declared
 from grid.parts.source import Source
 
@@ -97,7 +97,7 @@ class Parts:
         if part.declared.wants is not None:
             values[part.declared.wants] = self
         if kind.given and not inspect.isclass(part.target):
-            made = partial(part.target, **values) if values else part.target
+            made = WithSettings(part.target, values) if values else part.target
         else:
             made = _made(part, values)
         return made if part.is_own else kind.guard(part.origin, made)

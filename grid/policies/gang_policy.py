@@ -41,10 +41,6 @@ class GangPolicy:
     def __init__(
         self,
         *,
-        dispatch: Annotated[
-            Literal["ld", "ald"],
-            Field(description="ald counts the running task, too, where queues are compared"),
-        ] = "ld",
         migration: Annotated[
             Literal["none", "local", "full"],
             Field(description="of gangs: within the cluster, or between those of the VO, too"),
@@ -79,7 +75,6 @@ class GangPolicy:
             Wait, Field(description="an answer that takes longer is taken for lost")
         ] = 60.0,
     ) -> None:
-        self.adaptive = dispatch == "ald"
         self.local_migration = migration != "none"
         self.external_migration = migration == "full"
         self.local_overhead_us = from_seconds(local_migration_s)

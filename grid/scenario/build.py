@@ -11,6 +11,7 @@ import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
+from grid.dispatching.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
 from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.information_service import InformationService
@@ -230,7 +231,12 @@ class Grid:
                 policy = self.policy_of(cluster)
                 outages = self._outages(vo, cluster)
                 state = make_cluster(
-                    cluster, policy, clock, outages, memory=self._jobs_ask_for_memory
+                    cluster,
+                    policy,
+                    clock,
+                    outages,
+                    choice=self.processor_choice_of(cluster),
+                    memory=self._jobs_ask_for_memory,
                 )
                 yield (
                     name,
@@ -266,6 +272,13 @@ class Grid:
     def selection_of(self, vo: VirtualOrganization) -> Selection:
         """A new selection for the VO."""
         made: Selection = self.parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+        return made
+
+    def processor_choice_of(self, cluster: Cluster) -> ProcessorChoice:
+        """How the cluster's Local Dispatcher chooses queues, where its policy is for gangs."""
+        name = cluster.processor_choice or "ld"
+        settings = dict(cluster.processor_choice_settings)
+        made: ProcessorChoice = self.parts.make(PROCESSOR_CHOICES, name, settings)
         return made
 
     def _cluster_choice(self, vo: VirtualOrganization) -> Any:

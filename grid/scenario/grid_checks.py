@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
+from grid.dispatching.processor_choices import PROCESSOR_CHOICES
 from grid.forwarding.rules import FORWARDING
 from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
 from grid.model.faults import (
@@ -110,6 +111,8 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "estimate_factor": number(0.01, 100),
         "one_job_a_machine": flag,
         "overheads": is_a(PreemptionOverheads, "PreemptionOverheads"),
+        "processor_choice": optional(text),
+        "processor_choice_settings": _SETTINGS,
         "gang_policy": flag,
     },
     Machine: {
@@ -305,6 +308,10 @@ def _plugged(
         for c, cluster in enumerate(vo.clusters):
             path = (*own, "clusters", c, "policy")
             yield from problems(path, POLICIES, cluster.policy, cluster.policy_settings)
+            if cluster.processor_choice is not None:
+                path = (*own, "clusters", c, "processor_choice")
+                choice = (cluster.processor_choice, cluster.processor_choice_settings)
+                yield from problems(path, PROCESSOR_CHOICES, *choice)
 
 
 def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | None:

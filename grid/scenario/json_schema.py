@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
+from grid.dispatching.processor_choices import PROCESSOR_CHOICES
 from grid.forwarding.rules import FORWARDING
 from grid.parts.kind import Kind
 from grid.parts.registry import Part, Parts
@@ -26,6 +27,7 @@ _NAMED = (
     ("VosFromTraceSection", "selection", SELECTIONS),
     ("VoSection", "selection", SELECTIONS),
     ("VoSection", "cluster_choice", CLUSTER_CHOICES),
+    ("ClusterSection", "processor_choice", PROCESSOR_CHOICES),
     ("ProtocolSection", "when_busy", FORWARDING),
 )
 _LISTED = (("job", JOB_METRICS), ("vo", VO_METRICS), ("cluster", CLUSTER_METRICS))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
+from grid.dispatching.processor_choices import PROCESSOR_CHOICES
 from grid.forwarding.rules import FORWARDING
 from grid.model.errors import Path
 from grid.parts.kind import Kind
@@ -20,8 +21,8 @@ from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        POLICIES, SELECTIONS, FORWARDING, CLUSTER_CHOICES, JOB_GENERATORS, MACHINE_GENERATORS,
-        JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
+        POLICIES, SELECTIONS, FORWARDING, CLUSTER_CHOICES, PROCESSOR_CHOICES, JOB_GENERATORS,
+        MACHINE_GENERATORS, JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
     )
 }  # fmt: skip
 
@@ -31,6 +32,7 @@ _PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (
     (SELECTIONS, ("vos", "*", "selection"), "name"),
     (SELECTIONS, ("vos_from_trace", "selection"), "name"),
     (CLUSTER_CHOICES, ("vos", "*", "cluster_choice"), "name"),
+    (PROCESSOR_CHOICES, ("vos", "*", "clusters", "*", "processor_choice"), "name"),
     (FORWARDING, ("protocol", "when_busy"), "name"),
     (MACHINE_GENERATORS, ("vos", "*", "clusters", "*", "machines"), "generator"),
     (JOB_GENERATORS, ("workload",), "generator"),

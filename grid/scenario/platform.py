@@ -108,6 +108,8 @@ def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
     machines, generated = _machines(section, f"{vo}/{section.name}", scenario)
     written = tuple(License(license.name, license.copies) for license in section.licenses)
     costs = section.preemption
+    choice = section.processor_choice
+    chosen_by, its_settings = (None, ()) if choice is None else name_and_settings(choice)
     return Cluster(
         section.name,
         machines,
@@ -122,6 +124,8 @@ def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
         overheads=PreemptionOverheads(
             *map(from_seconds, (costs.suspend_s, costs.resume_s, costs.move_s))
         ),
+        processor_choice=chosen_by,
+        processor_choice_settings=its_settings,
         gang_policy=gangs,
     )
 

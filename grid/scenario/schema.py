@@ -179,6 +179,11 @@ class ClusterSection(Section):
         default=False, description="a job has its machine to itself, whatever CPUs it leaves idle"
     )
     preemption: OverheadsSection = OverheadsSection()
+    processor_choice: PartSection | PartName | None = Field(
+        default=None,
+        description="under a gang policy: how the Local Dispatcher chooses the processors whose "
+        "queues the tasks of a gang join; default: ld",
+    )
 
     @model_validator(mode="after")
     def _one_kind_of_resource(self) -> ClusterSection:

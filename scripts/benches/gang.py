@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from grid.cluster import make_cluster
+from grid.dispatching.processor_choices import ald
 from grid.kernel.entity import random_stream
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization
@@ -30,9 +31,7 @@ def stream(jobs: int) -> tuple[Cluster, JobTable]:
 
 
 def jobs_a_second(platform: Cluster, jobs: JobTable, policy: str, migration: str) -> float:
-    cluster = make_cluster(
-        platform, make_policy(policy, {"migration": migration, "dispatch": "ald"})
-    )
+    cluster = make_cluster(platform, make_policy(policy, {"migration": migration}), choice=ald)
     started = time.process_time()
     cluster.submit_rows(jobs)
     cluster.advance(NEVER)

@@ -10,6 +10,7 @@ import pytest
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.engines import CAPABILITIES, FEATURES, Wanted, choose
+from grid.dispatching.processor_choices import ald, ld
 from grid.model.errors import InputError
 from grid.model.job import Job
 from grid.model.platform import (
@@ -28,8 +29,8 @@ SETTINGS: dict[str, dict[str, Any]] = {"tabu": {"iterations": 5}}
 
 
 def job(number: int, processors: int = 1, run_s: int = 10, **more: Any) -> Job:
-    given = {"estimate_us": run_s * S, "run_us": run_s * S, **more}
-    return Job(number=number, vo="v", user=1, submit_us=0, processors=processors, **given)
+    given = {"submit_us": 0, "estimate_us": run_s * S, "run_us": run_s * S, **more}
+    return Job(number=number, vo="v", user=1, processors=processors, **given)
 
 
 class Probe(NamedTuple):
@@ -72,6 +73,12 @@ PROBES: dict[str, Probe] = {
         outages=DOWN,
         asked_outages=DOWN,
     ),
+    "choices of processors": Probe(
+        replace(ONE, machines=(Machine("m", 3),)),
+        replace(ONE, machines=(Machine("m", 3),), processor_choice="ald"),
+        # After the second, all queues are empty, and the first still runs.
+        [job(0), job(1, 2, 1, submit_us=S), job(2, 2, 1, submit_us=3 * S)],
+    ),
     "jobs over their estimates": Probe(
         ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]
     ),
@@ -86,7 +93,8 @@ def make(
 ) -> ClusterShell:
     platform = replace(platform, policy=policy)
     made = make_policy(policy, SETTINGS.get(policy, {}))
-    return make_cluster(platform, made, None, outages, **more)
+    choice = ald if platform.processor_choice == "ald" else ld
+    return make_cluster(platform, made, None, outages, choice=choice, **more)
 
 
 def ends(cluster: ClusterShell, jobs: list[Job], bound: int = -1) -> list[Any]:
@@ -138,7 +146,7 @@ def test_every_feature_of_the_table_is_probed() -> None:
         assert set(known) <= set(FEATURES)
 
 
-@pytest.mark.parametrize("feature", PROBES)
+@pytest.mark.parametrize("feature", [one for one in PROBES if one in CAPABILITIES["general"]])
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "edf", "easy", "easy_sjbf"])
 def test_where_the_compiled_loop_may_play_the_general_core_does_the_same(
     policy: str, feature: str

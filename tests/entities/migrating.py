@@ -10,6 +10,7 @@ from typing import Any
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.exchange import GangExchange
+from grid.dispatching.processor_choices import ProcessorChoice, ald
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.migration import Migration, Peer
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage
@@ -52,7 +53,7 @@ def gang_job(number: int, processors: int, run_s: float, submit_s: float = 0.0) 
 
 
 def policy(**settings: Any) -> GangPolicy:
-    return afcfs({"migration": "full", "dispatch": "ald", **settings})
+    return afcfs({"migration": "full", **settings})
 
 
 class Arriving:
@@ -147,6 +148,7 @@ class Vo:
     """When each reservation was first seen, by taker, giver and number."""
     crashing: bool = False
     down: dict[str, Sequence[MachineOutage]] = field(default_factory=dict)
+    choice: ProcessorChoice = ald
 
     def entity(self, name: str) -> Any:
         """The Resource Manager, or the dispatcher of that name."""
@@ -155,7 +157,9 @@ class Vo:
         size, number = self.sizes[name], list(self.sizes).index(name)
         machines = tuple(Machine(f"m{p}", 1, self.mips[p % len(self.mips)]) for p in range(size))
         platform = Cluster(name, machines)
-        cluster = make_cluster(platform, self.rules, None, self.down.get(name, ()))
+        cluster = make_cluster(
+            platform, self.rules, None, self.down.get(name, ()), choice=self.choice
+        )
         self.clusters[name] = cluster
         peers = tuple(Peer(other, self.sizes[other]) for other in self.sizes if other != name)
         migration = Migration(GangExchange(cluster), number, peers)

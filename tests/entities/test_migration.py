@@ -195,7 +195,6 @@ def random_streams(chance: random.Random) -> tuple[dict[str, int], Streams]:
 def random_rules(chance: random.Random):  # type: ignore[no-untyped-def]
     """Answers are waited for about as long as they take, so that both may come first."""
     return policy(
-        dispatch=chance.choice(("ld", "ald")),
         migrates=chance.choice(("heads", "queued")),
         local_migration_s=chance.choice((0, 0.3)),
         external_migration_s=chance.choice((0, 0.001, 0.5)),

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import grid
-from grid.model.errors import InputError, PartFailed
+from grid.model.errors import InputError, PartFailed, RunFailed
 from grid.policies.interface import ClusterView, Plan
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, execute
@@ -60,6 +60,16 @@ def stay(question):
     return Destination(question.choice.own, True)
 
 
+class Fewest:
+    def __init__(self, *, reverse: bool = True):
+        self.reverse = reverse
+
+    def __call__(self, size, queues, first):
+        order = sorted(range(len(queues.up)), reverse=self.reverse)
+        order.sort(key=lambda p: queues.waiting[p] + queues.busy[p])
+        return [p for p in order if queues.up[p]][:size]
+
+
 def even_jobs(names, vos, rng, *, count: int = 3):
     ones = np.full(count, 10_000_000)
     table = JobTable.of(
@@ -93,6 +103,11 @@ class Raises(Largest):
 class NoPlan(Largest):
     def plan(self, view, now):
         return None
+
+
+class Lazy(Largest):
+    def plan(self, view, now):
+        return Plan()
 
 
 class Nothing:
@@ -133,6 +148,7 @@ def everything() -> dict[str, Any]:
     own["workload"] = {"generator": "mine.py:even_jobs", "settings": {"count": 4}}
     gangs = {"policy": {"name": "mine.py:SmallestGang", "settings": {"mine": 2, "aging": 3}}}
     gangs["machines"] = [{"count": 2}]  # type: ignore[assignment]
+    gangs["processor_choice"] = "mine.py:Fewest"
     work = {"jobs": [{"run_s": 1, "processors": 2}]}
     described["vos"].append({"name": "two", "clusters": [gangs], "workload": work})
     return described
@@ -145,7 +161,7 @@ def test_every_kind_of_part_runs_from_a_file(tmp_path: Path) -> None:
     assert run.jobs_table()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
     series = pyarrow.parquet.read_table(tmp_path / "out" / "series.parquet")
     assert min(series["seconds"].to_pylist()) > 0
-    assert len(run.manifest["parts"]) == 9
+    assert len(run.manifest["parts"]) == 10
 
 
 @pytest.mark.ray
@@ -153,7 +169,7 @@ def test_every_kind_of_part_runs_from_a_file(tmp_path: Path) -> None:
 def test_the_same_on_ray() -> None:
     here, there = (grid.run(everything(), ray=ray, **at) for ray, at in WHERE)
     assert here.manifest["digest"] == there.manifest["digest"]
-    with pytest.raises(PartFailed, match=r"mine.py:74: policy mine.py:Raises: plan raised Zero"):
+    with pytest.raises(PartFailed, match=r"mine.py:84: policy mine.py:Raises: plan raised Zero"):
         grid.run(scenario("mine.py:Raises"), ray=True, placement="2")
 
 
@@ -186,7 +202,7 @@ def test_what_a_check_can_find_is_wrong_input(policy: Any, message: str) -> None
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Raises", "mine.py:74: policy mine.py:Raises: plan raised ZeroDivisionError"),
+        ("Raises", "mine.py:84: policy mine.py:Raises: plan raised ZeroDivisionError"),
         ("NoPlan", "mine.py:[0-9]+: policy mine.py:NoPlan: plan gave NoneType, expected a Plan"),
     ],
 )
@@ -194,6 +210,17 @@ def test_a_part_that_fails_is_named_with_its_line(name: str, message: str) -> No
     with pytest.raises(PartFailed, match=message) as failed:
         grid.run(scenario(f"mine.py:{name}"))
     assert ("1 // 0" in failed.value.details) == (name == "Raises")
+
+
+@pytest.mark.parametrize("enters", ["scheduler", "cluster"])
+def test_a_policy_that_never_starts_jobs_is_named(enters: str) -> None:
+    described = scenario("mine.py:Lazy")
+    described["vos"][0]["workload"]["enters"] = enters
+    which = r" \(one is job 1 of one\)" if enters == "scheduler" else ""
+    with pytest.raises(
+        RunFailed, match=f"policy mine.py:Lazy never started 3 jobs{which} that wait"
+    ):
+        grid.run(described)
 
 
 def test_a_name_that_is_taken_is_a_mistake() -> None:
@@ -235,7 +262,7 @@ def test_a_sweep_on_ray_takes_parts_along(tmp_path: Path) -> None:
     done = grid.sweep(experiment, tmp_path / "study")
     (failure,) = done.failures
     assert "mine.py:Raises: plan raised ZeroDivisionError" in failure.error
-    assert "mine.py:74" in failure.error
+    assert "mine.py:84" in failure.error
 
 
 class FirstOnly:
@@ -270,3 +297,42 @@ def _made() -> Any:
     """A function that has a value of its own, which its source does not tell."""
     policy = FirstOnly()
     return lambda: policy
+
+
+TIES = """
+def last(size, queues, first):
+    return [p for p in range(len(queues.up)) if queues.up[p]][-size:]
+
+
+def twice(size, queues, first):
+    return [0] * size
+"""
+
+
+def gangs(choice: Any, **more: Any) -> dict[str, Any]:
+    """Two gangs that run beside each other only where the second joins other queues."""
+    jobs = [{"run_s": 10, "processors": 2}, {"run_s": 5, "processors": 2, "submit_s": 1}]
+    cluster = {"policy": "afcfs", "processors": 4, "processor_choice": choice, **more}
+    return {
+        "name": "gangs",
+        "vos": [{"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}],
+    }
+
+
+def test_a_choice_of_processors_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "ties.py").write_text(TIES)
+    makespans = {}
+    for choice in ("ald", "ties.py:last", "mine.py:Fewest"):
+        run = grid.run(gangs(choice))
+        makespans[choice] = round(run.metrics["grid"]["makespan"])
+    assert makespans == {"ald": 10, "ties.py:last": 15, "mine.py:Fewest": 10}
+    with pytest.raises(PartFailed, match=r"ties.py:6: .*: its choice gave .0, 0., expected 2 diff"):
+        grid.run(gangs("ties.py:twice"))
+
+
+def test_a_choice_of_processors_without_gangs_is_a_mistake() -> None:
+    expected = "processor_choice: found ld, expected none, for policy easy takes no account of"
+    with pytest.raises(InputError, match=expected):
+        grid.load_scenario(gangs("ld", policy="easy"))
+    with pytest.raises(InputError, match="found 'ale', expected a choice of processors, such"):
+        grid.load_scenario(gangs("ale"))

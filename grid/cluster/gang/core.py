@@ -12,10 +12,19 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.gang import outages, runs, transfer
 from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import gang_to_send
-from grid.cluster.gang.instant import Rules, advance, end_tasks
+from grid.cluster.gang.instant import (
+    Rules,
+    advance,
+    assign,
+    begin_instant,
+    end_instant,
+    end_tasks,
+    next_instant_us,
+)
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
+from grid.dispatching.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.platform import Cluster
@@ -38,7 +47,12 @@ class GangCore:
     binds = False
 
     def __init__(
-        self, platform: Cluster, policy: GangPolicy, arrivals: Arrivals, outcomes: Outcomes
+        self,
+        platform: Cluster,
+        policy: GangPolicy,
+        choice: ProcessorChoice,
+        arrivals: Arrivals,
+        outcomes: Outcomes,
     ) -> None:
         cpus = [machine.cpus for machine in platform.machines]
         draws = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
@@ -46,13 +60,15 @@ class GangCore:
         self.policy = policy
         self.processors = len(mips)
         self._rules = Rules(
-            policy.adaptive,
+            choice is ald,
             policy.local_migration,
             policy.local_overhead_us,
             policy.whole_queues,
             policy.aging,
             policy.priority_limit,
         )
+        # Of ours the compiled form is played; any other one is asked.
+        self._choice = None if choice is ld or choice is ald else choice
         self._arrivals = arrivals
         self._outcomes = outcomes
         self._kills = platform.overrun == "kill"
@@ -218,11 +234,42 @@ class GangCore:
         """Play every instant before `until`; what comes at `until` must find nothing older."""
         number = self._state.number
         while self._next_us < until:
-            self._next_us = int(advance(self._state, self._rules, until))
+            self._next_us = self._advance(until)
             if number[at.ENDED_GANGS]:
                 self._collect()
             if 2 * number[at.NOTED] > len(self._state.lists.history):
                 self._keep_history()
+
+    def _advance(self, until: Time) -> Time:
+        """Carry out all instants before `until`, or some; when the next is."""
+        if self._choice is None:
+            return int(advance(self._state, self._rules, until))
+        now = int(next_instant_us(self._state, self._rules))
+        if now >= until:
+            return now
+        begin_instant(self._state, self._rules, now)
+        self._assign_arrivals(self._choice)
+        end_instant(self._state, self._rules, now)
+        return int(next_instant_us(self._state, self._rules))
+
+    def _assign_arrivals(self, choice: ProcessorChoice) -> None:
+        """Put the gangs that have come into the queues that a choice says, which is asked."""
+        state = self._state
+        processors, number = state.processors, state.number
+        up = ~processors.down
+        waiting = state.lists.arrivals[: number[at.ARRIVALS]].tolist()
+        left = []
+        for gang in waiting:
+            size = int(state.gangs.size[gang])
+            if size > up.sum():
+                left.append(gang)
+                continue
+            waits, busy = processors.waiting.copy(), processors.task != NONE
+            queues = ProcessorQueues(waits, busy, up.copy(), processors.mips.copy())
+            chosen = np.array(choice(size, queues, int(number[at.ROUND])), np.int64)
+            assign(state, gang, chosen)
+        state.lists.arrivals[: len(left)] = left
+        number[at.ARRIVALS] = len(left)
 
     def _keep_history(self) -> None:
         rows = int(self._state.number[at.NOTED])

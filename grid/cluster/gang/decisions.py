@@ -17,9 +17,8 @@ from grid.model.arrays import Bools, Ints
 def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Ints:
     """Join the shortest queue: the `wanted` eligible processors of least load, or all there are.
 
-    Among equals, the first ones from `first` on, around the end. A paper's JSQ breaks ties at
-    random; a `first` that goes round is the same without chance. `load` and `eligible` have shape
-    (processors,); the result has shape (up to `wanted`,).
+    The compiled form of `join_shortest` in `grid.dispatching.processor_choices`. `load` and
+    `eligible` have shape (processors,); the result has shape (up to `wanted`,).
     """
     count = len(load)
     longest = 0
@@ -54,7 +53,7 @@ def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Int
 
 @njit(cache=True)
 def queue_loads(processors: Processors, adaptive: bool) -> Ints:
-    """What JSQ compares: the queue of each processor (LD), with `adaptive` Eq. 3 (aLD)."""
+    """What `grid.dispatching.processor_choices` compares: `ld`, with `adaptive` `ald`."""
     load = processors.waiting.copy()
     if adaptive:
         for p in range(len(load)):

@@ -25,6 +25,7 @@ from grid.cluster.gang.decisions import (
     tasks_to_move,
 )
 from grid.cluster.gang.state import NONE, State
+from grid.model.arrays import Ints
 from grid.model.time import NEVER, SECOND_US, Time
 
 
@@ -32,6 +33,7 @@ class Rules(NamedTuple):
     """What a `GangPolicy` says, for compiled functions."""
 
     adaptive: bool
+    """Whether queues are compared by `ald`, and not by `ld`."""
     local_migration: bool
     local_overhead_us: int
     whole_queues: bool
@@ -67,11 +69,23 @@ def next_instant_us(state: State, rules: Rules) -> Time:
 @njit(cache=True)
 def carry_out(state: State, rules: Rules, now: Time) -> None:
     """All that happens at `now`."""
+    begin_instant(state, rules, now)
+    _assign_arrivals(state, rules)
+    end_instant(state, rules, now)
+
+
+@njit(cache=True)
+def begin_instant(state: State, rules: Rules, now: Time) -> None:
+    """What happens at `now` before gangs that have come join queues."""
     state.number[at.DUE_US] = NEVER
     end_tasks(state, now)
     _sort_arrivals(state)
     _start_priority(state, rules, now)
-    _assign_arrivals(state, rules)
+
+
+@njit(cache=True)
+def end_instant(state: State, rules: Rules, now: Time) -> None:
+    """What happens at `now` after that."""
     _resume(state, now)
     _look_at_freed(state)
     _start_candidates(state, now)
@@ -175,9 +189,15 @@ def _assign_arrivals(state: State, rules: Rules) -> None:
             continue
         load = queue_loads(state.processors, rules.adaptive)
         chosen = shortest_queues(load, up, number[at.ROUND], gangs.size[gang])
-        queues.queue_gang(state, gang, chosen)
-        _go_round(state, chosen[-1])
+        assign(state, gang, chosen)
     number[at.ARRIVALS] = left
+
+
+@njit(cache=True)
+def assign(state: State, gang: int, chosen: Ints) -> None:
+    """A task of a gang that has come joins the queue of each chosen processor."""
+    queues.queue_gang(state, gang, chosen)
+    _go_round(state, chosen[-1])
 
 
 @njit(cache=True)

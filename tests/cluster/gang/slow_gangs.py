@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from grid.dispatching.processor_choices import ProcessorChoice, ld
 from grid.model.job import Job
 from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US
@@ -65,10 +66,12 @@ class SlowGangs:
         self,
         mips: Sequence[Sequence[float]],
         policy: GangPolicy,
+        choice: ProcessorChoice = ld,
         outages: Sequence[MachineOutage] = (),
     ) -> None:
         self.processors = [Processor(m, number) for number, of in enumerate(mips) for m in of]
         self.policy = policy
+        self.adaptive = choice is not ld
         self.outages = outages
         self.round = 0
         self.serial = 0
@@ -117,10 +120,7 @@ class SlowGangs:
         up = [p for p, processor in enumerate(self.processors) if not processor.down]
         for gang in [g for g in self.here if not g.where]:
             if not gang.priority and gang.job.processors <= len(up):
-                load = [
-                    p.waiting + (self.policy.adaptive and p.runs is not None)
-                    for p in self.processors
-                ]
+                load = [p.waiting + (self.adaptive and p.runs is not None) for p in self.processors]
                 gang.where = self.join(up, load, gang.job.processors)
                 for p in gang.where:
                     self.place(gang, p)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.exchange import GangExchange
+from grid.dispatching.processor_choices import ProcessorChoice, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine, MachineOutage
@@ -22,7 +23,7 @@ from grid.runtime.codec import decode, encode
 from tests.cluster.gang.gang_checks import check_cluster, reservations
 from tests.cluster.gang.gang_policies import afcfs
 from tests.cluster.gang.slow_gangs import SlowGangs
-from tests.cluster.gang.test_gangs import CLOCKS, gang, random_jobs, random_policy
+from tests.cluster.gang.test_gangs import CLOCKS, gang, random_choice, random_jobs, random_policy
 
 S = SECOND_US
 Fate = tuple[int, int, int, int, int, int]
@@ -30,11 +31,14 @@ Fate = tuple[int, int, int, int, int, int]
 
 
 def cluster_of(
-    machines: list[tuple[int, float]], policy: GangPolicy, outages: list[MachineOutage]
+    machines: list[tuple[int, float]],
+    policy: GangPolicy,
+    outages: list[MachineOutage],
+    choice: ProcessorChoice = ld,
 ) -> ClusterShell:
     """Machines of so many processors and MIPS each."""
     made = tuple(Machine(f"m{n}", cpus, mips) for n, (cpus, mips) in enumerate(machines))
-    return make_cluster(Cluster("c", made), policy, None, outages)
+    return make_cluster(Cluster("c", made), policy, None, outages, choice=choice)
 
 
 def play(
@@ -223,7 +227,7 @@ def compare(seed: int) -> None:
     chance = random.Random(seed)
     machines = [[chance.choice(CLOCKS)] * chance.randint(1, 3) for _ in range(chance.randint(1, 5))]
     count = sum(map(len, machines))
-    policy = random_policy(chance)
+    policy, choice = random_policy(chance), random_choice(chance)
     jobs = [
         replace(job, checkpointable=chance.random() < 0.3) for job in random_jobs(chance, count)
     ]
@@ -233,9 +237,9 @@ def compare(seed: int) -> None:
         times = [sorted(chance.sample(range(last + 2), 2)) for _ in range(chance.randint(0, 4))]
         for one in disjoint([Outage(*pair) for pair in times]):
             outages.append(MachineOutage(machine, one.start_us, one.end_us))
-    cluster = cluster_of([(len(of), of[0]) for of in machines], policy, outages)
+    cluster = cluster_of([(len(of), of[0]) for of in machines], policy, outages, choice)
     fates, cluster = play(cluster, jobs, chance.randint(0, 30))
-    slow = SlowGangs(machines, policy, outages)
+    slow = SlowGangs(machines, policy, choice, outages)
     slow.play(sorted(jobs, key=lambda job: job.submit_us))
     assert sorted(fates) == [job.number for job in jobs]
     assert fates == {

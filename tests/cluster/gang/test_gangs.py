@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
+from grid.dispatching.processor_choices import ProcessorChoice, ald, ld
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US
+from grid.parts.origin import WithSettings
 from grid.policies.gang_policy import GangPolicy
 from tests.cluster.clusters import table
 from tests.cluster.gang.gang_checks import check_cluster, reservations
@@ -39,9 +41,9 @@ def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> J
     )
 
 
-def cluster_of(mips: list[float], policy: GangPolicy) -> ClusterShell:
+def cluster_of(mips: list[float], policy: GangPolicy, choice: ProcessorChoice = ld) -> ClusterShell:
     machines = tuple(Machine(f"m{p}", 1, speed) for p, speed in enumerate(mips))
-    return make_cluster(Cluster("c", machines), policy)
+    return make_cluster(Cluster("c", machines), policy, choice=choice)
 
 
 def play(cluster: ClusterShell, jobs: list[Job], *, checked: bool = True) -> dict[int, Fate]:
@@ -65,16 +67,25 @@ def play(cluster: ClusterShell, jobs: list[Job], *, checked: bool = True) -> dic
     return fates
 
 
-def slowly(mips: list[float], policy: GangPolicy, jobs: list[Job]) -> SlowGangs:
-    slow = SlowGangs([[speed] for speed in mips], policy)
+def slowly(
+    mips: list[float], policy: GangPolicy, choice: ProcessorChoice, jobs: list[Job]
+) -> SlowGangs:
+    slow = SlowGangs([[speed] for speed in mips], policy, choice)
     slow.play(sorted(jobs, key=lambda job: job.submit_us))
     return slow
+
+
+ASKED_ALD = WithSettings(ald, {})
+"""The same as `ald`, as a choice that is asked, for it is not known as ours."""
+
+
+def random_choice(chance: random.Random) -> ProcessorChoice:
+    return chance.choice((ld, ald, ASKED_ALD))
 
 
 def random_policy(chance: random.Random) -> GangPolicy:
     return chance.choice((afcfs, lgfs))(
         {
-            "dispatch": chance.choice(("ld", "ald")),
             "migration": chance.choice(("none", "local")),
             "migrates": chance.choice(("heads", "queued")),
             "local_migration_s": chance.choice((0, 1e-6, 3e-6, 1)),
@@ -113,8 +124,9 @@ def compare(seed: int) -> None:
     chance = random.Random(seed)
     mips = [chance.choice(CLOCKS) for _ in range(chance.randint(1, 9))]
     policy, jobs = random_policy(chance), random_jobs(chance, len(mips))
-    cluster = cluster_of(mips, policy)
-    fates, slow = play(cluster, jobs), slowly(mips, policy, jobs)
+    choice = random_choice(chance)
+    cluster = cluster_of(mips, policy, choice)
+    fates, slow = play(cluster, jobs), slowly(mips, policy, choice, jobs)
     expected = {
         one.job.number: (one.start, one.end, one.interruptions, one.held) for one in slow.ended
     }
@@ -167,12 +179,12 @@ def test_the_largest_gang_goes_first_under_lgfs(policy: Any, starts: dict[int, f
     assert {number: fates[number][0] for number in (1, 2)} == starts
 
 
-@pytest.mark.parametrize(("dispatch", "start"), [("ld", 10), ("ald", 3)])
-def test_ald_counts_the_running_task(dispatch: str, start: float) -> None:
+@pytest.mark.parametrize(("choice", "start"), [(ld, 10), (ald, 3), (ASKED_ALD, 3)])
+def test_ald_counts_the_running_task(choice: ProcessorChoice, start: float) -> None:
     """Eq. 3: after the second job both queues are empty, and the first job still runs."""
     jobs = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 1, 1.0, 3.0)]
-    policy = afcfs({"dispatch": dispatch, "priority_jobs": False})
-    assert fates_s(same(2, policy), jobs)[2][0] == start
+    cluster = cluster_of([1000.0] * 2, afcfs({"priority_jobs": False}), choice)
+    assert fates_s(cluster, jobs)[2][0] == start
 
 
 def test_the_load_of_a_cluster_is_what_its_processors_have_to_do() -> None:
@@ -228,8 +240,8 @@ def test_a_gang_frees_each_processor_or_holds_all_until_its_last_task_ends(
     release: str, start: float, held: float
 ) -> None:
     """Two tasks on processors of 500 and 1000 MIPS end after 10 s and 5 s; another comes at 6."""
-    policy = afcfs({"release": release, "dispatch": "ald", "priority_jobs": False})
-    cluster = cluster_of([500.0, 1000.0], policy)
+    policy = afcfs({"release": release, "priority_jobs": False})
+    cluster = cluster_of([500.0, 1000.0], policy, ald)
     fates = play(cluster, [gang(0, 2, 5.0), gang(1, 1, 1.0, 6.0)])
     assert fates[0][:2] == (0, 10 * SECOND_US)
     # The mean time that the gang held its processors.
