@@ -16,7 +16,7 @@ from grid.cluster.estimates import Estimates
 from grid.cluster.outages import Outages
 from grid.cluster.outcomes import Ended, EndedRows, Outcomes
 from grid.model.errors import PartFailed
-from grid.model.job import Job
+from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage
 from grid.model.records import Levels
@@ -160,6 +160,10 @@ class ClusterShell:
     def withdrawn(self, row: int) -> Job:
         """The routed job of that row has left the cluster, for another one."""
         return self._arrivals.routed.pop(row)
+
+    def routed_jobs(self) -> list[JobKey]:
+        """The routed jobs that are here, or still to arrive."""
+        return [job.key for job in self._arrivals.routed.values()]
 
     def load(self) -> float:
         """CPUs that jobs hold or wait for, for each CPU there is (GM Eq. 2)."""

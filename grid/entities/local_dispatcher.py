@@ -16,7 +16,7 @@ from grid.kernel.entity import Context
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
-from grid.model.records import ClusterFigure, ClusterHistory, PlanTimes
+from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class LocalDispatcher:
         self._has_direct = len(self._direct) > 0
         self._next_row = 0
         self._reported = 0
+        self._recorded = 0
 
     @property
     def cluster(self) -> ClusterShell:
@@ -111,6 +112,11 @@ class LocalDispatcher:
             ctx.record(ClusterFigure(self._position, figure, value))
         for times in self._cluster.plan_times():
             ctx.record(PlanTimes(self._policy, *times))
+        waiting = self._cluster.routed_jobs()
+        left = len(waiting) + self._next_row - self._recorded
+        if left:
+            first = min(waiting, default=None)
+            ctx.record(JobsLeft(self._position, self._policy, left, first))
 
     def _migrate(self, ctx: Context, migration: Migration, sender: str, message: Any) -> None:
         """Leave a message to the migration protocol; a gang may leave or come with it."""
@@ -140,5 +146,6 @@ class LocalDispatcher:
         """Record the direct jobs that have ended."""
         row, outcome = self._cluster.take_ended_rows()
         if len(row):
+            self._recorded += len(row)
             jobs = self._direct.take(row)
             ctx.record(direct_results(jobs, self._vo, self._position, outcome))

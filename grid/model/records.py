@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from grid.model.arrays import Ints
+from grid.model.job import JobKey
 from grid.model.time import Time
 
 
@@ -61,6 +62,19 @@ class PlanTimes(NamedTuple):
     plans: int
     total_s: float
     longest_s: float
+
+
+class JobsLeft(NamedTuple):
+    """Jobs that a cluster still had when nothing more happened: its `policy` never started them.
+
+    `cluster` is a position in the grid's directory; `first` is one of them, where its name is
+    known.
+    """
+
+    cluster: int
+    policy: str
+    jobs: int
+    first: JobKey | None = None
 
 
 class Violation(NamedTuple):

@@ -246,6 +246,7 @@ class _Actors:
             figures=store.figures,
             histories=store.histories,
             violations=store.violations,
+            jobs_left=store.jobs_left,
             actors=len(self._actors),
         )
         unfinished = sum(self._grid.jobs_by_vo()) - store.jobs

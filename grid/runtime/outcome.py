@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grid.model.job_results import JobResults, JobRow, columns_of
-from grid.model.records import ClusterFigure, ClusterHistory, PlanTimes, Violation
+from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes, Violation
 from grid.model.time import Time, to_seconds
 
 Progress = Callable[[Time, int, int], None]
@@ -42,6 +42,7 @@ class RunOutcome:
     histories: list[ClusterHistory] = field(default_factory=list)
     plan_times: list[PlanTimes] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
+    jobs_left: list[JobsLeft] = field(default_factory=list)
 
     def broken_rules(self, *, cut_short: bool = False) -> list[str]:
         """A line for each rule that an entity broke, the earliest first.
@@ -93,6 +94,7 @@ class RecordStore:
         self.histories: list[ClusterHistory] = []
         self.plan_times: list[PlanTimes] = []
         self.violations: list[Violation] = []
+        self.jobs_left: list[JobsLeft] = []
         self._rows: list[JobRow] = []
         self._chunks: list[JobResults] = []
 
@@ -110,6 +112,8 @@ class RecordStore:
                 self.plan_times.append(record)
             elif isinstance(record, Violation):
                 self.violations.append(record)
+            elif isinstance(record, JobsLeft):
+                self.jobs_left.append(record)
             else:
                 self._chunks.append(record)
                 self.jobs += len(record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +14,7 @@ from grid import __version__
 from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
-from grid.model.records import ClusterHistory
+from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
 from grid.results.digest import digest
@@ -42,6 +43,10 @@ _NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\
 
 class RunInvalid(RunFailed):
     """A run broke a rule that every run must keep: a bug of the emulator, never of its user."""
+
+
+class JobsNeverStarted(RunFailed):
+    """A policy left jobs waiting for ever, though machines were free."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,11 +224,13 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
 
 
 def _checked(played: _Played, how: How) -> Run:
-    """The run, if it kept all rules. Raises RunInvalid."""
+    """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     name, source, seed, outcome, lived, directory, submitted, may_pass_the_end = played
     how.stage("checking the results")
     results = in_order(outcome.chunks)
     unfinished = lived.unfinished if lived is not None else 0
+    if outcome.jobs_left and not unfinished and not may_pass_the_end:
+        raise JobsNeverStarted("; ".join(_never_started(outcome.jobs_left, directory)))
     mistakes = check(results, directory, submitted - unfinished)
     mistakes += outcome.broken_rules(cut_short=unfinished > 0)
     if mistakes and may_pass_the_end:
@@ -239,6 +246,17 @@ def _checked(played: _Played, how: How) -> Run:
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
     figures = metrics(results, directory, outcome.figures, outcome.histories)
     return Run(name, None, results, directory, figures, manifest, tuple(outcome.histories))
+
+
+def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[str]:
+    """A line for each cluster, of the first few."""
+    for cluster, policy, jobs, first in sorted(left)[:5]:
+        entry = directory.clusters[cluster]
+        which = f" (one is job {first[1]} of {first[0]})" if first is not None else ""
+        yield (
+            f"policy {policy} never started {jobs} jobs{which} that wait in cluster {entry.name} "
+            f"of {directory.vos[entry.vo]}, where nothing more happens"
+        )
 
 
 def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:

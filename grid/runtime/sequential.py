@@ -54,6 +54,7 @@ def run_sequential(
         histories=store.histories,
         plan_times=store.plan_times,
         violations=store.violations,
+        jobs_left=store.jobs_left,
         messages=process.messages,
         snapshots=process.snapshots,
         cpu_seconds=time.process_time() - cpu,

@@ -110,6 +110,7 @@ class Window:
             histories=self._store.histories,
             plan_times=self._store.plan_times,
             violations=self._store.violations,
+            jobs_left=self._store.jobs_left,
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,

@@ -135,6 +135,7 @@ class _Workers:
             total.histories += part.histories
             total.plan_times += part.plan_times
             total.violations += part.violations
+            total.jobs_left += part.jobs_left
             total.messages += part.messages
             total.snapshots += part.snapshots
             total.cpu_seconds += part.cpu_seconds
