@@ -10,13 +10,13 @@ import numpy as np
 
 from grid.experiment.paper_figures import paper_figures, slowdowns
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import InputError, PartFailed
+from grid.model.errors import InputError, PartFailed, RunFailed
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
 from grid.results.occupancy import machine_cpus, ran
 from grid.results.series import series
-from grid.runtime.run import Run, RunInvalid, execute
+from grid.runtime.run import Run, execute
 from grid.scenario.schema import Scenario
 
 POINTS = 101
@@ -56,7 +56,7 @@ def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
         return perform(scenario, file)
     except PartFailed as error:
         return f"{error}\n{error.details}".rstrip()
-    except (InputError, RunInvalid) as error:
+    except (InputError, RunFailed) as error:
         return f"{type(error).__name__}: {error}"
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -67,7 +67,7 @@ def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
     """Run `scenario` in this process: what came of it, and what was measured on the real clock.
 
     The first is the same in every run of the same scenario, seed and code, to the last bit.
-    Raises InputError, RunInvalid.
+    Raises InputError and RunFailed.
     """
     run = execute(scenario, file, in_process=True)
     return record_of(run, scenario), clock_of(run)
