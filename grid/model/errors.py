@@ -27,7 +27,9 @@ class Mistake:
     """The traceback of a part that failed, for those who ask for it."""
 
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        # A path may hold anything but NUL, line ends too.
+        file = self.file if self.file.isprintable() else shorten(self.file)
+        where = file if self.line is None else f"{file}:{self.line}"
         name = f" {self.field}:" if self.field else ""
         return f"{where}:{name} found {self.found}, expected {self.expected}"
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Strict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from grid.model.errors import WrongPart, shorten
@@ -30,6 +30,10 @@ class PartSettings(BaseModel):
 
     model_config = _CONFIG
 
+
+MOST = 1e12
+"""The largest weight or factor: sums and products of some stay far from the end of floats."""
+Weight = Annotated[float, Strict(), Field(ge=-MOST, le=MOST)]
 
 _SCALARS = (bool, int, float, str)
 
@@ -99,7 +103,7 @@ def expected(error: Mapping[str, Any]) -> str:
 
 
 def _number(limit: float) -> str:
-    return str(int(limit)) if float(limit).is_integer() else f"{limit:f}".rstrip("0")
+    return str(int(limit)) if float(limit).is_integer() else f"{limit:g}"
 
 
 def declared(target: Any, given: int, injected: type) -> Declared:

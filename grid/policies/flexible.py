@@ -17,13 +17,13 @@ from pydantic import Field, Strict, model_validator
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US, Time
 from grid.parts.registry import Parts
-from grid.parts.settings import PartSettings
+from grid.parts.settings import MOST, PartSettings, Weight
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfilled
 
 Priority = Callable[[ClusterView, Time], Floats]
 """The priority of each job of `ClusterView.queue`; the highest is first, equals by arrival."""
-Factor = Annotated[float, Strict(), Field(ge=0)]
+Factor = Annotated[float, Strict(), Field(ge=0, le=MOST)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ class FlexibleSettings(PartSettings):
         default="eg", description="that of EG 3.1, or from the heuristics of cs_i_p or cs2"
     )
     age_factor: Factor = Field(default=0.01, description="with eg: of a job's age in seconds")
-    k: Annotated[float, Strict(), Field(gt=0)] = Field(
+    k: Annotated[float, Strict(), Field(ge=1 / MOST, le=MOST)] = Field(
         default=2.0, description="with eg: how many run times before its deadline a job presses"
     )
     maximum: Factor = Field(default=20.0, description="with eg: of a job that presses most")
     minimum: Factor = Field(default=0.1, description="with eg: of a job that does not press")
     boost_value: Factor = Field(default=2.0, description="with eg: of the shortest job")
-    weights: dict[str, Annotated[float, Strict()]] = Field(
+    weights: dict[str, Weight] = Field(
         default_factory=dict, description="with cs2007 and cs2: of heuristics, by name"
     )
     row: Literal["mean", "largest"] = Field(

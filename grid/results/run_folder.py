@@ -35,6 +35,14 @@ def check_folder(
     than a run. With `scenario`, an earlier run of another scenario, or a live one where this is
     not and the other way round, is only replaced with `force`.
     """
+    try:
+        _check(folder, scenario, live, force)
+    except (OSError, ValueError) as error:
+        found = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise _mistake(folder, found, "a folder that can be made or written to") from None
+
+
+def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
     if folder.is_dir():
         earlier = earlier_run(folder)
         if earlier is None and any(path.name not in RUN_FILES for path in folder.iterdir()):

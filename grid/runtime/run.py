@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 PLACEMENTS = ("vo", "cluster", "entity")
 TRANSPORTS = ("sockets", "calls")
+MOST_DIGITS = 6
+"""Of a number of Ray actors. No machine has so many; Python does not read just any length."""
 _NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\n"
 
 
@@ -128,7 +130,8 @@ class How:
 
     def __post_init__(self) -> None:
         placed = self.placed
-        if placed not in PLACEMENTS and not (placed.isdecimal() and int(placed) > 0):
+        number = placed.isdecimal() and len(placed) <= MOST_DIGITS and int(placed) > 0
+        if placed not in PLACEMENTS and not number:
             expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors above 0"
             raise one_mistake("placement", shorten(placed), expected)
         if self.transport not in (None, *TRANSPORTS):

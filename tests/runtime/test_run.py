@@ -126,6 +126,7 @@ def test_without_pandas_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch
     [
         ({"placement": "nodes", "ray": True}, "placement: found 'nodes', expected vo, cluster"),
         ({"placement": 0, "ray": True}, "placement: found '0', expected vo, cluster"),
+        ({"placement": "9" * 5000, "ray": True}, "placement: found '99999"),
         ({"placement": "vo"}, "placement: found 'vo' for a run in one process"),
         ({"address": "auto"}, "address: found 'auto' for a run in one process"),
         ({"set": {"sed": 4}}, "--set sed=4: sed: found no such parameter or key, expected seed"),

@@ -12,7 +12,7 @@ from pydantic import Field, Strict
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
 from grid.parts.registry import Parts
-from grid.parts.settings import PartSettings
+from grid.parts.settings import MOST, PartSettings
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,
@@ -118,7 +118,7 @@ class Cs2007Settings(PartSettings):
     """What Convergent Scheduling of 2007 can be told."""
 
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
-    deadline_minimum: Annotated[float, Strict(), Field(ge=0)] = Field(
+    deadline_minimum: Annotated[float, Strict(), Field(ge=0, le=MOST)] = Field(
         default=DEADLINE_MINIMUM, description="MIN of f1"
     )
     deadline_k: Positive = Field(default=DEADLINE_K, description="k of f1")

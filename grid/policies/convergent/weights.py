@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Strict
 
 from grid.model.errors import WrongPart, expected_name
 from grid.parts.kind import Kind, function_guard
 from grid.parts.origin import Guarded, Origin
 from grid.parts.registry import Parts
+from grid.parts.settings import Weight
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 
-Weights = dict[str, Annotated[float, Strict()]]
+Weights = dict[str, Weight]
 """Weights by the name of a heuristic: of the paper's own, or of one that another plugs in."""
 
 
