@@ -203,13 +203,11 @@ def _load(path: Path, overrides: list[str], traceback: bool) -> Scenario:
 
 
 def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
+    from grid.results.run_folder import JOURNALS
     from grid.runtime.pace import Pace
     from grid.runtime.run import Live
 
-    # Beside the folder, which may be given as `.`.
-    place = folder.resolve()
-    journals = place.parent / f".{place.name}.journals"
-    return Live(Pace(speedup, kill, time_limit), journals)
+    return Live(Pace(speedup, kill, time_limit), folder.resolve() / JOURNALS)
 
 
 def _run(

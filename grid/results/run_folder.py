@@ -23,6 +23,10 @@ RUN_FILES = (
 )
 """What a run writes; nothing else in its folder is ever touched. The manifest comes last."""
 
+JOURNALS = ".journals"
+"""Folder in that of a live run, while it goes on; one that was killed leaves it behind."""
+
+PARTIAL = ".partial"
 LARGEST_MANIFEST = 1 << 24
 
 
@@ -45,19 +49,34 @@ def check_folder(
 def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
     if folder.is_dir():
         earlier = earlier_run(folder)
-        if earlier is None and any(path.name not in RUN_FILES for path in folder.iterdir()):
+        if earlier is None and not all(_is_of_a_run(path) for path in folder.iterdir()):
             raise _mistake(folder, "a folder that is no run")
+        for name in RUN_FILES:
+            if (folder / name).is_dir():
+                raise _mistake(folder / name, "a folder", "a file of a run, or nothing there")
         if earlier is not None and scenario and not force:
             _refuse_other_run(folder, earlier, scenario, live)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise _mistake(folder, "a folder that may not be written to", "a writable folder")
+        _try_to_write(folder)
         return
     if folder.exists() or folder.is_symlink():
         raise _mistake(folder, "a file")
     parent = next(parent for parent in folder.resolve().parents if parent.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise _mistake(parent, "nothing that can be written to", "a writable folder")
+    _try_to_write(parent)
     _check_names(folder, parent)
+
+
+def _is_of_a_run(path: Path) -> bool:
+    """Is it a file of a run, or what a run that was killed left behind?"""
+    left_behind = path.name == JOURNALS or path.name.endswith(PARTIAL)
+    return path.name in RUN_FILES or (left_behind and path.is_dir() and not path.is_symlink())
+
+
+def _try_to_write(folder: Path) -> None:
+    """Raises InputError where nothing can be made in `folder`, whatever its permissions say."""
+    try:
+        Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=folder)).rmdir()
+    except OSError as error:
+        raise _mistake(folder, error.strerror or str(error), "a writable folder") from None
 
 
 def earlier_run(folder: Path) -> dict[str, Any] | None:
@@ -83,7 +102,7 @@ def write_files(folder: Path, write: Callable[[Path], None]) -> None:
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = folder if folder.is_dir() else folder.parent
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name[:200]}.", suffix=".partial", dir=beside))
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name[:200]}.", suffix=PARTIAL, dir=beside))
     try:
         write(partial)
         if beside == folder:

@@ -13,9 +13,9 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from grid.model.errors import InputError, Mistake
 from grid.runtime.codec import decode, encode
@@ -105,25 +105,40 @@ def journal_path(folder: Path, position: int) -> Path:
 def journals_in(folder: Path) -> Iterator[None]:
     """Keep `folder` to this process, empty at first, and gone after the block.
 
-    Nobody but its owner can use it. What is there is of a run that was killed. Raises InputError
-    where a run is going on, and where anything but a private folder of this user is there.
+    Nobody but its owner can use it. What is there is of a run that was killed. The folder around it
+    goes, too, if it was made for it and nothing else is in it. Raises InputError where a run is
+    going on, where anything but a private folder of this user is there, and where none can be made.
     """
-    _make_private(folder)
-    lock = folder / LOCK
-    # The lock goes with the process that holds it, however it ends.
-    with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            mistake = Mistake(str(folder), None, "", "a live run that is going on", "no other one")
-            raise InputError([mistake]) from None
-        try:
-            for left_over in folder.iterdir():
-                if left_over != lock:
-                    left_over.unlink()
-            yield
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    made = not folder.parent.exists()
+    try:
+        with _lock(folder):
+            try:
+                _empty(folder)
+                yield
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        if made:
+            with suppress(OSError):
+                folder.parent.rmdir()
+
+
+def _lock(folder: Path) -> IO[bytes]:
+    """The lock of `folder`, a private one, held until it is closed."""
+    try:
+        _make_private(folder)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        held = os.fdopen(os.open(folder / LOCK, flags, 0o600), "wb")
+    except OSError as error:
+        found = error.strerror or str(error)
+        raise _mistake(folder, found, "a place for a private folder of journals") from None
+    try:
+        # The lock goes with the process that holds it, however it ends.
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        held.close()
+        raise _mistake(folder, "a live run that is going on", "no other one") from None
+    return held
 
 
 def _make_private(folder: Path) -> None:
@@ -135,8 +150,19 @@ def _make_private(folder: Path) -> None:
         private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
         if not private or found.st_uid != os.geteuid():
             what = "nothing there, or a folder that only you can use (mode 700), and no link"
-            mistake = Mistake(str(folder), None, "", "something else of that name", what)
-            raise InputError([mistake]) from None
+            raise _mistake(folder, "something else of that name", what) from None
+
+
+def _empty(folder: Path) -> None:
+    for left_over in folder.iterdir():
+        if left_over.is_dir() and not left_over.is_symlink():
+            shutil.rmtree(left_over)
+        elif left_over.name != LOCK:
+            left_over.unlink()
+
+
+def _mistake(folder: Path, found: str, expected: str) -> InputError:
+    return InputError([Mistake(str(folder), None, "", found, expected)])
 
 
 def entry_of(saved: Any, stands_for_all: bool) -> Entry:

@@ -257,6 +257,38 @@ def test_a_file_and_a_folder_in_a_file_are_refused(tmp_path: Path) -> None:
     assert check_folder(tmp_path / "new" / "run") is None  # type: ignore[func-returns-value]
 
 
+def test_a_name_that_the_file_system_refuses(tmp_path: Path) -> None:
+    for name in ("x" * 300, "x/" * 3000, "a\0b"):
+        with pytest.raises(InputError, match="--out: found") as caught:
+            check_folder(tmp_path / name)
+        assert len(str(caught.value).splitlines()) == 1
+    with pytest.raises(InputError) as caught:
+        check_folder(tmp_path / "two\nlines" / ("x" * 300))
+    assert len(str(caught.value).splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_the_run() -> None:
+    """Where permissions tell nothing: root may write everywhere, and yet nothing can be made."""
+    with pytest.raises(InputError, match="expected a writable folder"):
+        check_folder(Path("/proc/run"))
+
+
+def test_what_a_killed_run_left_behind_is_no_other_folder(tmp_path: Path) -> None:
+    (tmp_path / ".journals").mkdir()
+    (tmp_path / ".run.x.partial").mkdir()
+    (tmp_path / "jobs.csv").touch()
+    check_folder(tmp_path)
+    (tmp_path / "series.parquet").mkdir()
+    with pytest.raises(InputError, match="found a folder, expected a file of a run"):
+        check_folder(tmp_path)
+    (tmp_path / "series.parquet").rmdir()
+    (tmp_path / ".journals").rmdir()
+    (tmp_path / ".journals").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="found a folder that is no run"):
+        check_folder(tmp_path)
+
+
 def test_a_failure_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", ROWS)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

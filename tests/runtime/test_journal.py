@@ -67,13 +67,33 @@ def test_a_folder_of_journals_belongs_to_one_run(tmp_path: Path) -> None:
     folder = tmp_path / "journals"
     folder.mkdir(mode=0o700)
     (folder / "of a killed run.sqlite").touch()
+    (folder / "with a folder" / "in it").mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path)
     with journals_in(folder):
         Journal(folder / "a.sqlite").add([], ["1"])
         with pytest.raises(InputError, match="a live run that is going on"), journals_in(folder):
             pass
         assert list(Journal(folder / "a.sqlite").records()) == [1]
-        assert not (folder / "of a killed run.sqlite").exists()
+        assert sorted(path.name[:8] for path in folder.iterdir()) == ["a.sqlite"] * 3 + ["lock"]
     assert not folder.exists()
+    assert tmp_path.exists()
+
+
+def test_the_folder_around_journals_stays_as_it_was(tmp_path: Path) -> None:
+    """A run that is made new appears only with its results; one that is there keeps all it has."""
+    with journals_in(tmp_path / "run" / ".journals"):
+        assert (tmp_path / "run").exists()
+    assert list(tmp_path.iterdir()) == []
+    with journals_in(tmp_path / "run" / ".journals"):
+        (tmp_path / "run" / "notes").touch()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["notes"]
+
+
+def test_journals_where_nothing_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="expected a place"), journals_in(tmp_path / "file" / "j"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_journals_are_private(tmp_path: Path) -> None:
