@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from grid.scenario.schema import Name, Section
+from grid.scenario.sections import Name, Section, Seed
 
 MAX_RUNS = 100_000
 
@@ -21,7 +21,6 @@ Labelled = Annotated[dict[Label, Settings], Field(min_length=1)]
 Axis = Values | Labelled
 """Either values of the key that the axis is named after, or a label for several settings each."""
 
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 Repetitions = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 SeedList = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
@@ -29,34 +28,53 @@ SeedList = Annotated[tuple[Seed, ...], Field(min_length=1)]
 class QuickSection(Section):
     """What `--quick` has instead: fewer seeds, other settings, fewer values of an axis."""
 
-    seeds: Repetitions | SeedList | None = None
-    set: Settings = Field(default_factory=dict)
-    axes: dict[Key, Axis] = Field(default_factory=dict)
+    seeds: Repetitions | SeedList | None = Field(
+        default=None, description="How many seeds, from 1, or which. Default: as without --quick."
+    )
+    set: Settings = Field(
+        default_factory=dict, description="Settings for all runs, added to those of `set`."
+    )
+    axes: dict[Key, Axis] = Field(
+        default_factory=dict, description="Other values for some of the axes."
+    )
 
 
 class ExperimentSection(Section):
     """Every combination of the axes' values, each with every seed, is a run of the scenario."""
 
-    name: Name
+    name: Name = Field(description="Names the sweep and its folder.")
     scenario: str | dict[str, Any] = Field(
-        description="path of the scenario, from the folder of this file; or the scenario itself"
+        description="Path of the scenario, from the folder of this file; or the scenario itself."
     )
-    set: Settings = Field(default_factory=dict, description="for all runs")
-    axes: dict[Key, Axis] = Field(default_factory=dict)
-    seeds: Repetitions | SeedList = Field(default=10, description="how many, from 1, or which")
+    set: Settings = Field(
+        default_factory=dict,
+        description="Settings of all runs: parameters by name, or keys by their paths.",
+    )
+    axes: dict[Key, Axis] = Field(
+        default_factory=dict,
+        description="What varies: a list of values by the name of a parameter or the path of a "
+        "key; or, under any name, labels with several settings each.",
+    )
+    seeds: Repetitions | SeedList = Field(
+        default=10, description="How many seeds, from 1, or which: a run of each setting for each."
+    )
     level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = Field(
-        default=0.95, description="of the confidence intervals"
+        default=0.95, description="Level of the confidence intervals."
     )
     measure: Literal["run", "knapsack"] = Field(
-        default="run", description="figures of runs, or of the choices of their knapsacks alone"
+        default="run",
+        description="Figures of runs, or of the choices of their knapsacks alone (C07 Table 1).",
     )
     compare: Key | None = Field(
-        default=None, description="the axis whose values are compared in pairs; default: the first"
+        default=None,
+        description="The axis whose values are compared in pairs. Default: the first.",
     )
     metrics: tuple[Label, ...] = Field(
-        default=(), description="what the report compares; default: what differs"
+        default=(), description="What the report compares. Default: all that differs."
     )
-    quick: QuickSection | None = None
+    quick: QuickSection | None = Field(
+        default=None, description="What `--quick` has instead. Default: nothing else."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> ExperimentSection:

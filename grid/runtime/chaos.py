@@ -13,9 +13,10 @@ from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
 from grid.runtime.sequential import NeverEnds, run_sequential
 from grid.scenario.build import Grid
+from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.grid_settings import grid_faults
 from grid.scenario.random_faults import random_faults
-from grid.scenario.schema import FaultsSection, Scenario
+from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 from grid.scenario.wrapped import virtual_rules
 

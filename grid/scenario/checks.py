@@ -14,17 +14,10 @@ from grid.policies.registry import POLICIES, is_gang_policy
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.grid_checks import MAX_LICENSES, link_problems, too_large
 from grid.scenario.grid_settings import grid_faults, grid_settings
-from grid.scenario.schema import (
-    ClusterSection,
-    GeneratedMachinesSection,
-    JobSection,
-    RequirementSection,
-    Scenario,
-    VoSection,
-    WorkloadSection,
-    name_and_settings,
-)
+from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario, VoSection
+from grid.scenario.sections import name_and_settings
 from grid.scenario.value_checks import Problem, repeated
+from grid.scenario.workload_sections import JobSection, RequirementSection, WorkloadSection
 
 END_S = to_seconds(NEVER)
 

@@ -14,14 +14,9 @@ from grid.model.faults import (
 )
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.time import from_seconds
-from grid.scenario.schema import (
-    FaultsSection,
-    MessageFaultsSection,
-    NetworkSection,
-    ProtocolSection,
-    Scenario,
-    name_and_settings,
-)
+from grid.scenario.fault_sections import FaultsSection, MessageFaultsSection
+from grid.scenario.schema import NetworkSection, ProtocolSection, Scenario
+from grid.scenario.sections import name_and_settings
 
 
 def grid_settings(scenario: Scenario) -> GridSettings:

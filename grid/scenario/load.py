@@ -17,7 +17,8 @@ from grid.scenario.checks import problems
 from grid.scenario.parameters import Overrides, fill_in
 from grid.scenario.part_checks import find_parts, object_mistakes, part_mistakes
 from grid.scenario.python_tree import tree_of_value
-from grid.scenario.schema import Scenario, Section
+from grid.scenario.schema import Scenario
+from grid.scenario.sections import Section
 from grid.scenario.validate import KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 

@@ -13,7 +13,8 @@ from grid.parts.kind import Kind
 from grid.policies.convergent.weights import HEURISTICS
 from grid.policies.registry import POLICIES
 from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
-from grid.scenario.schema import Scenario, name_and_settings
+from grid.scenario.schema import Scenario
+from grid.scenario.sections import name_and_settings
 from grid.scenario.yaml_tree import Node, child
 from grid.selection.registry import SELECTIONS
 from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS

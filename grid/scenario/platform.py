@@ -26,8 +26,8 @@ from grid.scenario.schema import (
     GeneratedMachinesSection,
     Scenario,
     VosFromTraceSection,
-    name_and_settings,
 )
+from grid.scenario.sections import name_and_settings
 
 
 def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:

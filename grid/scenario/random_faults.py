@@ -8,16 +8,16 @@ import numpy as np
 
 from grid.kernel.entity import random_stream
 from grid.model.platform import VirtualOrganization
-from grid.scenario.schema import (
+from grid.scenario.fault_sections import (
     CrashSection,
     FaultsSection,
     MachineOutageSection,
     MessageFaultsSection,
-    NetworkSection,
     PartitionSection,
     RandomCrashesSection,
     VoOutageSection,
 )
+from grid.scenario.schema import NetworkSection
 
 SHARES = (0.0, 0.01, 0.1, 0.3, 0.6)
 

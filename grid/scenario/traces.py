@@ -9,7 +9,7 @@ from pathlib import Path
 from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable
 from grid.model.time import from_seconds
-from grid.scenario.schema import TraceFilterSection, WorkloadSection
+from grid.scenario.workload_sections import TraceFilterSection, WorkloadSection
 from grid.workload.convert import read_any_log
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
 from grid.workload.swf import Route, SwfLog, jobs_from_swf

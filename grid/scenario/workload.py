@@ -17,8 +17,9 @@ from grid.model.time import NEVER, from_seconds
 from grid.scenario.build import Grid
 from grid.scenario.grid_settings import grid_settings
 from grid.scenario.platform import vos_from_sites, written_vos
-from grid.scenario.schema import JobSection, RequirementSection, Scenario, WorkloadSection
+from grid.scenario.schema import Scenario
 from grid.scenario.traces import Traces
+from grid.scenario.workload_sections import JobSection, RequirementSection, WorkloadSection
 
 
 def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:

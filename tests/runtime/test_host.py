@@ -16,8 +16,8 @@ from grid.runtime.codec import encode
 from grid.runtime.host import Host
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
+from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.load import load_scenario
-from grid.scenario.schema import FaultsSection
 from grid.scenario.workload import realize
 from grid.scenario.wrapped import entities_of, virtual_rules
 

@@ -21,8 +21,9 @@ from grid.runtime.live import LiveFailed, LiveOutcome, run_live
 from grid.runtime.pace import Pace, late_share, live_lines
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
+from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.load import load_scenario
-from grid.scenario.schema import FaultsSection, Scenario
+from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
 SCENARIOS = Path(__file__).parents[1] / "runtime" / "fault_scenarios"

@@ -14,8 +14,8 @@ from grid.results.digest import digest
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
+from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.load import load_scenario
-from grid.scenario.schema import FaultsSection
 from grid.scenario.workload import realize
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario, resolved_yaml
-from grid.scenario.schema import GeneratedMachinesSection, PartSection, Scenario
+from grid.scenario.schema import GeneratedMachinesSection, Scenario
+from grid.scenario.sections import PartSection
 from grid.scenario.yaml_tree import read_tree, resolve
 from tests.scenario.wrong_scenarios import RIGHT, edited
 

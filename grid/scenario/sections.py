@@ -1,0 +1,62 @@
+"""What all sections of a scenario share: names, numbers with their limits, parts with settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+PartName = Annotated[
+    str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}|[^\x00-\x1f]{1,1000}:[A-Za-z_]\w*)$")
+]
+"""Of something that plugs in: its name, or where it stands, as `path/to/file.py:Name`."""
+Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]
+Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
+PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]
+Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
+# So slow and no slower that a job of the longest run time or input still ends before `NEVER`.
+Mips = Annotated[float, Field(ge=1, le=1e9, strict=True)]
+Bandwidth = Annotated[float, Field(ge=0.01, le=1e9, strict=True)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+OwnSeed = Annotated[
+    Seed | None,
+    Field(
+        description="Seed of what is generated here, which is then the same under every seed of "
+        "the scenario. Default: drawn from the scenario's seed."
+    ),
+]
+OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
+Architecture = Literal["x86_32", "x86_64"]
+
+assert OperatingSystem.__args__ == OPERATING_SYSTEMS  # type: ignore[attr-defined]
+assert Architecture.__args__ == ARCHITECTURES  # type: ignore[attr-defined]
+
+
+class Section(BaseModel):
+    """A mapping in a scenario. Unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class PartSection(Section):
+    """Something that plugs in, with its settings (see `grid parts`)."""
+
+    name: PartName = Field(
+        description="Its name, or where it stands: `path/to/file.py:Name` or `module:Name`."
+    )
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Its settings by name, as `grid parts KIND NAME` shows."
+    )
+
+
+def name_and_settings(
+    section: PartSection | str,
+) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """What a scenario says of something that plugs in, as the grid has it."""
+    if isinstance(section, str):
+        return section, ()
+    return section.name, tuple(sorted(section.settings.items()))

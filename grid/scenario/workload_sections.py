@@ -1,0 +1,155 @@
+"""The sections of a scenario that say which jobs there are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from grid.scenario.sections import (
+    Architecture,
+    Count,
+    Megabytes,
+    OperatingSystem,
+    OwnSeed,
+    PartName,
+    PositiveSeconds,
+    Seconds,
+    Section,
+    Whole,
+)
+
+Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
+
+
+class OptionSection(Section):
+    """One acceptable value of a requirement and its utility."""
+
+    value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture = Field(
+        description="What the resource must be or have: a word for the operating system and the "
+        "architecture; seconds for `execution_time`, MIPS for `speed`, MB for `ram` and `disk`."
+    )
+    utility: Utility = Field(
+        default=1.0, description="What a resource that fulfils this option is worth to the user."
+    )
+
+
+class RequirementSection(Section):
+    """A requirement with its options, the preferred one first."""
+
+    kind: Literal[
+        "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
+    ] = Field(description="What is required of the resource.")
+    options: Annotated[tuple[OptionSection, ...], Field(min_length=1)] = Field(
+        description="Values that will do. The requirement is worth the highest utility among "
+        "those that the resource fulfils."
+    )
+    weight: Utility = Field(
+        default=1.0, description="Factor of this requirement in the utility of the resource."
+    )
+
+
+class JobSection(Section):
+    """One job, written by hand."""
+
+    number: Annotated[int, Field(ge=0, le=2**53, strict=True)] | None = Field(
+        default=None, description="Number of the job. Default: its place in the list, from 1."
+    )
+    user: Annotated[int, Field(ge=-1, le=2**53, strict=True)] = Field(
+        default=0, description="Number of the user; -1: no user is named."
+    )
+    submit_s: Seconds = Field(default=0.0, description="When the user submits it.")
+    processors: Count = Field(default=1, description="CPUs that it holds from start to end.")
+    run_s: PositiveSeconds = Field(
+        description="How long it runs on a CPU of 1000 MIPS. On m MIPS it takes 1000 / m of that."
+    )
+    estimate_s: PositiveSeconds | None = Field(
+        default=None,
+        description="How long the user says that it runs, on the same CPU. Default: the run time.",
+    )
+    deadline_s: PositiveSeconds | None = Field(
+        default=None,
+        description="Time after the submission by which it should have ended. Default: none.",
+    )
+    input_mb: Megabytes = Field(
+        default=0.0, description="Input that travels with it from VO to VO."
+    )
+    ram_mb: Megabytes = Field(
+        default=0.0, description="Memory of its machine that it holds from start to end."
+    )
+    checkpointable: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="It keeps what it has done when it goes on on another machine."
+    )
+    power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
+        default=1.0, description="Factor of the watts that a busy CPU of its machine draws."
+    )
+    requirements: tuple[RequirementSection, ...] = Field(
+        default=(), description="What the user asks of the resource, for the selection to weigh."
+    )
+
+
+class TraceFilterSection(Section):
+    """Which jobs of a trace are taken: those that meet all that is given. Times are the trace's."""
+
+    from_s: Seconds | None = Field(default=None, description="Only jobs submitted then or later.")
+    before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")
+    users: tuple[Whole, ...] | None = Field(
+        default=None, description="Only jobs of the users of these numbers."
+    )
+    min_processors: Count | None = Field(
+        default=None, description="Only jobs of so many processors or more."
+    )
+    max_processors: Count | None = Field(
+        default=None, description="Only jobs of so many processors or fewer."
+    )
+    statuses: tuple[Whole, ...] | None = Field(
+        default=None,
+        description="Only jobs of these statuses, as the log has them: 0 failed, 1 completed, "
+        "5 cancelled, ...",
+    )
+
+
+class WorkloadSection(Section):
+    """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
+
+    trace: str | None = Field(
+        default=None,
+        description="Path of a log, from the scenario's folder: .gwf, .parquet (of `grid trace "
+        "--to`), any other name: SWF; plain or gzip.",
+    )
+    route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
+        default=None,
+        description="The field of the trace that names the VO, for a grid's own workload; "
+        "`site` and `vo` for GWF only.",
+    )
+    filter: TraceFilterSection | None = Field(
+        default=None, description="Which jobs of the trace are taken. Default: all."
+    )
+    interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
+        default=None,
+        description="Multiplies the times between submissions of the trace. Below 1 the load "
+        "grows. Default: as the trace has them.",
+    )
+    generator: PartName | None = Field(
+        default=None, description="Name of the generator that makes the jobs."
+    )
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
+    seed: OwnSeed = None
+    jobs: tuple[JobSection, ...] | None = Field(default=None, description="Jobs written by hand.")
+    enters: Literal["scheduler", "cluster"] = Field(
+        default="scheduler",
+        description="Where jobs enter: at the VO's Local Scheduler, or straight at its only "
+        "cluster.",
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> WorkloadSection:
+        if sum(source is not None for source in (self.trace, self.generator, self.jobs)) != 1:
+            raise ValueError("exactly one of `trace`, `generator` and `jobs`")
+        for name in ("settings", "seed"):
+            if getattr(self, name) not in ({}, None) and self.generator is None:
+                raise ValueError(f"`{name}` only with `generator`")
+        for name in ("route", "filter", "interarrival_factor"):
+            if getattr(self, name) is not None and self.trace is None:
+                raise ValueError(f"`{name}` only with `trace`")
+        return self
