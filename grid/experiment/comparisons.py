@@ -7,7 +7,8 @@ no runs. Pairs are by seed: the same seed means the same jobs and machines for w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,64 @@ def ratio(
     return compared(values, region, what, setting, "ratio", paper=paper)
 
 
+def at_most_times(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    share: float,
+    *,
+    setting: str,
+    unit: str = "",
+    paper: str = "",
+) -> Comparison | Settled:
+    """Is the metric at `first` at most `share` times that at `second`?
+
+    By first - share x second, which has a value where the second is nothing.
+    """
+    what = f"{name_of(first, second)} at most {share:g} times {name_of(second, first)}"
+    ones, others = study.values(metric, first), study.values(metric, second)
+    values = {seed: ones[seed] - share * others[seed] for seed in ones if seed in others}
+    if not values:
+        return not_run(study, metric, [first, second], what, setting, paper)
+    told = " against ".join(
+        shown(_mean({seed: side[seed] for seed in values})) for side in (ones, others)
+    )
+    unit = f"{unit}; judged: first - {share:g} x second"
+    return compared(values, Region(high=0.0), what, setting, unit, told, paper)
+
+
+def falling(
+    study: Study,
+    metric: str,
+    where: Where,
+    axis: str,
+    *,
+    what: str,
+    margin: float,
+    unit: str = "",
+    paper: str = "",
+) -> Iterator[Comparison | Settled]:
+    """Does the metric fall along the axis?
+
+    From each value of the axis to the next it rises by no more than `margin`, and at the last it is
+    below the first.
+    """
+    places = sorted(study.axes[axis])
+    for low, high in pairwise(places):
+        yield _paired(
+            study, metric, {**where, axis: high}, {**where, axis: low}, Region(high=margin),
+            f"{what} does not rise (by more than {margin:g})", f"from {low:g} to {high:g}", unit,
+            1.0, paper,
+        )  # fmt: skip
+    if len(places) > 1:
+        first, last = places[0], places[-1]
+        yield _paired(
+            study, metric, {**where, axis: last}, {**where, axis: first}, BELOW_ZERO,
+            f"{what} falls", f"from {first:g} to {last:g}", unit, 1.0, paper,
+        )  # fmt: skip
+
+
 def wider_gap(
     study: Study,
     metric: str,
@@ -147,6 +206,17 @@ def grows_less(
         return Settled(what, setting, Verdict.NOT_RUN, "no seed has a run at every size")
     means = f"N^{_mean(first):.2f} against N^{_mean(second):.2f}"
     return compared(values, BELOW_ZERO, what, setting, "exponent", means, paper)
+
+
+def grows_at_most(
+    powers: Values, most: float, *, name: str, setting: str, paper: str = ""
+) -> Comparison | Settled:
+    """Is the exponent at most so much?"""
+    what = f"{name} grows at most as N^{most:g}"
+    if not powers:
+        return Settled(what, setting, Verdict.NOT_RUN, "no seed has a run at every size")
+    told = f"N^{_mean(powers):.2f}"
+    return compared(powers, Region(high=most), what, setting, "exponent", told, paper)
 
 
 def compared(

@@ -27,6 +27,7 @@ EVERY = (
 JUDGING = (
     "experiment/bound.py", "experiment/claims.py", "experiment/comparisons.py",
     "experiment/knapsack_choices.py", "experiment/paper_figures.py",
+    "experiment/papers/contention.py", "experiment/papers/drawing.py",
     "experiment/readings.py", "experiment/record.py",
     "experiment/statistics.py",
     "experiment/study.py", "runtime/sequential.py", "runtime/run.py", "scenario/build.py",

@@ -32,6 +32,12 @@ def paper_figures(
     - `utilization_percent`: held CPU seconds over all CPUs and the whole run.
     - `utilization_arriving_percent`: CPUs in use, over the time from the first submission to the
       last.
+    - `jobs_in_system_mean` (C07 and CS2, Fig. 3 and 1): jobs that wait or run, mean over the time
+      from the first submission to the last.
+    - `jobs_in_system_growth`: the same over the last quarter of that time, by that over the second
+      quarter; in the first quarter the farm fills.
+    - `response_time_of_first_half_mean` (GM Fig. 2): mean response time (s) of the half of the
+      completed jobs that completed first.
     - `utilization_shown_percent` (GM Eq. 5): processors times execution time of the jobs, over
       all processors and the time from interaction 400 to 2600 of 3000, see SHOWN_FROM.
     """
@@ -40,6 +46,8 @@ def paper_figures(
         "slowdown_without_deadline_mean": _slowdown_without_deadline(jobs),
         "late_percent_of_all": _late_of_all(jobs),
         "user_utility_of_jobs_that_ran": _utility_of_jobs_that_ran(jobs),
+        **_workload(jobs),
+        "response_time_of_first_half_mean": _response_of_first_half(jobs),
         "utilization_percent": _utilization(jobs, cpus),
         "utilization_arriving_percent": _utilization_arriving(jobs, cpus, histories),
         "utilization_shown_percent": _utilization_shown(jobs, cpus),
@@ -75,6 +83,36 @@ def _utility_of_jobs_that_ran(jobs: JobResults) -> float | None:
     _, pair = np.unique(jobs.vo[rows] * len(numbers) + user, return_inverse=True)
     sums = np.bincount(pair, weights=jobs.placement.utility[rows])
     return float((sums / np.bincount(pair)).mean())
+
+
+def _workload(jobs: JobResults) -> dict[str, float | None]:
+    rows = ran(jobs)
+    submit, end = jobs.submit_us[rows], jobs.outcome.end_us[rows]
+    first, last = (int(submit.min()), int(submit.max())) if len(submit) else (0, 0)
+    if last <= first:
+        return {"jobs_in_system_mean": None, "jobs_in_system_growth": None}
+
+    def mean(begin: float, until: float) -> float:
+        """Over a part of the time in which jobs arrive, by shares of it."""
+        low, high = (first + share * (last - first) for share in (begin, until))
+        inside_us = np.clip(np.minimum(end, high) - np.maximum(submit, low), 0.0, None)
+        return float(inside_us.sum()) / (high - low)
+
+    second, fourth = mean(0.25, 0.5), mean(0.75, 1.0)
+    return {
+        "jobs_in_system_mean": mean(0.0, 1.0),
+        "jobs_in_system_growth": fourth / second if second else None,
+    }
+
+
+def _response_of_first_half(jobs: JobResults) -> float | None:
+    completed = jobs.outcome.state == JobState.COMPLETED
+    end, submit = jobs.outcome.end_us[completed], jobs.submit_us[completed]
+    half = len(end) // 2
+    if not half:
+        return None
+    chosen = np.argsort(end, kind="stable")[:half]
+    return float((end - submit)[chosen].mean()) / SECOND_US
 
 
 def _utilization(jobs: JobResults, cpus: float) -> float | None:

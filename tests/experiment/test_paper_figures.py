@@ -97,3 +97,23 @@ def test_solvers_choose_on_the_same_instances_and_the_exact_one_is_no_worse() ->
     assert greedy["choices"] == exact["choices"] > 10
     assert 0 < greedy["least_usage"] <= greedy["license_usage"] <= greedy["best_usage"] <= 100
     assert exact["proven_percent"] > 50
+
+
+def test_contention_is_constant_where_as_many_jobs_are_in_the_system_later_on() -> None:
+    """A job every second, of 10 s each: ten at a time, but for the first quarter of 100 s."""
+    steady = table([job(n, n, n, n + 10) for n in range(101)])
+    found = paper_figures(steady, ONE, [])
+    assert found["jobs_in_system_growth"] == pytest.approx(1.0)
+    # 10 on average but for the ten seconds in which the farm fills.
+    assert found["jobs_in_system_mean"] == pytest.approx((90 * 10 + 50) / 100)
+    growing = table([job(n, n, 200 + n, 210 + n) for n in range(101)])
+    # In the second quarter 25 to 50, in the last 75 to 100.
+    assert paper_figures(growing, ONE, [])["jobs_in_system_growth"] == pytest.approx(
+        88.0 / 38.0, rel=0.01
+    )
+
+
+def test_the_first_half_of_the_jobs_are_those_that_completed_first() -> None:
+    jobs = table([job(1, 0, 0, 50), job(2, 0, 0, 10), job(3, 0, 0, 20), job(4, 0, 0, 90)])
+    found = paper_figures(jobs, ONE, [])
+    assert found["response_time_of_first_half_mean"] == pytest.approx(15.0)

@@ -178,7 +178,5 @@ LEFT_OUT = (
     "The numbers of Fig. 2 to 7, which the text that we have lacks.",
     "How run times relate to estimates: they are equal here.",
     "What a preemption costs beside the work that is lost: nothing here.",
-    '"When the jobs contention decreases all the algorithms are able to efficiently use the '
-    'available floating licenses" is shown in the figure, and not judged: it compares nothing.',
     '"The weights were hand-tuned": those of the footnote are taken, none of ours.',
 )

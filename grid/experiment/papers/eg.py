@@ -2,53 +2,56 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
-from grid.experiment.claims import Claim, Paper, Part, Settled, Source, Studies, Verdict, Where
-from grid.experiment.comparisons import below, close, compared, over, ratio
-from grid.experiment.papers.drawing import along_axis, points
+from grid.experiment.claims import Claim, Paper, Part, Settled, Source, Verdict, Where
+from grid.experiment.comparisons import (
+    Values,
+    at_most_times,
+    below,
+    close,
+    compared,
+    falling,
+    grows_less,
+    over,
+    ratio,
+)
+from grid.experiment.papers.eg_figures import figures
+from grid.experiment.papers.eg_points import (
+    EASY,
+    EG,
+    FCFS,
+    FLEXIBLE,
+    MAIN,
+    QUEUES,
+    TABUS,
+    at,
+    seconds_by_queue,
+    times,
+)
 from grid.experiment.papers.eg_readings import LEFT_OUT, READINGS, WHY
-from grid.experiment.statistics import Interval, Region, mean_interval
+from grid.experiment.statistics import Region
 from grid.experiment.study import Study
-from grid.report.charts import Labels, Series, lines
-from grid.report.style import Picture
 
-MAIN = "eg-edf-tabu"
-FCFS, EASY, FLEXIBLE, EG = points("scheduler", ["FCFS", "EASY", "Flexible", "EG-EDF"])
-QUEUES = [FCFS, EASY, FLEXIBLE]
-TABUS = {
-    f"{count} iterations": {"scheduler": f"Tabu, {count} iterations"}
-    for count in (3, 10, 30, 100, 300)
-}
-"""Tabu search by its bound of iterations for each job that comes, which the paper does not give."""
 BOUND = "the bound of iterations of tabu search"
-TABU = TABUS["100 iterations"]
-SHOWN = [*QUEUES, EG, TABU]
 UNCONTENDED = 5
 """The paper's mean inter-arrival time at which the queue does not grow."""
 CLOSE_PERCENT = 1.0
 """Late jobs at most so many points apart are nearly the same."""
+MUCH = 0.8
+"""Much better: at most so many times as many late jobs; very low: at most so many times as long."""
 STABLE = Region(0.5, 2.0)
 """A run time is called stable that at most doubles or halves from no contention to the highest."""
 NEAR = 1.25
-"""Flexible's slowdown is called close to Tabu's up to so many times of it."""
+"""Flexible's slowdown is called close to Tabu's up to so many times of it, and its run time a
+minimal growth of EASY's."""
 QUICK_GROWTH = 0.5
 """Grows quickly: at least with the square root of the number of waiting jobs."""
 LATE_UNIT = "% of jobs with a deadline"
-
-
-def times(study: Study) -> list[int]:
-    """The mean inter-arrival times of the study, in rising order."""
-    return sorted(study.axes["interarrival"])
-
-
-def at(where: Where, interarrival: int) -> dict[str, object]:
-    """The point of a scheduler at a mean inter-arrival time."""
-    return {**where, "interarrival": interarrival}
+QUEUE = "over the waiting jobs N"
 
 
 def over_bounds(
@@ -89,8 +92,29 @@ def tabu_below(
     return over_bounds(study, what, setting, part, paper)
 
 
+def falling_over_all(
+    study: Study, metric: str, name: str, margin: float, unit: str, paper: str
+) -> Iterator[Part]:
+    """Does the metric fall as the inter-arrival time rises, for every scheduler?"""
+
+    def of(where: Where) -> list[Part]:
+        what = f"{where['scheduler'].split(',')[0]}: {name} by Ta"
+        parts = falling(
+            study, metric, where, "interarrival", what=what, margin=margin, unit=unit, paper=paper
+        )
+        return list(parts)
+
+    for where in (*QUEUES, EG):
+        yield from of(where)
+    ran = [where for where in TABUS.values() if where["scheduler"] in study.axes["scheduler"]]
+    if ran:
+        for number, one in enumerate(of(ran[0])):
+            at_each = {bound: of(tabu)[number] for bound, tabu in TABUS.items() if tabu in ran}
+            yield over(one.what, one.setting, BOUND, at_each, paper)
+
+
 def late(study: Study) -> Iterator[Part]:
-    """EG-1: the whole order at every inter-arrival time, and the tie at the last."""
+    """EG-1: the whole order at every inter-arrival time, by how much, and the tie at the last."""
     for time in times(study):
         yield tabu_below(study, "late_percent", time, EG, LATE_UNIT, margin=CLOSE_PERCENT)
         for better, worse in ((EG, FLEXIBLE), (FLEXIBLE, EASY), (EASY, FCFS)):
@@ -98,6 +122,16 @@ def late(study: Study) -> Iterator[Part]:
                 study, "late_percent", at(better, time), at(worse, time),
                 setting=f"Ta = {time} s", unit=LATE_UNIT,
             )  # fmt: skip
+        if time < UNCONTENDED:
+            yield tabu_below(study, "late_percent", time, EG, LATE_UNIT, paper="outperforms all")
+        for queue in QUEUES:
+            yield much_better(study, time, queue, EG)
+            what = f"Tabu at most {MUCH:g} times {queue['scheduler']}"
+            part = partial(much_better, study, time, queue)
+            yield over_bounds(study, what, f"Ta = {time} s", part, "much better")
+    yield from falling_over_all(
+        study, "late_percent", "lateness", CLOSE_PERCENT, LATE_UNIT, "falls as Ta rises"
+    )
     last = times(study)[-1]
     setting = f"Ta = {last} s"
 
@@ -111,9 +145,25 @@ def late(study: Study) -> Iterator[Part]:
     yield over_bounds(study, what, setting, tied, "nearly the same")
 
 
+def much_better(study: Study, time: int, queue: Where, schedule: Where) -> Part:
+    """Has a schedule far fewer late jobs than a queue?"""
+    return at_most_times(
+        study, "late_percent", at(schedule, time), at(queue, time), MUCH,
+        setting=f"Ta = {time} s", unit=LATE_UNIT, paper="much better",
+    )  # fmt: skip
+
+
 def usage(study: Study) -> Iterator[Part]:
-    """EG-2: both schedules above all queues where jobs contend, below them where they do not."""
+    """EG-2: both schedules above all queues where jobs contend, below them where they do not.
+
+    And where they contend tabu search above EG-EDF, as the abstract has it.
+    """
     for time in times(study):
+        if time < UNCONTENDED:
+            yield over_bounds(
+                study, "Tabu above EG-EDF", f"Ta = {time} s", partial(used, study, time, EG),
+                "higher machine usage (abstract)",
+            )  # fmt: skip
         for queue in QUEUES:
             yield used(study, time, queue, EG)
             word = "above" if time < UNCONTENDED else "below"
@@ -143,8 +193,22 @@ def run_time(study: Study) -> Iterator[Part]:
             )  # fmt: skip
         for queue in (EASY, FLEXIBLE):
             yield tabu_below(study, metric, time, queue, "ms", factor=1000)
+            yield ratio(
+                study, metric, at(FCFS, time), at(queue, time), Region(high=MUCH),
+                what=f"FCFS at most {MUCH:g} times {queue['scheduler']}", setting=setting,
+                paper="very low",
+            )  # fmt: skip
+        yield ratio(
+            study, metric, at(FLEXIBLE, time), at(EASY, time), Region(high=NEAR),
+            what=f"Flexible at most {NEAR:g} times EASY", setting=setting,
+            paper="minimal growth",
+        )  # fmt: skip
     for queue in (EASY, FLEXIBLE):
         yield grows_with_queue(study, queue)
+        yield grows_slower(study, queue, EG)
+        what = f"Tabu grows less than {queue['scheduler']}"
+        part = partial(grows_slower, study, queue)
+        yield over_bounds(study, what, QUEUE, part, "queues grow more quickly (conclusions)")
     yield stable(study, EG)
     ends = f"Ta = {times(study)[0]} s against {times(study)[-1]} s"
     what = f"Tabu stable (within a factor of {STABLE.high:g})"
@@ -162,54 +226,38 @@ def stable(study: Study, schedule: Where) -> Part:
 
 
 def grows_with_queue(study: Study, where: Where) -> Part:
-    """Does the time of a plan grow quickly with the number of waiting jobs?
-
-    The power of the number of jobs is fitted for each seed to the means by length of the queue,
-    lengths from two to the next power of two on, all inter-arrival times together.
-    """
+    """Does the time of a plan grow quickly with the number of waiting jobs?"""
     what = f"{where['scheduler']} grows quickly (at least as N^{QUICK_GROWTH:g})"
-    setting = "over the waiting jobs N"
+    powers = queue_powers(study, where)
+    if not powers:
+        why = "no run has queues of two lengths"
+        return Settled(what, QUEUE, Verdict.NOT_RUN, why)
+    told = f"N^{sum(powers.values()) / len(powers):.2f}"
+    return compared(powers, Region(low=QUICK_GROWTH), what, QUEUE, "exponent", told)
+
+
+def grows_slower(study: Study, queue: Where, schedule: Where) -> Part:
+    """Does the time of a schedule's plan grow less with the waiting jobs than that of a queue's?"""
+    return grows_less(
+        queue_powers(study, schedule), queue_powers(study, queue),
+        what=f"{schedule['scheduler']} grows less than {queue['scheduler']}", setting=QUEUE,
+        paper="queues grow more quickly (conclusions)",
+    )  # fmt: skip
+
+
+def queue_powers(study: Study, where: Where) -> Values:
+    """The power of the number of waiting jobs that the time of a plan grows with, by seed.
+
+    Fitted to the means by length of the queue, lengths from two to the next power of two on, all
+    inter-arrival times together.
+    """
     powers = {}
     for seed, costs in seconds_by_queue(study, where).items():
         waiting = [bound for bound in costs if bound > 1]
         if len(waiting) > 1:
             seconds = [costs[bound] for bound in waiting]
             powers[seed] = float(np.polyfit(np.log(waiting), np.log(seconds), 1)[0])
-    if not powers:
-        why = "no run has queues of two lengths"
-        return Settled(what, setting, Verdict.NOT_RUN, why)
-    told = f"N^{sum(powers.values()) / len(powers):.2f}"
-    return compared(powers, Region(low=QUICK_GROWTH), what, setting, "exponent", told)
-
-
-def seconds_by_queue(study: Study, where: Where) -> dict[int, dict[int, float]]:
-    """By seed and N, the mean seconds of a plan while fewer than N jobs wait, and at least N / 2.
-
-    Over all inter-arrival times.
-    """
-    found: dict[int, dict[int, float]] = defaultdict(dict)
-    for bound in (2**power for power in range(32)):
-        seconds: dict[int, float] = defaultdict(float)
-        plans: dict[int, float] = defaultdict(float)
-        for time in times(study):
-            point = at(where, time)
-            counts = study.values(f"plan_seconds_count_below_{bound}", point)
-            for seed, mean_s in study.values(f"plan_seconds_mean_below_{bound}", point).items():
-                seconds[seed] += mean_s * counts[seed]
-                plans[seed] += counts[seed]
-        for seed, count in plans.items():
-            found[seed][bound] = seconds[seed] / count
-    return found
-
-
-def plan_costs(study: Study, where: Where) -> dict[int, Interval]:
-    """The same as intervals over seeds, by N."""
-    by_seed = seconds_by_queue(study, where).values()
-    bounds = sorted({bound for costs in by_seed for bound in costs})
-    return {
-        bound: mean_interval([costs[bound] for costs in by_seed if bound in costs], study.level)
-        for bound in bounds
-    }
+    return powers
 
 
 def slowdown(study: Study) -> Iterator[Part]:
@@ -220,6 +268,10 @@ def slowdown(study: Study) -> Iterator[Part]:
         what = f"Flexible at most {NEAR:g} times Tabu"
         near = partial(not_far, study, time)
         yield over_bounds(study, what, f"Ta = {time} s", near, "close enough")
+    yield from falling_over_all(
+        study, "slowdown_mean", "slowdown", 0.0, "slowdown",
+        "the greater the contention, the greater the slowdown",
+    )  # fmt: skip
 
 
 def not_far(study: Study, time: int, tabu: Where) -> Part:
@@ -228,59 +280,6 @@ def not_far(study: Study, time: int, tabu: Where) -> Part:
         study, "slowdown_mean", at(FLEXIBLE, time), at(tabu, time), Region(high=NEAR),
         what="Flexible close to Tabu", setting=f"Ta = {time} s",
     )  # fmt: skip
-
-
-def figures(studies: Studies) -> Iterator[Picture]:
-    """Fig. 1 and 2, left and right; and what Fig. 2 (left) says of queues, over their length."""
-    if MAIN not in studies.found:
-        return
-    study = studies.found[MAIN]
-    for number, metric, label in (
-        ("1-left", "late_percent", "jobs late, of those with a deadline (%)"),
-        ("1-right", "machine_usage", "system usage (%)"),
-        ("2-left", "plan_seconds_mean", "time for a plan, mean (s)"),
-        ("2-right", "slowdown_mean", "slowdown"),
-    ):
-        is_time = metric.startswith("plan")
-        name, side = number.split("-")
-        caption = f"EG Fig. {name} ({side}) with our data: {label}."
-        x = "mean inter-arrival time (s)"
-        labels = Labels(f"eg-figure-{number}", caption, x, label, log_y=is_time)
-        yield from along_axis(labels, study, metric, "interarrival", SHOWN)
-    yield from _queue_figure(study)
-    yield from _bound_figures(study)
-
-
-def _queue_figure(study: Study) -> Iterator[Picture]:
-    series = []
-    for where in SHOWN:
-        # No place on the axis for plans without a waiting job.
-        costs = {bound: cost for bound, cost in plan_costs(study, where).items() if bound > 1}
-        if costs:
-            waiting = [bound // 2 for bound in costs]
-            mean, low, high = zip(*((c.mean, c.low, c.high) for c in costs.values()), strict=True)
-            series.append(Series(where["scheduler"], waiting, mean, low, high))
-    if series:
-        caption = (
-            "EG Fig. 2 (left), over the queue: time for a plan while so many jobs wait, or up to "
-            "twice as many."
-        )
-        axes = ("waiting jobs, from", "time for a plan, mean (s)")
-        labels = Labels("eg-figure-2-queue", caption, *axes, log_x=True, log_y=True)
-        yield lines(labels, series)
-
-
-def _bound_figures(study: Study) -> Iterator[Picture]:
-    """What hangs on the bound of iterations, which the paper does not give."""
-    for name, metric, label in (
-        ("late", "late_percent", "jobs late, of those with a deadline (%)"),
-        ("slowdown", "slowdown_mean", "slowdown"),
-        ("time", "plan_seconds_mean", "time for a plan, mean (s)"),
-    ):
-        caption = f"EG, over the iterations of tabu search, which the paper leaves open: {label}."
-        axes = ("mean inter-arrival time (s)", label)
-        labels = Labels(f"eg-iterations-{name}", caption, *axes, log_y=name == "time")
-        yield from along_axis(labels, study, metric, "interarrival", [EG, *TABUS.values()])
 
 
 PAPER = Paper(
@@ -293,15 +292,18 @@ PAPER = Paper(
     (
         Claim(
             "EG-1",
-            "late jobs: Tabu <= EG-EDF < Flexible < EASY < FCFS; Tabu close to EG-EDF at 5",
+            "late jobs: Tabu <= EG-EDF < Flexible < EASY < FCFS, the first two far fewer than the "
+            "queues; Tabu close to EG-EDF at 5; fewer as Ta rises",
             "Fig. 1 left",
             (MAIN,),
             late,
-            f"<= and close: within {CLOSE_PERCENT:g} point of late jobs",
+            f"<=, close, falls from one Ta to the next: within {CLOSE_PERCENT:g} point of late "
+            f"jobs; much better: at most {MUCH:g} times as many",
         ),
         Claim(
             "EG-2",
-            "system usage: schedule-based policies are better under contention, worse without",
+            "system usage: schedule-based policies are better under contention, Tabu more than "
+            "EG-EDF, and worse without",
             "Fig. 1 right",
             (MAIN,),
             usage,
@@ -309,17 +311,18 @@ PAPER = Paper(
         ),
         Claim(
             "EG-3",
-            "run time: FCFS lowest; EASY and Flexible grow with the queue; EG-EDF and Tabu stay "
-            "stable and lower",
+            "run time: FCFS lowest; EASY and Flexible grow with the queue, Flexible hardly more; "
+            "EG-EDF and Tabu stay stable and lower",
             "Fig. 2 left",
             (MAIN,),
             run_time,
             f"stable: within a factor of {STABLE.high:g} from the highest contention to none; "
-            f"quickly: an exponent of at least {QUICK_GROWTH:g} of the waiting jobs",
+            f"quickly: an exponent of at least {QUICK_GROWTH:g} of the waiting jobs; very low: at "
+            f"most {MUCH:g} times; minimal growth: Flexible at most {NEAR:g} times EASY",
         ),
         Claim(
             "EG-4",
-            "slowdown: Tabu best, Flexible close",
+            "slowdown: Tabu best, Flexible close; lower as Ta rises",
             "Fig. 2 right",
             (MAIN,),
             slowdown,
