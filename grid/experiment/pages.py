@@ -89,12 +89,12 @@ def source_lines(paper: Paper) -> list[str]:
         "Authors": source.authors,
         "Year": str(source.year or ""),
         "Published": source.published,
-        "DOI": source.doi,
     }
     unknown = [name.lower() for name, value in given.items() if not value]
     lines = [f"{name}: {value}." for name, value in given.items() if value]
     if unknown:
         lines.append(f"Not in the text that we have: {', '.join(unknown)}.")
+    lines.append(f"DOI: {source.doi}." if source.doi else "The text gives no DOI.")
     return [*lines, paper.summary]
 
 
@@ -172,7 +172,7 @@ def _repetitions(finding: Finding) -> str:
 def _row(sub: SubClaim) -> tuple[str, ...]:
     verdict = str(sub.verdict)
     if sub.because:
-        verdict += f": {sub.because}"
+        verdict += f" ({sub.because})"
     for text, other in sub.otherwise:
         verdict += f"; under the other reading ({text}): {other}"
     unit = f" {sub.unit}" if sub.unit else ""

@@ -221,34 +221,34 @@ def figures(studies: Studies) -> Iterator[Picture]:
     """Table 1 as a picture, and Fig. 3 to 8."""
     if KNAPSACK in studies.found:
         study = studies.found[KNAPSACK]
-        for part, metric, label in (
-            ("use", "license_usage", "use of licences at a choice (%)"),
-            ("time", "plan_seconds_mean", "time of a choice, mean (s)"),
+        for part, metric, label, factor in (
+            ("use", "license_usage", "use of licences at a choice (%)", 1.0),
+            ("time", "plan_seconds_mean", "time of a choice, mean (ms)", 1000.0),
         ):
             caption = f"C07 Table 1 with our data: {label}."
             labels = Labels(f"c07-table-1-{part}", caption, "licence ratio (% of machines)", label)
-            yield from along_axis(labels, study, metric, "license_ratio", [EXACT, GREEDY])
+            yield from along_axis(labels, study, metric, "license_ratio", [EXACT, GREEDY], factor)
     if MAIN in studies.found:
         yield from _main_figures(studies.found[MAIN])
     if TIMING in studies.found:
         study = studies.found[TIMING]
         caption = "C07 Fig. 7 with our data: time for a plan, mean."
-        axes = ("mean inter-arrival time (s)", "time for a plan, mean (s)")
+        axes = ("mean inter-arrival time (s)", "time for a plan, mean (ms)")
         labels = Labels("c07-figure-7", caption, *axes, log_y=True)
         shown = [where for where in ALL if where["scheduler"] in study.axes["scheduler"]]
-        yield from along_axis(labels, study, PLAN, AXIS, shown)
+        yield from along_axis(labels, study, PLAN, AXIS, shown, 1000.0)
     if SCALING in studies.found:
         caption = "C07 Fig. 8 with our data: time for a plan by number of jobs."
-        labels = Labels("c07-figure-8", caption, "jobs", "time for a plan (s)", True, True)
+        labels = Labels("c07-figure-8", caption, "jobs", "time for a plan, mean (ms)", True, True)
         study = studies.found[SCALING]
         shown = [where for where in ALL if where["scheduler"] in study.axes["scheduler"]]
-        yield from along_axis(labels, study, PLAN, "jobs", shown)
+        yield from along_axis(labels, study, PLAN, "jobs", shown, 1000.0)
 
 
 def _main_figures(study: Study) -> Iterator[Picture]:
     named = [(f"Ta = {value}", at(I_P, value)) for value in times(study)]
     caption = "C07 Fig. 3 with our data: jobs in the system, under CS_i_p."
-    labels = Labels("c07-figure-3", caption, "", "jobs", over_time=True)
+    labels = Labels("c07-figure-3", caption, "time (s)", "jobs")
     yield from mean_courses(labels, study, "jobs_in_system", "time_s", named)
     for number, metric, label in (
         (4, "late_percent", "jobs late, of those with a deadline (%)"),
@@ -266,7 +266,8 @@ PAPER = Paper(
     "Convergent Scheduling of 2007",
     Source(
         "A Job Scheduling Framework for Large Computing Farms",
-        "Gabriele Capannini, Ranieri Baraglia, Diego Puppin, Laura Ricci, Marco Pasquali",
+        "Gabriele Capannini, Ranieri Baraglia, Diego Puppin (the byline has Puppini), Laura Ricci, "
+        "Marco Pasquali",
         2007,
         "",
         "SC07, November 10-16, 2007, Reno, Nevada, USA; ISBN 978-1-59593-764-3",

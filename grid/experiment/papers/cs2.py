@@ -242,7 +242,7 @@ def figures(studies: Studies) -> Iterator[Picture]:
         study = studies.found[MAIN]
         named = [(f"Ta = {value}", at(QUICKSORT, value)) for value in times(study)]
         caption = "CS2 Fig. 1 with our data: jobs in the system, under CS 2.0."
-        labels = Labels("cs2-figure-1", caption, "", "jobs", over_time=True)
+        labels = Labels("cs2-figure-1", caption, "time (s)", "jobs")
         yield from mean_courses(labels, study, "jobs_in_system", "time_s", named)
         for number, metric, label in (
             (2, "late_percent", "jobs late, of those with a deadline (%)"),
@@ -256,16 +256,16 @@ def figures(studies: Studies) -> Iterator[Picture]:
         yield _makespans(studies)
     if TIMING in studies.found:
         for number, metric, label in (
-            (6, PLAN, "time for a plan, mean (s)"),
-            (7, TOTAL, "time for all plans (s)"),
+            (6, PLAN, "time for a plan, mean (ms)"),
+            (7, TOTAL, "time for all plans (ms)"),
         ):
             caption = f"CS2 Fig. {number} with our data: {label}."
             labels = Labels(f"cs2-figure-{number}", caption, time, label, log_y=True)
-            yield from along_axis(labels, studies.found[TIMING], metric, AXIS, ALL)
+            yield from along_axis(labels, studies.found[TIMING], metric, AXIS, ALL, 1000.0)
     if SCALING in studies.found:
         caption = "CS2 Fig. 8 with our data: time for a plan by number of jobs."
-        labels = Labels("cs2-figure-8", caption, "jobs", "time for a plan (s)")
-        yield from along_axis(labels, studies.found[SCALING], PLAN, "jobs", ALL)
+        labels = Labels("cs2-figure-8", caption, "jobs", "time for a plan, mean (ms)")
+        yield from along_axis(labels, studies.found[SCALING], PLAN, "jobs", ALL, 1000.0)
 
 
 def _makespans(studies: Studies) -> Picture:

@@ -76,8 +76,9 @@ READINGS = (
             Other(
                 'baselines preempt ("It exploits the jobs preemptive feature to free resources to '
                 'execute first new submitted job with an earliest deadline")',
-                lacking="no rule is given by which EASY or Flexible would choose whom to preempt; "
-                "the sentence is the one on EDF in the authors' paper of 2007",
+                lacking="neither policy can preempt here, and the text gives no rule by which it "
+                "would choose whom to preempt; the sentence is the one on EDF in the authors' "
+                "paper of 2007. So what preemption alone gives CS 2.0 is not known",
             ),
         ),
         ("CS2-1", "CS2-2", "CS2-4", "CS2-5"),
@@ -92,8 +93,8 @@ READINGS = (
         (
             Other(
                 "a copy a job",
-                lacking="the matching would have to count copies by job; the quoted sentence "
-                "leaves no doubt",
+                lacking="the clusters count copies by machine and have no setting to count them "
+                "by job; the quoted sentence leaves no doubt",
             ),
         ),
         QUALITY,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,32 @@ from grid.report.style import Picture
 
 
 def along_axis(
-    labels: Labels, study: Study, metric: str, axis: str, wheres: Sequence[Where]
+    labels: Labels,
+    study: Study,
+    metric: str,
+    axis: str,
+    wheres: Sequence[Where],
+    factor: float = 1.0,
 ) -> Iterator[Picture]:
-    """The metric along `axis`, a line or row of bars for each of `wheres`."""
+    """The metric, times `factor`, along `axis`: a line or row of bars for each of `wheres`."""
     places = list(study.axes[axis])
     found = [
         series_of(study, metric, name_of(where), places, [{**where, axis: x} for x in places])
         for where in wheres
     ]
-    series = [one for one in found if one is not None]
+    series = [scaled(one, factor) for one in found if one is not None]
     if series:
         yield chart(labels, series)
+
+
+def scaled(series: Series, factor: float) -> Series:
+    """The same in another unit."""
+
+    def times(values: Sequence[float] | None) -> list[float] | None:
+        return None if values is None else [factor * value for value in values]
+
+    mean, low, high = times(series.mean), times(series.low), times(series.high)
+    return replace(series, mean=mean or [], low=low, high=high)
 
 
 def mean_courses(

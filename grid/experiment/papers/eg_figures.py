@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grid.experiment.claims import Studies, Where
-from grid.experiment.papers.drawing import along_axis
+from grid.experiment.papers.drawing import along_axis, scaled
 from grid.experiment.papers.eg_points import EG, MAIN, SHOWN, TABUS, seconds_by_queue
 from grid.experiment.statistics import Interval, mean_interval
 from grid.experiment.study import Study
@@ -21,7 +21,7 @@ def figures(studies: Studies) -> Iterator[Picture]:
     for number, metric, label in (
         ("1-left", "late_percent", "jobs late, of those with a deadline (%)"),
         ("1-right", "machine_usage", "system usage (%)"),
-        ("2-left", "plan_seconds_mean", "time for a plan, mean (s)"),
+        ("2-left", "plan_seconds_mean", "time for a plan, mean (ms)"),
         ("2-right", "slowdown_mean", "slowdown"),
     ):
         is_time = metric.startswith("plan")
@@ -29,7 +29,8 @@ def figures(studies: Studies) -> Iterator[Picture]:
         caption = f"EG Fig. {name} ({side}) with our data: {label}."
         x = "mean inter-arrival time (s)"
         labels = Labels(f"eg-figure-{number}", caption, x, label, log_y=is_time)
-        yield from along_axis(labels, study, metric, "interarrival", SHOWN)
+        factor = 1000.0 if is_time else 1.0
+        yield from along_axis(labels, study, metric, "interarrival", SHOWN, factor)
     yield from _queue_figure(study)
     yield from _bound_figures(study)
 
@@ -42,13 +43,13 @@ def _queue_figure(study: Study) -> Iterator[Picture]:
         if costs:
             waiting = [bound // 2 for bound in costs]
             mean, low, high = zip(*((c.mean, c.low, c.high) for c in costs.values()), strict=True)
-            series.append(Series(where["scheduler"], waiting, mean, low, high))
+            series.append(scaled(Series(where["scheduler"], waiting, mean, low, high), 1000.0))
     if series:
         caption = (
             "EG Fig. 2 (left), over the queue: time for a plan while so many jobs wait, or up to "
             "twice as many."
         )
-        axes = ("waiting jobs, from", "time for a plan, mean (s)")
+        axes = ("waiting jobs, from", "time for a plan, mean (ms)")
         labels = Labels("eg-figure-2-queue", caption, *axes, log_x=True, log_y=True)
         yield lines(labels, series)
 
@@ -58,12 +59,13 @@ def _bound_figures(study: Study) -> Iterator[Picture]:
     for name, metric, label in (
         ("late", "late_percent", "jobs late, of those with a deadline (%)"),
         ("slowdown", "slowdown_mean", "slowdown"),
-        ("time", "plan_seconds_mean", "time for a plan, mean (s)"),
+        ("time", "plan_seconds_mean", "time for a plan, mean (ms)"),
     ):
         caption = f"EG, over the iterations of tabu search, which the paper leaves open: {label}."
         axes = ("mean inter-arrival time (s)", label)
         labels = Labels(f"eg-iterations-{name}", caption, *axes, log_y=name == "time")
-        yield from along_axis(labels, study, metric, "interarrival", [EG, *TABUS.values()])
+        factor = 1000.0 if name == "time" else 1.0
+        yield from along_axis(labels, study, metric, "interarrival", [EG, *TABUS.values()], factor)
 
 
 def plan_costs(study: Study, where: Where) -> dict[int, Interval]:

@@ -51,7 +51,7 @@ def over_loads(
     study: Study, what: str, setting: str, part: Callable[[float], Part], paper: str = ""
 ) -> Part:
     """The comparison at each load."""
-    return over(what, setting, "the load", {f"{x:g}": part(x) for x in loads(study)}, paper)
+    return over(what, setting, "the load", {f"load {x:g}": part(x) for x in loads(study)}, paper)
 
 
 def falls(study: Study, metric: str, unit: str, factor: float = 1.0) -> Iterator[Part]:

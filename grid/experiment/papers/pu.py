@@ -113,7 +113,14 @@ def figures(studies: Studies) -> Iterator[Picture]:
 PAPER = Paper(
     "PU",
     "Partial utility",
-    Source(),
+    Source(
+        "A decentralized utility-based grid scheduling algorithm",
+        "João Vasques, Luís Veiga",
+        2013,
+        "10.1145/2480362.2480480 (its public record; the text gives no DOI)",
+        "28th Annual ACM Symposium on Applied Computing (SAC 2013), pages 619-624; title, authors "
+        "and year from its public record, for the text that we have begins with the abstract",
+    ),
     "Local Schedulers of four virtual organizations send each job to the resource of the highest "
     "partial utility, and forward it between each other; binary utility and matchmaking are the "
     "comparison.",

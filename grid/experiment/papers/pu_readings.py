@@ -83,7 +83,6 @@ WHY = {
 """Why a claim is contradicted where it is; shown where it is."""
 
 LEFT_OUT = (
-    "Title, authors and year are not in the text that we have.",
     "How long jobs run and how fast resources are: see grid/workload/partial_utility.py.",
     "Latencies of the network, the period of updates and its limits of load and of jobs: see the "
     "scenario.",
