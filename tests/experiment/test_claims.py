@@ -22,7 +22,7 @@ from grid.experiment.claims import (
 from grid.experiment.comparisons import below
 from grid.experiment.page_digest import modules_of, page_digest
 from grid.experiment.pages import Judged, markdown
-from grid.experiment.papers import NAMES, cs2, eg, paper
+from grid.experiment.papers import NAMES, cs2, eg_figures, eg_points, paper
 from grid.experiment.readings import Other, Reading, View, compared, experiments_of, with_readings
 from grid.experiment.reproduce import (
     How,
@@ -247,7 +247,7 @@ def test_a_claim_that_the_work_forbids_cannot_hold(
 
 def test_what_a_plan_costs_is_known_by_the_length_of_the_queue(tmp_path: Path) -> None:
     points = []
-    for where in eg.SHOWN:
+    for where in eg_points.SHOWN:
         for time, plans in ((1, 3), (5, 1)):
             figures = {
                 "plan_seconds_mean": [1e-3, 1e-3],
@@ -256,11 +256,11 @@ def test_what_a_plan_costs_is_known_by_the_length_of_the_queue(tmp_path: Path) -
             }
             points.append(({**where, "interarrival": time}, figures))
     study = study_of(tmp_path, "eg-edf-tabu", points)
-    costs = eg.plan_costs(study, eg.TABU)
+    costs = eg_figures.plan_costs(study, eg_points.TABU)
     # Three plans of 1 ms and one of 5 ms with the first seed, twice as much with the second.
     assert list(costs) == [128]
     assert costs[128].mean == pytest.approx((2e-3 + 4e-3) / 2)
-    names = [drawn.name for drawn in eg.figures(Studies({"eg-edf-tabu": study}, {}))]
+    names = [drawn.name for drawn in eg_figures.figures(Studies({"eg-edf-tabu": study}, {}))]
     assert "eg-figure-2-queue" in names and "eg-iterations-time" in names
 
 
