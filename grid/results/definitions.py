@@ -253,6 +253,22 @@ OF_SWEEPS = (
         "mean over users with such a job", SHARE, "more", "PU Eq. 3, third reading",
     ),
     Metric(
+        "jobs_in_system_mean", "jobs in the system, mean", "",
+        "Jobs that wait or run, from the first submission to the last.",
+        "mean over that time", source="C07 Fig. 3, CS2 Fig. 1",
+    ),
+    Metric(
+        "jobs_in_system_growth", "growth of the jobs in the system", "",
+        "Jobs that wait or run in the last quarter of the time from the first submission to the "
+        "last, over those in its second quarter.",
+        "means over these quarters", source="C07 Fig. 3, CS2 Fig. 1",
+    ),
+    Metric(
+        "response_time_of_first_half_mean", "response time of the first half, mean", "s",
+        "From submission to end, of the half of the completed jobs that completed first.",
+        "mean over these jobs", COUNT, "less", "GM Fig. 2",
+    ),
+    Metric(
         "utilization_percent", "utilization", "%",
         "CPU seconds that jobs held, over all CPUs times the makespan.",
         "all machines", PERCENT, "more", "GM Eq. 5",
