@@ -41,8 +41,8 @@ class Arrivals:
     """Jobs in order of arrival; at one instant the direct ones first, then as they were submitted.
 
     They stand in `columns` from position `first` to before `end`; `arrays` are the same columns in
-    the order of `NAMES`. `routed` has the routed jobs by
-    row until they have left the cluster.
+    the order of `NAMES`, and `block` has all but the flags as its rows, floats by their bits.
+    `routed` has the routed jobs by row until they have left the cluster.
     """
 
     def __init__(self, estimates: Estimates) -> None:
@@ -65,10 +65,11 @@ class Arrivals:
         place, end, times = self.end, self.end, self.columns.arrival_us
         while place > self.first and times[place - 1] > now:
             place -= 1
+        if place < end:
+            for column in self.arrays:
+                column[place + 1 : end + 1] = column[place:end]
         values = (*_request(job), now, machine, self._routed_row)
         for column, value in zip(self.arrays, values, strict=True):
-            if place < end:
-                column[place + 1 : end + 1] = column[place:end]
             column[place] = value
         self.columns.estimate_us[place] = self._estimates.of(job.estimate_us, job.run_us)
         self.end += 1
@@ -131,6 +132,10 @@ class Arrivals:
             column[: self.end] = values[coming].copy()
 
     def _set_room(self, room: int) -> None:
-        columns: dict[str, Any] = {name: np.zeros(room, dtype) for name, dtype in _TYPES.items()}
+        self.block = np.zeros((len(_TYPES), room), np.int64)
+        columns: dict[str, Any] = {
+            name: row.view(dtype) if dtype != np.bool_ else np.zeros(room, np.bool_)
+            for row, (name, dtype) in zip(self.block, _TYPES.items(), strict=True)
+        }
         self.columns = ArrivalColumns(**columns)
         self.arrays: list[npt.NDArray[Any]] = list(columns.values())

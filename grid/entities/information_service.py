@@ -80,14 +80,14 @@ class InformationService:
         base = first_row[self._row_vo]
         self._heard = np.nonzero(base >= 0)[0]
         self._base = base[self._heard]
+        self._unknown = np.full(len(self._columns), UNKNOWN)
 
     def _table(self, ctx: Context) -> ResourceTable:
         if not self._laid_out:
             self._lay_out()
             self._laid_out = True
-        rows, _ = ctx.read_board()
-        assigned = np.full(len(self._columns), UNKNOWN)
-        fill_in(assigned, rows, self._heard, self._base)
+        assigned = self._unknown.copy()
+        fill_in(assigned, ctx.read_board(), self._heard, self._base)
         if self._vo in self._members:
             assigned[self._own_rows] = self._own_assigned
         return ResourceTable(self._columns, assigned)

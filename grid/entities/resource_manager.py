@@ -81,7 +81,12 @@ class ResourceManager:
         self._left = False
         self._assigned = np.zeros(len(resources))
         self._jobs = np.zeros(len(resources))
+        self._cpus: list[float] = resources.cpus.tolist()
+        self._cluster: list[int] = resources.cluster.tolist()
+        self._machine: list[int] = resources.machine.tolist()
         self._total_cpus = float(resources.cpus.sum())
+        self._held = 0
+        """CPUs that are assigned to jobs."""
         self._holds: dict[JobKey, tuple[int, int]] = {}
         self._submitted_since = 0
         self._over_limit = False
@@ -114,28 +119,26 @@ class ResourceManager:
                 ctx.send(information, LeaveVo(self._vo))
 
     def _assign(self, ctx: Context, scheduler: str, job: Job, resource: int, wait: bool) -> None:
-        columns = self._resources
-        free = columns.cpus[resource] - self._assigned[resource]
-        foreign = job.vo != ctx.name.partition("/")[0]
-        if (self._left and foreign) or (not wait and free < job.processors):
-            ctx.send(scheduler, Refused(job.key))
+        key, processors = job.key, job.processors
+        no_room = not wait and self._cpus[resource] - self._assigned[resource] < processors
+        if no_room or (self._left and job.vo != ctx.name.partition("/")[0]):
+            ctx.send(scheduler, Refused(key))
             return
-        self._holds[job.key] = (resource, job.processors)
-        self._assigned[resource] += job.processors
+        self._holds[key] = (resource, processors)
+        self._held += processors
+        self._assigned[resource] += processors
         self._jobs[resource] += 1
         self._submitted_since += 1
-        ctx.send(scheduler, Assigned(job.key, ctx.now))
-        cluster = int(columns.cluster[resource])
-        machine = int(columns.machine[resource])
-        if self._grid_dispatcher is None:
-            ctx.send(self._dispatchers[cluster], RunJob(job, cluster, machine))
-        else:
-            ctx.send(self._grid_dispatcher, RunJob(job, cluster, machine))
+        ctx.send(scheduler, Assigned(key, ctx.now))
+        cluster = self._cluster[resource]
+        dispatcher = self._grid_dispatcher or self._dispatchers[cluster]
+        ctx.send(dispatcher, RunJob(job, cluster, self._machine[resource]))
         self._tell(ctx)
         self._publish_if_due(ctx)
 
     def _release(self, ctx: Context, ended: JobEnded) -> None:
         resource, processors = self._holds.pop(ended.key)
+        self._held -= processors
         self._assigned[resource] -= processors
         self._jobs[resource] -= 1
         self._tell(ctx)
@@ -150,9 +153,9 @@ class ResourceManager:
         if key not in self._holds:
             return
         resource, processors = self._holds[key]
-        if self._resources.cluster[resource] == cluster:
+        if self._cluster[resource] == cluster:
             return
-        moved = int(np.nonzero(self._resources.cluster == cluster)[0][0])
+        moved = self._cluster.index(cluster)
         for column, amount in ((self._assigned, processors), (self._jobs, 1)):
             column[resource] -= amount
             column[moved] += amount
@@ -167,7 +170,7 @@ class ResourceManager:
             ctx.set_background_timer(-ctx.now % self._rules.period_us, PERIOD)
 
     def _load(self) -> float:
-        return float(self._assigned.sum()) / self._total_cpus
+        return self._held / self._total_cpus
 
     def _publish_if_due(self, ctx: Context) -> None:
         rules = self._rules

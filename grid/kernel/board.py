@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from grid.kernel.entity import Rows
 from grid.model.time import Time
@@ -37,8 +36,10 @@ class Board:
         self._newest: Rows = (
             np.concatenate(list(first_rows)) if first_rows else np.empty((0, 0), np.float64)
         )
-        self._posted_us = np.full(len(first_rows), BEFORE_ALL, np.int64)
+        self._posted_us: list[Time] = [BEFORE_ALL] * len(first_rows)
         self._older: list[list[tuple[Time, Rows]]] = [[] for _ in first_rows]
+        self._recent: dict[int, Time] = {}
+        """When those last posted whose rows some readers may not see yet."""
         self._longest_latency_us = longest_latency_us
 
     def post(self, publisher: int, time: Time, rows: Rows, present: Time) -> None:
@@ -48,12 +49,12 @@ class Board:
         """
         part = self.slices[publisher]
         older = self._older[publisher]
-        posted_us = int(self._posted_us[publisher])
+        posted_us = self._posted_us[publisher]
         if time < posted_us:
             return
         older.append((posted_us, self._newest[part].copy()))
         self._newest[part] = rows
-        self._posted_us[publisher] = time
+        self._posted_us[publisher] = self._recent[publisher] = time
         # Of the superseded rows, the newest that every reader can already see stays: a reader
         # for whom a later one is still under way falls back on it. All before it are dead.
         reach = present - self._longest_latency_us
@@ -62,23 +63,18 @@ class Board:
             keep -= 1
         del older[:keep]
 
-    def read(self, now: Time, latency_us: npt.NDArray[np.int64]) -> tuple[Rows, list[Time]]:
-        """What a reader knows at `now`, `latency_us` (shape (publishers,)) away from each.
+    def read(self, now: Time, latency_us: Sequence[Time]) -> Rows:
+        """What a reader knows at `now`, so far away from each publisher.
 
-        Returns all rows, of all publishers one after the other, as a copy, and when each publisher
-        posted those that the reader sees (`BEFORE_ALL` for its first rows).
+        All rows, of all publishers one after the other, as a copy. No reader looks back in time.
         """
         rows = self._newest.copy()
-        posted = self._posted_us
-        under_way = np.nonzero(posted + latency_us > now)[0]
-        if len(under_way) == 0:
-            return rows, posted.tolist()
-        times = posted.tolist()
-        for publisher in under_way.tolist():
-            visible = now - int(latency_us[publisher])
-            for time, older in reversed(self._older[publisher]):
-                if time <= visible:
-                    rows[self.slices[publisher]] = older
-                    times[publisher] = time
-                    break
-        return rows, times
+        for publisher, posted_us in list(self._recent.items()):
+            if posted_us + self._longest_latency_us <= now:
+                del self._recent[publisher]
+            elif (visible := now - latency_us[publisher]) < posted_us:
+                for time, older in reversed(self._older[publisher]):
+                    if time <= visible:
+                        rows[self.slices[publisher]] = older
+                        break
+        return rows

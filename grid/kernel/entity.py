@@ -52,9 +52,7 @@ class Context:
 
     __slots__ = ("_rng", "effects", "name", "now", "read_board", "seed")
 
-    def __init__(
-        self, name: str, seed: int, read_board: Callable[[], tuple[Rows, list[Time]]]
-    ) -> None:
+    def __init__(self, name: str, seed: int, read_board: Callable[[], Rows]) -> None:
         self.name = name
         self.read_board = read_board
         self.now: Time = 0

@@ -13,9 +13,6 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from grid.kernel.board import Board, Post
 from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
 from grid.kernel.event import TIMER, Envelope
@@ -80,7 +77,7 @@ class LogicalProcess:
         if network.faults is not None:
             longest += network.faults.longest_cut_us
         self._board = Board([rows for _, rows in publishers], longest)
-        self._reader_latency: dict[int, npt.NDArray[np.int64]] = {}
+        self._reader_latency: dict[int, list[Time]] = {}
         self._present = present
         self._posts_leave = present is not None or len(entities) < len(network.names)
         self._here = [present is None and name in entities for name in network.names]
@@ -196,30 +193,42 @@ class LogicalProcess:
             effects.posts.clear()
 
     def _send(self, position: int, now: Time, sent: list[tuple[str, Any, float]]) -> None:
-        network, here, heap = self._network, self._here, self._heap
+        network, here, heap, positions = self._network, self._here, self._heap, self._position
         sites, faults = network.sites, network.faults
         site = sites[position]
         latency = network.latency_row(site)
         sequence = self._sequence[position]
         for to, message, megabytes in sent:
-            receiver = self._position[to]
-            arrival = now + latency[sites[receiver]]
-            if megabytes and sites[receiver] != site:
+            receiver = positions[to]
+            peer = sites[receiver]
+            arrival = now + latency[peer]
+            if megabytes and peer != site:
                 arrival += network.transfer_us(megabytes)
             sequence += 1
-            arrivals: tuple[Time, ...] = (arrival,)
+            envelope = (arrival, receiver, position, sequence, message)
             if faults is not None:
-                between, key = (site, sites[receiver]), (position, receiver, sequence)
-                arrivals = faults.arrivals(now, arrival, between, key)
-            for time in arrivals:
-                envelope = (time, receiver, position, sequence, message)
-                sequence += 1
-                if here[receiver]:
-                    self._foreground += 1
-                    heappush(heap, envelope)
-                else:
-                    self._outbox.envelopes.append(envelope)
+                sequence = self._send_badly(now, (site, peer), envelope)
+            elif here[receiver]:
+                self._foreground += 1
+                heappush(heap, envelope)
+            else:
+                self._outbox.envelopes.append(envelope)
         self._sequence[position] = sequence
+
+    def _send_badly(self, now: Time, sites: tuple[int, int], envelope: Envelope) -> int:
+        """Send `envelope` over a network with faults; returns the sequence after it."""
+        assert self._network.faults is not None
+        arrival, receiver, position, sequence, message = envelope
+        key = (position, receiver, sequence)
+        for time in self._network.faults.arrivals(now, arrival, sites, key):
+            envelope = (time, receiver, position, sequence, message)
+            sequence += 1
+            if self._here[receiver]:
+                self._foreground += 1
+                heappush(self._heap, envelope)
+            else:
+                self._outbox.envelopes.append(envelope)
+        return sequence
 
     def _set_timers(self, position: int, timers: list[tuple[Time, str, int]]) -> None:
         sequence = self._sequence[position]
@@ -242,18 +251,19 @@ class LogicalProcess:
             if self._posts_leave:
                 self._outbox.posts.append((publisher, now, rows))
 
-    def _read_board(self, reader: int) -> tuple[Rows, list[Time]]:
+    def _read_board(self, reader: int) -> Rows:
         """The board as the entity at position `reader` sees it now."""
         latency = self._reader_latency.get(reader)
         if latency is None:
             row = self._network.latency_row(self._network.sites[reader])
-            latency = np.array([row[site] for site in self._publisher_sites], np.int64)
-            self._reader_latency[reader] = latency
+            latency = self._reader_latency[reader] = [row[site] for site in self._publisher_sites]
         faults = self._network.faults
         if faults is not None and faults.partitions:
             # What was posted behind a partition is seen when it is over.
             site, now = self._network.sites[reader], self.now
             cuts = [faults.cut_since(now, site, peer) for peer in self._publisher_sites]
-            behind = [0 if since is None else now - since for since in cuts]
-            latency = np.maximum(latency, np.array(behind, np.int64))
+            latency = [
+                one if since is None else max(one, now - since)
+                for one, since in zip(latency, cuts, strict=True)
+            ]
         return self._board.read(self.now, latency)

@@ -54,9 +54,6 @@ class Rules:
 
 START, MESSAGE, TIMEOUT = 0, 1, 2
 
-Read = tuple[Rows, list[Time]]
-"""What `Context.read_board` gives."""
-
 
 class Input(NamedTuple):
     """One thing that an entity handled: when, of which kind, from whom, and what.
@@ -69,7 +66,7 @@ class Input(NamedTuple):
     kind: int
     sender: str
     content: Any
-    reads: tuple[Read, ...]
+    reads: tuple[Rows, ...]
 
 
 class Incarnation(NamedTuple):
@@ -142,8 +139,8 @@ class Reliable:
         self._peers: dict[str, _Peer] = {}
         self._again_us = NEVER
         self._inputs = 0
-        self._reads: list[Read] = []
-        self._replayed: list[Read] = []
+        self._reads: list[Rows] = []
+        self._replayed: list[Rows] = []
 
     def start(self, ctx: Context) -> None:
         saved, self._saved = self._saved, ()
@@ -240,7 +237,7 @@ class Reliable:
                 self._timers[timer] = (due, timer_kind)
         return sent
 
-    def _read_board(self) -> Read:
+    def _read_board(self) -> Rows:
         if self._replayed:
             return self._replayed.pop(0)
         self._reads.append(self._outer.read_board())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
@@ -58,9 +58,19 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     def job(self, row: int, vo: str) -> Job:
         """Row `row` as a job of the virtual organization `vo`."""
-        values = [column.item(row) for column in _columns_of_a_job(self)]
-        requirements = self.requirements[row] if self.requirements else ()
-        return Job(vo=vo, requirements=requirements, **dict(zip(_OF_A_JOB, values, strict=True)))
+        return self.jobs(row, row + 1, vo)[0]
+
+    def jobs(self, first: int, end: int, vo: str) -> list[Job]:
+        """Rows `first` to before `end` as jobs of `vo`, in less time than one by one."""
+        columns = [column[first:end].tolist() for column in _columns_of_a_job(self)]
+        jobs = [
+            Job(vo=vo, **dict(zip(_OF_A_JOB, values, strict=True)))
+            for values in zip(*columns, strict=True)
+        ]
+        if self.requirements:
+            asked = self.requirements[first:end]
+            jobs = [replace(job, requirements=one) for job, one in zip(jobs, asked, strict=True)]
+        return jobs
 
 
 COLUMNS = dtypes(JobTable)

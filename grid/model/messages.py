@@ -1,8 +1,8 @@
-"""The verbs of the protocol, one frozen class each: who says it to whom, and what it means."""
+"""The verbs of the protocol, one class each: who says it to whom, and what it means."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,30 +13,26 @@ from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitJob:
+class SubmitJob(NamedTuple):
     """Workload Source to Local Scheduler: a job of the VO's own users."""
 
     job: Job
 
 
-@dataclass(frozen=True, slots=True)
-class QueryResources:
+class QueryResources(NamedTuple):
     """Local Scheduler to Information Service: what do you know of the grid's resources?"""
 
     key: JobKey
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Resources:
+class Resources(NamedTuple):
     """Information Service to Local Scheduler: this, as of now."""
 
     key: JobKey
     table: ResourceTable
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardJob:
+class ForwardJob(NamedTuple):
     """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
 
     `resource` is the number of the resource that the sender chose, `utility` what it is worth to
@@ -54,8 +50,7 @@ class ForwardJob:
     wait: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AssignJob:
+class AssignJob(NamedTuple):
     """Local Scheduler to Resource Manager: give this resource to this job.
 
     Without `wait` it is refused where the resource has too few free CPUs.
@@ -66,23 +61,20 @@ class AssignJob:
     wait: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(NamedTuple):
     """Resource Manager to Local Scheduler: done, at that time."""
 
     key: JobKey
     assigned_us: Time
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """Resource Manager to Local Scheduler: the resource is not free, whatever you had heard."""
 
     key: JobKey
 
 
-@dataclass(frozen=True, slots=True)
-class RunJob:
+class RunJob(NamedTuple):
     """Resource Manager or Grid Dispatcher to a dispatcher below: run this job.
 
     `cluster` and `machine` are positions in the VO and in the cluster; -1: any.
@@ -93,16 +85,14 @@ class RunJob:
     machine: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueryLoad:
+class QueryLoad(NamedTuple):
     """Grid Dispatcher to Local Dispatcher: how loaded are you, and could you run this job?"""
 
     key: JobKey
     processors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """Local Dispatcher to Grid Dispatcher: tasks queued and running per processor (GM Eq. 2)."""
 
     key: JobKey
@@ -111,16 +101,14 @@ class Load:
     runs_it: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """Grid Dispatcher to Resource Manager: the job went to that cluster."""
 
     key: JobKey
     cluster: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnded:
+class JobEnded(NamedTuple):
     """Local Dispatcher to Resource Manager, and from there to Local Scheduler."""
 
     key: JobKey
@@ -128,8 +116,7 @@ class JobEnded:
     outcome: JobOutcome[int, float]
 
 
-@dataclass(frozen=True, slots=True)
-class JobDone:
+class JobDone(NamedTuple):
     """Local Scheduler to the one of the job's own VO: it ran here, and so it ended."""
 
     key: JobKey
@@ -137,8 +124,7 @@ class JobDone:
     outcome: JobOutcome[int, float]
 
 
-@dataclass(frozen=True, slots=True)
-class SubmissionFail:
+class SubmissionFail(NamedTuple):
     """Local Scheduler to the one of the job's own VO: it cannot be run (PU Alg. 2).
 
     `state` says why: FAILED, its TTL was spent; REJECTED, no resource would do.
@@ -149,23 +135,20 @@ class SubmissionFail:
     hops: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalStatus:
+class LocalStatus(NamedTuple):
     """Resource Manager to its own Information Service: the VO's resources now."""
 
     assigned_cpus: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JoinVo:
+class JoinVo(NamedTuple):
     """Resource Manager to every Information Service: VO number `vo` shares these resources."""
 
     vo: int
     resources: ResourceColumns
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveVo:
+class LeaveVo(NamedTuple):
     """Resource Manager to every Information Service: VO number `vo` shares nothing any more."""
 
     vo: int

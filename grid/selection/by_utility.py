@@ -24,6 +24,7 @@ class ByUtility:
         self.ties = ties
         self._columns: ResourceColumns | None = None
         self._attributes: Floats = np.empty((7, 0))
+        self._ones: Floats = np.empty(0)
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
         utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
@@ -35,11 +36,12 @@ class ByUtility:
         return float(self._utilities(PARTIAL, job, table.columns, slice(row, row + 1))[0])
 
     def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
-        if not job.requirements:
-            return np.ones(len(columns))
         if columns is not self._columns:
             self._columns = columns
             self._attributes = attributes_of(columns)
+            self._ones = np.ones(len(columns))
+        if not job.requirements:
+            return self._ones[rows]
         options = [option for requirement in job.requirements for option in requirement.options]
         counts = [len(requirement.options) for requirement in job.requirements]
         result: Floats = kernels.utilities(

@@ -134,8 +134,7 @@ class Gossip:
         ctx.set_timer(int(ctx.rng.integers(1, 200)), "again")
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        rows, posted = ctx.read_board()
-        ctx.record((ctx.now, ctx.name, sender, message, rows.tolist(), posted))
+        ctx.record((ctx.now, ctx.name, sender, message, ctx.read_board().tolist()))
         ctx.publish(np.array([[float(ctx.now)]]))
         if message:
             ctx.send(self.peers[int(ctx.rng.integers(len(self.peers)))], message - 1)

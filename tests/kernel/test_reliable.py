@@ -41,7 +41,7 @@ class Talker:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         self.heard.append((sender, message))
-        rows, _ = ctx.read_board()
+        rows = ctx.read_board()
         ctx.record((ctx.name, tuple(self.heard), rows.tolist()))
         if message[0] == "say" and ctx.rng.random() < 0.5:
             self.answers[sender] += 1
@@ -269,7 +269,7 @@ def test_nothing_passes_a_partition_and_posts_wait_for_its_end(live: bool) -> No
             ctx.record((ctx.now, message))
 
         def timeout(self, ctx: Context, timer: str) -> None:
-            ctx.record((ctx.now, ctx.read_board()[0].tolist()))
+            ctx.record((ctx.now, ctx.read_board().tolist()))
 
     cut = Partition(Outage(180, 310), frozenset({0}), frozenset({1}))
     network = Network(["a", "b"], [0, 1], 50, 7, faults=Faults(1, partitions=(cut,)))

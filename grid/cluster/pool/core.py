@@ -11,7 +11,7 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.pool import CompiledForm, loop
 from grid.cluster.pool import state as at
-from grid.cluster.pool.state import Coming, Ends, Pool
+from grid.cluster.pool.state import Ends, Pool
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState
@@ -20,6 +20,7 @@ from grid.model.time import NEVER, Time
 
 FIRST_SLOTS = 256
 FIRST_ENDS = 4096
+REJECTED = int(JobState.REJECTED)
 
 
 class PoolCore:
@@ -38,30 +39,30 @@ class PoolCore:
         self._watts = (machine.watts_busy, machine.watts_idle)
         self._arrivals = arrivals
         self._outcomes = outcomes
-        self._pool = _empty_pool(FIRST_SLOTS)
+        self._set_slots(FIRST_SLOTS)
         counters, measures = self._pool.counters, self._pool.measures
+        counters[at.STEPS] = 1
+        counters[at.GAIN_FROM] = counters[at.NEXT_START] = NEVER
+        counters[at.FREE_SLOTS] = FIRST_SLOTS
         counters[at.POLICY] = form.policy
         counters[at.CPUS] = counters[at.FREE] = machine.cpus
+        measures[at.SHARE] = -1.0
         measures[at.MIPS], measures[at.SLOWDOWN_LIMIT] = machine.mips, form.slowdown_limit
         self._pool.step_level[0] = machine.cpus
-        self._coming = _coming(arrivals)
         self._ends = _no_ends(FIRST_ENDS)
 
     def play(self, until: Time) -> None:
         arrivals = self._arrivals
-        if self._coming.time is not arrivals.columns.arrival_us:
-            self._coming = _coming(arrivals)
         while True:
-            what = loop.advance(
-                until, arrivals.first, arrivals.end, self._pool, self._coming, self._ends
-            )
+            first, end, block = arrivals.first, arrivals.end, arrivals.block
+            what = loop.advance(until, first, end, self._block, block, self._ends)
             arrivals.taken(int(self._pool.counters[at.NEXT_ARRIVAL]))
             if what == loop.DONE:
                 break
             if what == loop.ENDED_FULL:
                 self._hand_over_ends()
                 most = int(self._pool.counters[at.RUNNING]) + self._next_arrivals()
-                if 2 * most > len(self._ends.row):
+                if 2 * most > self._ends.shape[1]:
                     self._ends = _no_ends(2 * most)
             else:
                 self._grow()
@@ -123,90 +124,59 @@ class PoolCore:
         """How many jobs arrive at the next instant of arrivals."""
         return len(self._arrivals.due(self._arrivals.next_us))
 
+    def _set_slots(self, slots: int) -> None:
+        """An empty pool. All its arrays have room for what adds most to them.
+
+        A job adds two steps to the profile at most, and the queue has room for twice the slots, so
+        that its front is not moved up for every arrival.
+        """
+        self._slots = slots
+        self._block = np.zeros((len(Pool._fields), 2 * slots + 1), np.int64)
+        rows: list[Any] = list(self._block)
+        self._pool = Pool(*rows[:-2], *(row.view(np.float64) for row in rows[-2:]))
+        self._pool.free_slots[:slots] = np.arange(slots - 1, -1, -1)
+
     def _grow(self) -> None:
         """Twice as many slots, more if the next instant brings more jobs than that."""
-        old = self._pool
-        size = len(old.processors)
-        new = _empty_pool(size + max(size, self._next_arrivals()))
-        for name, target, source in zip(Pool._fields, new, old, strict=True):
-            if name != "free_slots":
-                target[: len(source)] = source
-        kept = int(old.counters[at.FREE_SLOTS])
-        added = np.arange(len(new.processors) - 1, size - 1, -1)
-        new.free_slots[: len(added)] = added
-        new.free_slots[len(added) : len(added) + kept] = old.free_slots[:kept]
-        new.counters[at.FREE_SLOTS] = kept + len(added)
-        self._pool = new
+        old, size = self._block, self._slots
+        kept = self._pool.free_slots[: self._pool.counters[at.FREE_SLOTS]]
+        self._set_slots(size + max(size, self._next_arrivals()))
+        added = self._slots - size
+        free = (self._pool.free_slots[:added].copy(), kept)
+        self._block[:, : old.shape[1]] = old
+        self._pool.counters[at.FREE_SLOTS] = added + len(kept)
+        self._pool.free_slots[: added + len(kept)] = np.concatenate(free)
 
     def _hand_over_ends(self) -> None:
         count = int(self._pool.counters[at.ENDED])
         self._pool.counters[at.ENDED] = 0
-        row, state, start, end = (column[:count] for column in self._ends)
+        ends = self._ends[:, :count]
         if self._arrivals.routed:
             # Routed jobs end a few at a time: whole columns would cost more than they.
-            if self._hand_over_routed(row, state, start, end) == count:
+            if self._hand_over_routed(ends) == count:
                 return
-            direct = row >= 0
-            row, state, start, end = (column[direct] for column in (row, state, start, end))
+            ends = ends[:, ends[0] >= 0]
+        row, state, start, end = ends.copy()
         if len(row):
             ran = state != JobState.REJECTED
             machine, held_us = np.where(ran, 0, -1), np.where(ran, end - start, 0)
             none = np.zeros(len(row), np.int64)
             watts = [np.full(len(row), one) for one in self._watts]
-            times = (start.copy(), end.copy())
-            outcome = JobOutcome(machine, state.copy(), *times, none, none, none, held_us, *watts)
-            self._outcomes.add_rows(row.copy(), outcome)
+            outcome = JobOutcome(machine, state, start, end, none, none, none, held_us, *watts)
+            self._outcomes.add_rows(row, outcome)
 
-    def _hand_over_routed(self, *ends: Ints) -> int:
+    def _hand_over_routed(self, ends: Ints) -> int:
         """How many routed jobs there were."""
         routed = 0
-        for row, state, start, end in zip(*(column.tolist() for column in ends), strict=True):
+        for row, state, start, end in ends.T.tolist():
             if row >= 0:
                 continue
-            machine, held_us = (-1, 0) if state == JobState.REJECTED else (0, end - start)
+            machine, held_us = (-1, 0) if state == REJECTED else (0, end - start)
             outcome = JobOutcome(machine, state, start, end, 0, 0, 0, held_us, *self._watts)
             self._outcomes.add(row, outcome)
             routed += 1
         return routed
 
 
-def _coming(arrivals: Arrivals) -> Coming:
-    columns = arrivals.columns
-    return Coming(
-        columns.arrival_us,
-        columns.submit_us,
-        columns.processors,
-        columns.estimate_us,
-        columns.run_us,
-        columns.reference_mips,
-        columns.deadline_us,
-        columns.licenses,
-        columns.row,
-    )
-
-
-def _empty_pool(slots: int) -> Pool:
-    sizes = dict.fromkeys(Pool._fields, slots)
-    # Twice the slots, so that the queue's front is not moved up for every arrival.
-    sizes |= {"counters": at.COUNTERS, "queue": 2 * slots, "measures": at.MEASURES}
-    # A job adds two steps to the profile at most.
-    sizes |= dict.fromkeys(("step_time", "step_level"), 2 * slots + 1)
-    pool = Pool(**_columns(sizes))
-    pool.counters[at.STEPS] = 1
-    pool.counters[at.GAIN_FROM] = pool.counters[at.NEXT_START] = NEVER
-    pool.counters[at.FREE_SLOTS] = slots
-    pool.free_slots[:] = np.arange(slots - 1, -1, -1)
-    pool.measures[at.SHARE] = -1.0
-    return pool
-
-
-def _no_ends(size: int) -> Ends:
-    return Ends(**_columns(dict.fromkeys(Ends._fields, size)))
-
-
-def _columns(sizes: dict[str, int]) -> dict[str, Any]:
-    floats = ("work", "measures")
-    return {
-        name: np.zeros(size, np.float64 if name in floats else np.int64)
-        for name, size in sizes.items()
-    }
+def _no_ends(room: int) -> Ints:
+    return np.zeros((len(Ends._fields), room), np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool import state as at
 from grid.cluster.pool.reserving import give_back, is_due, keep_reservations
-from grid.cluster.pool.state import Coming, Ends, Pool
+from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
 from grid.model.arrays import Ints
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
@@ -32,12 +32,13 @@ DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
 
 @compiled
-def advance(until: int, first: int, end: int, pool: Pool, coming: Coming, ends: Ends) -> int:
+def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended: Ints) -> int:
     """Play every instant before `until`; returns DONE, or what array has to be made larger.
 
-    Positions `first` to before `end` of `coming` are to arrive; NEXT_ARRIVAL is left at the first
-    that has not.
+    Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
+    that has not. The blocks are those of `pool_in`, `coming_in` and `ends_in`.
     """
+    pool, coming, ends = pool_in(state), coming_in(arrivals), ends_in(ended)
     counters = pool.counters
     policy = counters[at.POLICY]
     counters[at.NEXT_ARRIVAL] = first

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from grid.cluster.arrivals import NAMES
 from grid.model.arrays import Floats, Ints
+from grid.policies.compiled import inlined
+
+_COMING = (
+    "arrival_us", "submit_us", "processors", "estimate_us", "run_us", "reference_mips",
+    "deadline_us", "licenses", "row",
+)  # fmt: skip
+_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = map(NAMES.index, _COMING)
 
 (
-    POLICY,
-    CPUS,
-    FREE,
-    RUNNING,
-    FIRST,
-    LAST,
-    SHORTEST,
-    NEXT_ARRIVAL,
-    ENDED,
-    FREE_SLOTS,
-    SERIAL,
-    BLOCKED,
-    SHADOW,
-    EXTRA,
-    ASKED,
-    SINCE,
-    STEPS,
-    GAIN_FROM,
-    GAIN_TO,
-    ENDED_EARLY,
-    NEXT_START,
-) = range(21)
-COUNTERS = 21
+    POLICY, CPUS, FREE, RUNNING, FIRST, LAST, SHORTEST, NEXT_ARRIVAL, ENDED, FREE_SLOTS, SERIAL,
+    BLOCKED, SHADOW, EXTRA, ASKED, SINCE, STEPS, GAIN_FROM, GAIN_TO, ENDED_EARLY, NEXT_START,
+) = range(21)  # fmt: skip
 """Positions in `Pool.counters`.
 
 `Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
@@ -41,7 +31,6 @@ the next reservation is.
 """
 
 SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S, MIPS, SLOWDOWN_LIMIT = range(7)
-MEASURES = 7
 """Positions in `Pool.measures`. The first five are the usage, see `grid.cluster.general.usage`;
 SHARE is below 0 while nobody asks. SLOWDOWN_LIMIT is a setting of `PoolPolicy.RESERVING`."""
 
@@ -106,3 +95,34 @@ class Ends(NamedTuple):
     state: Ints
     start: Ints
     end: Ints
+
+
+@inlined
+def coming_in(block: Ints) -> Coming:
+    """The columns of `Arrivals.block`.
+
+    They are taken out of their block in compiled code: to hand over an array costs more than to
+    play a job. So are the two below.
+    """
+    mips = block[_C5].view(np.float64)
+    return Coming(
+        block[_C0], block[_C1], block[_C2], block[_C3], block[_C4], mips, block[_C6], block[_C7],
+        block[_C8],
+    )  # fmt: skip
+
+
+@inlined
+def pool_in(block: Ints) -> Pool:
+    """The rows of a block of shape (fields of `Pool`, at least 2 * slots + 1)."""
+    work, measures = block[20].view(np.float64), block[21].view(np.float64)
+    return Pool(
+        block[0], block[1], block[2], block[3], block[4], block[5], block[6], block[7], block[8],
+        block[9], block[10], block[11], block[12], block[13], block[14], block[15], block[16],
+        block[17], block[18], block[19], work, measures,
+    )  # fmt: skip
+
+
+@inlined
+def ends_in(block: Ints) -> Ends:
+    """The rows of a block of shape (fields of `Ends`, room)."""
+    return Ends(block[0], block[1], block[2], block[3])
