@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -65,26 +65,26 @@ Flag = TypeVar("Flag")
 """`int`, `float` and `bool` for one job; `Ints`, `Floats` and `Bools` for many: see `dtypes`."""
 
 
-def _default(value: Any) -> Any:
-    """The value that a column has where nothing is said, also where it stands for an array."""
-    return value
+def column(least: float, most: float, default: Any = MISSING) -> Any:
+    """A column of values from `least` to `most`, and the one that it has where nothing is said."""
+    return field(default=default, metadata={"limits": (least, most)})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JobSummary(Generic[Whole, Number]):
     """What a user says of a job, as far as the results keep it."""
 
-    user: Whole = _default(-1)
+    user: Whole = column(-1, 2**53, -1)
     """The number of the user in the VO; -1: not known."""
-    submit_us: Whole
+    submit_us: Whole = column(0, NEVER - 1)
     """When the user submits it to the grid."""
-    processors: Whole
+    processors: Whole = column(1, 10_000_000)
     """CPUs that it holds from start to end."""
-    estimate_us: Whole
+    estimate_us: Whole = column(1, NEVER - 1)
     """The run time that the user expects, on a CPU of `reference_mips`."""
-    deadline_us: Whole = _default(NEVER)
+    deadline_us: Whole = column(0, NEVER, NEVER)
     """When it should have ended; `NEVER`: there is no deadline."""
-    power: Number = _default(1.0)
+    power: Number = column(0, 1e12, 1.0)
     """Factor of the watts that a busy CPU of its machine draws."""
 
 
@@ -93,18 +93,19 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     """All that a user says of a job, and what policies may know of it.
 
     This is the one declaration of the columns that a job has: a column more is a line more here,
-    and `Job`, `JobTable` and the `JobColumns` of policies have it.
+    and `Job`, `JobTable`, the `JobColumns` of policies and the checks of jobs have it. Logs may
+    have longer times than scenarios.
     """
 
-    reference_mips: Number = _default(REFERENCE_MIPS)
+    reference_mips: Number = column(1e-6, 1e12, REFERENCE_MIPS)
     """On a CPU of m MIPS run times shrink by reference_mips / m (CS2 Eq. 14: work / MIPS)."""
-    licenses: Whole = _default(0)
+    licenses: Whole = column(0, 2**63 - 1, 0)
     """Bit mask over the licenses of the cluster that it runs on."""
-    input_mb: Number = _default(0.0)
+    input_mb: Number = column(0, 1e12, 0.0)
     """Megabytes that travel with it from VO to VO."""
-    ram_mb: Number = _default(0.0)
+    ram_mb: Number = column(0, 1e12, 0.0)
     """Megabytes of its machine's memory that it holds from start to end."""
-    checkpointable: Flag = _default(False)
+    checkpointable: Flag = column(False, True, False)
     """Whether it keeps what it has done when it goes on on another machine."""
 
 
@@ -134,14 +135,17 @@ def dtypes(kind: Any) -> dict[str, type]:
     if issubclass(kind, tuple):
         named = {name: said.__forward_arg__ for name, said in kind.__annotations__.items()}
     else:
-        named = {column.name: column.type for column in fields(kind)}
+        named = {one.name: one.type for one in fields(kind)}
     return {name: _DTYPES[said] for name, said in named.items() if said in _DTYPES}
 
 
 DEFAULTS: dict[str, Any] = {
-    column.name: column.default for column in fields(JobRequest) if column.default is not MISSING
+    one.name: one.default for one in fields(JobRequest) if one.default is not MISSING
 }
 """The columns of a job that need not be given."""
+
+
+_NOTHING: Any = 0.0
 
 
 class JobOutcome(NamedTuple, Generic[Whole, Number]):
@@ -163,8 +167,8 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
     restarts: Whole
     lost_us: Whole
     held_us: Whole
-    watts_busy: Number = _default(0.0)
-    watts_idle: Number = _default(0.0)
+    watts_busy: Number = _NOTHING
+    watts_idle: Number = _NOTHING
 
 
 def rejected(now: Time) -> JobOutcome[int, float]:

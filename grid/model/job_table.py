@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import DEFAULTS, Job, JobRequest, Requirement, dtypes
+from grid.model.job import DEFAULTS, Job, JobRequest, Requirement, column, dtypes
+from grid.model.time import NEVER
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -22,8 +23,8 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     where there is none. `requirements` is empty, or holds one tuple a row.
     """
 
-    number: Ints
-    run_us: Ints
+    number: Ints = column(0, 2**53)
+    run_us: Ints = column(1, NEVER - 1)
     site: Ints
     requirements: list[tuple[Requirement, ...]] = field(default_factory=list)
 
@@ -47,7 +48,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     def __len__(self) -> int:
         return len(self.number)
 
-    def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | slice) -> JobTable:
+    def take(self, rows: npt.NDArray[np.intp] | Bools | slice) -> JobTable:
         """The given rows, in the given order."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         requirements: list[tuple[Requirement, ...]] = []
@@ -62,7 +63,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     def jobs(self, first: int, end: int, vo: str) -> list[Job]:
         """Rows `first` to before `end` as jobs of `vo`, in less time than one by one."""
-        columns = [column[first:end].tolist() for column in _columns_of_a_job(self)]
+        columns = [one[first:end].tolist() for one in _columns_of_a_job(self)]
         jobs = [
             Job(vo=vo, **dict(zip(_OF_A_JOB, values, strict=True)))
             for values in zip(*columns, strict=True)
@@ -74,6 +75,10 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
 
 COLUMNS = dtypes(JobTable)
+LIMITS: dict[str, tuple[float, float]] = {
+    one.name: one.metadata["limits"] for one in fields(JobTable) if "limits" in one.metadata
+}
+"""The least and the most that a column may hold."""
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
 _columns_of_a_job = attrgetter(*_OF_A_JOB)
 

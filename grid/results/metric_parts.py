@@ -144,8 +144,6 @@ def add_figures(
 ) -> None:
     """Add what metrics of VOs give to `figures`, of each VO's jobs and of all."""
     for name, metric in vo.items():
-        if name in figures["grid"]:
-            raise metric.origin.failed(f"its name {name} is taken by a figure of every run")
         figures["grid"][name] = metric(results, directory)
         for position, own in enumerate(directory.vos):
             jobs = results.take(results.vo == position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grid.model.errors import Path
 from grid.model.platform import VirtualOrganization
 from grid.scenario.grid_checks import refused
 from grid.scenario.grid_settings import grid_faults
@@ -26,13 +27,30 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
         )
         for vo in scenario.vos or ()
     ]
-    yield from refused(vos, faults, _asks_for_memory(scenario), scenario.parts)
+    asking = list(_jobs_with_memory(scenario))
+    yield from refused(vos, faults, bool(asking), scenario.parts)
+    machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
+    if not any(machine.ram_mb for machine in machines) and not _may_have_memory(scenario):
+        for path, found in asking:
+            yield path, found, "none, for no machine of the grid gives its ram_mb"
 
 
-def _asks_for_memory(scenario: Scenario) -> bool:
+def _jobs_with_memory(scenario: Scenario) -> Iterator[tuple[Path, str]]:
     """Of jobs that are written out; those of traces and generators ask for none."""
-    workloads = [vo.workload for vo in scenario.vos or () if vo.workload is not None]
-    return any(job.ram_mb > 0 for workload in workloads for job in workload.jobs or ())
+    for v, vo in enumerate(scenario.vos or ()):
+        jobs = vo.workload.jobs if vo.workload is not None else None
+        for j, job in enumerate(jobs or ()):
+            if job.ram_mb > 0:
+                yield ("vos", v, "workload", "jobs", j, "ram_mb"), f"{job.ram_mb:g}"
+
+
+def _may_have_memory(scenario: Scenario) -> bool:
+    """Whether a user's generator, which is not asked before the run, makes machines."""
+    sections = [one.machines for vo in scenario.vos or () for one in vo.clusters]
+    return any(
+        isinstance(one, GeneratedMachinesSection) and one.generator not in MACHINE_GENERATORS.own
+        for one in sections
+    )
 
 
 def _sampled(section: ClusterSection) -> ClusterSection:

@@ -10,7 +10,7 @@ from grid.model.arrays import Floats
 from grid.model.errors import Path, shorten
 from grid.model.grid_settings import GridSettings
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import COLUMNS, JobTable, concatenate
+from grid.model.job_table import COLUMNS, LIMITS, JobTable, concatenate
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US, to_seconds
 from grid.scenario.value_checks import Problem
@@ -18,22 +18,6 @@ from grid.scenario.value_checks import Problem
 Tables = Sequence[JobTable | None]
 
 END_S = to_seconds(NEVER)
-
-LIMITS: dict[str, tuple[float, float]] = {
-    "number": (0, 2**53),
-    "user": (-1, 2**53),
-    "submit_us": (0, NEVER - 1),
-    "processors": (1, 10_000_000),
-    "estimate_us": (1, NEVER - 1),
-    "run_us": (1, NEVER - 1),
-    "deadline_us": (0, NEVER),
-    "reference_mips": (1e-6, 1e12),
-    "licenses": (0, 2**63 - 1),
-    "input_mb": (0, 1e12),
-    "ram_mb": (0, 1e12),
-    "power": (0, 1e12),
-}
-"""The least and the most that a column may hold. Logs may have longer times than scenarios."""
 
 
 def job_problems(

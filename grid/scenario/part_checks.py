@@ -18,7 +18,7 @@ from grid.parts.reference import is_reference, resolve_reference
 from grid.parts.registry import Part, Parts
 from grid.parts.source import Source
 from grid.policies.convergent.weights import HEURISTICS
-from grid.scenario.part_kinds import KINDS, Place, places
+from grid.scenario.part_kinds import KINDS, TAKEN, Place, places
 from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import Node, at, nearest
 
@@ -79,7 +79,7 @@ def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> li
 
 def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
     """What is wrong with the names and settings of the parts that the tree names."""
-    mistakes: list[Mistake] = []
+    mistakes = list(_taken_names(root))
     # Many clusters have the same policy; each is looked at once.
     known: dict[tuple[str, str], Part | WrongPart] = {}
     for place in places(root):
@@ -94,6 +94,21 @@ def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
         else:
             mistakes += _settings_mistakes(root, place, part, parts)
     return mistakes
+
+
+def _taken_names(root: Node) -> Iterator[Mistake]:
+    """Metrics that are called as a column or figure of every run is, or as another metric."""
+    known: dict[str, dict[str, str]] = {
+        kind: dict.fromkeys(names, "every run") for kind, names in TAKEN.items()
+    }
+    for place in places(root):
+        if place.kind.name in known:
+            names = known[place.kind.name]
+            name = str(place.name.value).rpartition(":")[2]
+            if name in names:
+                expected = f"another name for a {place.kind.title}, for {names[name]} has a {name}"
+                yield place.name.mistake(place.name_path, expected)
+            names.setdefault(name, "this scenario")
 
 
 def _found(place: Place, parts: Parts) -> Part | WrongPart:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
@@ -12,6 +12,8 @@ from grid.model.errors import Path
 from grid.parts.kind import Kind
 from grid.policies.convergent.weights import HEURISTICS
 from grid.policies.registry import POLICIES
+from grid.results.column_definitions import JOB_COLUMNS, SERIES_COLUMNS
+from grid.results.definitions import METRICS
 from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import name_and_settings
@@ -26,6 +28,11 @@ KINDS: dict[str, Kind] = {
         MACHINE_GENERATORS, JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
     )
 }  # fmt: skip
+
+TAKEN: Mapping[str, Iterable[str]] = {
+    JOB_METRICS.name: JOB_COLUMNS, VO_METRICS.name: METRICS, CLUSTER_METRICS.name: SERIES_COLUMNS,
+}  # fmt: skip
+"""By kind, columns and figures of every run: metrics stand beside them under other names."""
 
 _PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (
     (POLICIES, ("vos", "*", "clusters", "*", "policy"), "name"),

@@ -95,6 +95,10 @@ def seconds(results, directory, cluster, edges_us):
     return np.diff(edges_us) / 1e6
 
 
+def stretch(results, directory):
+    return results.processors * 2.0
+
+
 class Raises(Largest):
     def plan(self, view, now):
         return 1 // 0
@@ -169,7 +173,7 @@ def test_every_kind_of_part_runs_from_a_file(tmp_path: Path) -> None:
 def test_the_same_on_ray() -> None:
     here, there = (grid.run(everything(), ray=ray, **at) for ray, at in WHERE)
     assert here.manifest["digest"] == there.manifest["digest"]
-    with pytest.raises(PartFailed, match=r"mine.py:84: policy mine.py:Raises: plan raised Zero"):
+    with pytest.raises(PartFailed, match=r"mine.py:88: policy mine.py:Raises: plan raised Zero"):
         grid.run(scenario("mine.py:Raises"), ray=True, placement="2")
 
 
@@ -202,7 +206,7 @@ def test_what_a_check_can_find_is_wrong_input(policy: Any, message: str) -> None
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Raises", "mine.py:84: policy mine.py:Raises: plan raised ZeroDivisionError"),
+        ("Raises", "mine.py:88: policy mine.py:Raises: plan raised ZeroDivisionError"),
         ("NoPlan", "mine.py:[0-9]+: policy mine.py:NoPlan: plan gave NoneType, expected a Plan"),
     ],
 )
@@ -262,7 +266,7 @@ def test_a_sweep_on_ray_takes_parts_along(tmp_path: Path) -> None:
     done = grid.sweep(experiment, tmp_path / "study")
     (failure,) = done.failures
     assert "mine.py:Raises: plan raised ZeroDivisionError" in failure.error
-    assert "mine.py:84" in failure.error
+    assert "mine.py:88" in failure.error
 
 
 class FirstOnly:
@@ -336,3 +340,22 @@ def test_a_choice_of_processors_without_gangs_is_a_mistake() -> None:
         grid.load_scenario(gangs("ld", policy="easy"))
     with pytest.raises(InputError, match="found 'ale', expected a choice of processors, such"):
         grid.load_scenario(gangs("ale"))
+
+
+TAKEN = "another name for a metric of a"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ({"job": ["mine.py:stretch"]}, f"{TAKEN} job, for every run has a stretch"),
+        ({"job": ["mine.py:double", "two.py:double"]}, "job.1: .*, for this scenario has a doub"),
+        ({"vo": ["two.py:makespan"]}, f"{TAKEN} VO, for every run has a makespan"),
+        ({"cluster": ["two.py:queued"]}, f"{TAKEN} cluster over time, for every run has a queued"),
+    ],
+)
+def test_a_metric_has_a_name_of_its_own(mine: Path, metrics: Any, message: str) -> None:
+    text = PARTS.replace("def widest", "def makespan").replace("def seconds", "def queued")
+    mine.with_name("two.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        grid.load_scenario(scenario(metrics=metrics))

@@ -27,11 +27,10 @@ from grid.model.faults import (
 )
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import COLUMNS, JobTable
+from grid.model.job_table import COLUMNS, LIMITS, JobTable
 from grid.model.platform import Cluster, License, Machine, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 from grid.scenario.grid_checks import CHECKS, MAX_VOS
-from grid.scenario.job_checks import LIMITS
 
 S = SECOND_US
 JOBS: dict[str, Any] = {
@@ -248,7 +247,7 @@ def test_the_right_one_runs() -> None:
 def test_every_attribute_of_what_a_grid_is_made_of_is_checked() -> None:
     for kind, checks in CHECKS.items():
         assert [field.name for field in fields(kind)] == list(checks), kind.__name__
-    assert {*COLUMNS} == {*LIMITS, "site", "checkpointable"}
+    assert {*COLUMNS} == {*LIMITS, "site"}
 
 
 def test_too_many_are_told_once() -> None:

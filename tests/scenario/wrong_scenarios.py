@@ -233,6 +233,8 @@ WRONG_NAMES = [
 ]  # fmt: skip
 
 WRONG_JOBS = [
+    Wrong("memory that no machine gives", edited("run_s: 60", "run_s: 60\n          ram_mb: 5"), 23,
+          f"{JOB}.ram_mb", "found 5, expected none, for no machine of the grid gives its ram_mb"),
     Wrong("larger than any machine", edited("processors: 2", "processors: 9"), 23,
           f"{JOB}.processors", "9, expected at most 8"),
     Wrong("larger than its own cluster", edited("processors: 2", "processors: 8").replace(
