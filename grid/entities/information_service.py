@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from grid.kernel.entity import Context, Rows
+from grid.model.arrays import Floats, Ints
 from grid.model.messages import JoinVo, LeaveVo, LocalStatus, QueryResources, Resources
 from grid.model.resources import (
     ASSIGNED_CPUS,
@@ -67,7 +67,7 @@ class InformationService:
         """Lay out the resources of all members, VO after VO, and where each board row belongs."""
         members = sorted(self._members)
         self._columns = concatenate_resources([self._members[vo] for vo in members])
-        first_row: npt.NDArray[np.int64] = np.full(
+        first_row: Ints = np.full(
             max(int(self._row_vo.max(initial=-1)), *members) + 1, -1, np.int64
         )
         row = 0
@@ -95,12 +95,12 @@ class InformationService:
 
 @njit(cache=True)
 def fill_in(
-    assigned: npt.NDArray[np.float64],
+    assigned: Floats,
     rows: Rows,
-    heard: npt.NDArray[np.int64],
-    base: npt.NDArray[np.int64],
+    new_rows: Ints,
+    base: Ints,
 ) -> None:
-    """Put the assigned CPUs of the board's rows `heard` where they belong: base + number."""
-    for i in range(len(heard)):
-        row = heard[i]
+    """Put the assigned CPUs of the board's rows `new_rows` where they belong: base + number."""
+    for i in range(len(new_rows)):
+        row = new_rows[i]
         assigned[base[i] + np.int64(rows[row, NUMBER])] = rows[row, ASSIGNED_CPUS]

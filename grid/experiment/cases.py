@@ -151,7 +151,7 @@ def expand(
     scenario stands among the second instead, with its mistakes.
     """
     cases: list[Case] = []
-    wrong: list[tuple[Point, InputError]] = []
+    refused: list[tuple[Point, InputError]] = []
     given = experiment.scenario
     scenario_file = (file or Path()).parent / given if isinstance(given, str) else given
     for point, settings in _combinations(experiment.axes):
@@ -159,12 +159,12 @@ def expand(
         try:
             scenario = load_scenario(scenario_file, overrides, objects)
         except InputError as error:
-            wrong.append((point, _of_experiment(error, file)))
+            refused.append((point, _of_experiment(error, file)))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
             cases.append(Case(point, seed, seeded, source_of(scenario_file), experiment.measure))
-    return cases, wrong
+    return cases, refused
 
 
 def _of_experiment(error: InputError, file: Path | None) -> InputError:

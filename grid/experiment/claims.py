@@ -192,14 +192,14 @@ class Finding:
 
 def in_words(counts: Mapping[Verdict, int]) -> str:
     """How many of each verdict, in the order of `Verdict`."""
-    told = []
+    phrases = []
     for verdict in Verdict:
         if count := counts.get(verdict, 0):
             word = verdict.value
             if count > 1:
                 word = {"holds": "hold", "depends": "depend"}.get(word, word)
-            told.append(f"{count} {word}")
-    return ", ".join(told) or "nothing to compare"
+            phrases.append(f"{count} {word}")
+    return ", ".join(phrases) or "nothing to compare"
 
 
 def judged(claim: Claim, studies: Studies) -> Finding:

@@ -122,11 +122,11 @@ def at_most_times(
     values = {seed: ones[seed] - share * others[seed] for seed in ones if seed in others}
     if not values:
         return not_run(study, metric, [first, second], what, setting, paper)
-    told = " against ".join(
+    measured = " against ".join(
         shown(_mean({seed: side[seed] for seed in values})) for side in (ones, others)
     )
     unit = f"{unit}; judged: first - {share:g} x second"
-    return compared(values, Region(high=0.0), what, setting, unit, told, paper)
+    return compared(values, Region(high=0.0), what, setting, unit, measured, paper)
 
 
 def falling(
@@ -215,8 +215,8 @@ def grows_at_most(
     what = f"{name} grows at most as N^{most:g}"
     if not powers:
         return Settled(what, setting, Verdict.NOT_RUN, "no seed has a run at every size")
-    told = f"N^{_mean(powers):.2f}"
-    return compared(powers, Region(high=most), what, setting, "exponent", told, paper)
+    measured = f"N^{_mean(powers):.2f}"
+    return compared(powers, Region(high=most), what, setting, "exponent", measured, paper)
 
 
 def compared(
@@ -229,9 +229,9 @@ def compared(
     paper: str = "",
 ) -> Comparison:
     """The comparison of values that are there already."""
-    told = shown(_mean(values)) if ours is None else ours
+    measured = shown(_mean(values)) if ours is None else ours
     ordered = tuple(values[seed] for seed in sorted(values))
-    return Comparison(what, setting, ordered, region, unit, told, paper)
+    return Comparison(what, setting, ordered, region, unit, measured, paper)
 
 
 def over(
@@ -240,8 +240,8 @@ def over(
     """The same comparison at each value of a quantity that the paper does not give."""
     known = {value: part for value, part in at.items() if isinstance(part, Comparison)}
     if not known:
-        told = [part.because for part in at.values() if isinstance(part, Settled)]
-        return Settled(what, setting, Verdict.NOT_RUN, next(iter(told), "no value was run"))
+        reasons = [part.because for part in at.values() if isinstance(part, Settled)]
+        return Settled(what, setting, Verdict.NOT_RUN, next(iter(reasons), "no value was run"))
     return OverUnknown(what, setting, quantity, known, paper)
 
 
@@ -263,8 +263,8 @@ def _paired(
         return not_run(study, metric, [first, second], what, setting, paper)
     values = {seed: (one - other) * factor for seed, (one, other) in pairs.items()}
     means = [math.fsum(pair[side] for pair in pairs.values()) / len(pairs) for side in (0, 1)]
-    told = " against ".join(shown(mean * factor) for mean in means)
-    return compared(values, region, what, setting, unit, told, paper)
+    measured = " against ".join(shown(mean * factor) for mean in means)
+    return compared(values, region, what, setting, unit, measured, paper)
 
 
 def not_run(
@@ -277,8 +277,8 @@ def not_run(
         place = ", ".join(f"{name} {value}" for name, value in where.items()) or study.name
         why = f"{metric} does not apply to {place}"
         if not study.keys(where):
-            told = study.reason_for(where)
-            why = f"no run of {place}" + (f": {told}" if told else "")
+            reason = study.reason_for(where)
+            why = f"no run of {place}" + (f": {reason}" if reason else "")
         return Settled(what, setting, Verdict.NOT_RUN, why, paper=paper)
     return Settled(what, setting, Verdict.NOT_RUN, "no seed has both", paper=paper)
 

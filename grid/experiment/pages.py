@@ -36,8 +36,8 @@ class Judged:
         line = f"{self.claim.name}: {self.finding.in_words}. {self.claim.text}."
         changes = [one for one in self.others if one.changed]
         if changes:
-            told = "; ".join(f"{one.other.text}: {changes_of(one)}" for one in changes)
-            line += f" Other readings change it: {told}."
+            described = "; ".join(f"{one.other.text}: {changes_of(one)}" for one in changes)
+            line += f" Other readings change it: {described}."
         return line
 
 
@@ -62,8 +62,8 @@ def changes_of(one: Compared) -> str:
     for before, after in one.changed:
         key = before.verdict, after.verdict
         moves[key] = moves.get(key, 0) + 1
-    told = [f"{count} {after} instead of {before}" for (before, after), count in moves.items()]
-    return ", ".join(told) or "nothing"
+    counts = [f"{count} {after} instead of {before}" for (before, after), count in moves.items()]
+    return ", ".join(counts) or "nothing"
 
 
 def sections(judgement: Judgement) -> list[Section]:
@@ -196,10 +196,10 @@ def _tables_over_unknown(finding: Finding) -> list[Block]:
 
 def _cell(sub: SubClaim) -> str:
     """A sub-claim at one value of an unknown quantity."""
-    told = f"{sub.ours} {sub.unit}".strip()
+    line = f"{sub.ours} {sub.unit}".strip()
     if sub.interval is not None:
-        told += f"; {with_interval(sub.interval)}"
-    return f"{told}: {sub.verdict}" + (f" ({sub.because})" if sub.because else "")
+        line += f"; {with_interval(sub.interval)}"
+    return f"{line}: {sub.verdict}" + (f" ({sub.because})" if sub.because else "")
 
 
 def with_interval(interval: Interval) -> str:
@@ -234,7 +234,7 @@ def _reading_blocks(judgement: Judgement) -> list[Block]:
 
 
 def _why(judgement: Judgement) -> list[Block]:
-    told: list[Block] = []
+    lines: list[Block] = []
     for one in judgement.judged:
         counts = one.finding.counts
         if counts[Verdict.CONTRADICTED] or counts[Verdict.IMPOSSIBLE]:
@@ -242,8 +242,8 @@ def _why(judgement: Judgement) -> list[Block]:
                 {verdict: counts[verdict] for verdict in (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)}
             )
             why = judgement.paper.why.get(one.claim.name, "Why is not known.")
-            told.append(f"{one.claim.name} ({contradicted}): {why}")
-    return told or ["Nothing."]
+            lines.append(f"{one.claim.name} ({contradicted}): {why}")
+    return lines or ["Nothing."]
 
 
 def markdown(title: str, introduction: Sequence[str], parts: Sequence[Section]) -> str:

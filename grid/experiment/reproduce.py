@@ -81,10 +81,10 @@ def wanted_claims(names: Sequence[str]) -> list[tuple[Paper, tuple[Claim, ...]]]
     papers = [paper(name) for name in NAMES]
     known = {one.name for one in papers} | {c.name for one in papers for c in one.claims}
     chosen = [name.upper() for name in names]
-    wrong = [given for given, name in zip(names, chosen, strict=True) if name not in known]
-    if wrong:
+    unknown = [given for given, name in zip(names, chosen, strict=True) if name not in known]
+    if unknown:
         expected = f"a paper ({', '.join(NAMES)}) or a claim such as PU-1"
-        raise InputError([Mistake("reproduce", None, "", repr(name), expected) for name in wrong])
+        raise InputError([Mistake("reproduce", None, "", repr(name), expected) for name in unknown])
     found = []
     for one in papers:
         is_whole = not chosen or one.name in chosen
@@ -227,8 +227,8 @@ def _studies(
             for failure in swept.failures[:FAILURES_SHOWN]:
                 say(f"failed: {name}: {failure}")
             found[name] = read_study(one.folder)
-            wrong = [why for _, why in found[name].absent]
-            done.not_run += [f"{name}: {why}" for why in dict.fromkeys(wrong)]
+            reasons = [why for _, why in found[name].absent]
+            done.not_run += [f"{name}: {why}" for why in dict.fromkeys(reasons)]
     done.not_run += [f"{name}: {why}" for name, why in absent.items()]
     for line in dict.fromkeys(done.not_run):
         say(f"not run: {line}")

@@ -147,10 +147,10 @@ def run_sweeps(
 
 def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     """Take the folder of a sweep, until `locks` are closed, and see what it lacks."""
-    cases, wrong = expand(wanted.experiment, wanted.file, wanted.objects)
-    if wrong and not (wanted.partly and cases):
+    cases, refused = expand(wanted.experiment, wanted.file, wanted.objects)
+    if refused and not (wanted.partly and cases):
         # Combinations share most of their mistakes.
-        mistakes = dict.fromkeys(mistake for _, error in wrong for mistake in error.mistakes)
+        mistakes = dict.fromkeys(mistake for _, error in refused for mistake in error.mistakes)
         return InputError(list(mistakes))
     store = Store(wanted.folder)
     try:
@@ -159,7 +159,7 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
         return error
     code = code_version()
     keys = [key_of(case, code) for case in cases]
-    _describe(store, wanted.experiment, wanted.file, cases, keys, wrong)
+    _describe(store, wanted.experiment, wanted.file, cases, keys, refused)
     # Two combinations may come to the same run; it is done once.
     run_of = dict(zip(keys, cases, strict=True))
     missing = {key: case for key, case in run_of.items() if not store.is_sound(key)}
@@ -242,7 +242,7 @@ def _describe(
     file: Path | None,
     cases: list[Case],
     keys: list[str],
-    wrong: list[tuple[Point, InputError]],
+    refused: list[tuple[Point, InputError]],
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
     from grid.scenario.load import resolved_yaml, section_yaml
@@ -268,7 +268,7 @@ def _describe(
                 for case, key in zip(cases, keys, strict=True)
             ],
             "absent": [
-                {"point": point, "reason": str(error.mistakes[0])} for point, error in wrong
+                {"point": point, "reason": str(error.mistakes[0])} for point, error in refused
             ],
         },
     )

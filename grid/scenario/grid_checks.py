@@ -178,13 +178,13 @@ def platform_problems(
     if not isinstance(settings, GridSettings):
         yield ("settings",), shorten(settings), "GridSettings"
         return
-    wrong = [*_values((), settings)]
+    problems = [*_values((), settings)]
     if not vos:
-        wrong.append((("vos",), "nothing", "at least one VirtualOrganization"))
+        problems.append((("vos",), "nothing", "at least one VirtualOrganization"))
     for position, vo in enumerate(vos):
-        wrong += _vo_values(("vos", position), vo)
-    yield from wrong
-    if not wrong:
+        problems += _vo_values(("vos", position), vo)
+    yield from problems
+    if not problems:
         yield from _sizes(vos)
         yield from repeated([vo.name for vo in vos], ("vos",), ("name",), "VO")
         yield from link_problems(settings.network.links, [vo.name for vo in vos])
@@ -194,11 +194,11 @@ def platform_problems(
 def _values(path: Path, item: object) -> Iterator[Problem]:
     """Wrong values of a dataclass of `CHECKS`, and of those in it."""
     checks = CHECKS[type(item)]
-    wrong = [*wrong_values(path, item, checks)]
-    yield from wrong
-    if isinstance(item, Outage) and not wrong and item.end_us <= item.start_us:
+    problems = [*wrong_values(path, item, checks)]
+    yield from problems
+    if isinstance(item, Outage) and not problems and item.end_us <= item.start_us:
         yield (*path, "end_us"), str(item.end_us), f"more than start_us, {item.start_us}"
-    skipped = [place[-1] for place, _, _ in wrong]
+    skipped = [place[-1] for place, _, _ in problems]
     for attribute in checks:
         inner = getattr(item, attribute)
         if attribute in skipped or attribute == "machines":
@@ -215,9 +215,9 @@ def _vo_values(path: Path, vo: object) -> Iterator[Problem]:
     if not isinstance(vo, VirtualOrganization):
         yield path, shorten(vo), "a VirtualOrganization"
         return
-    wrong = [*_values(path, vo)]
-    yield from wrong
-    if wrong:
+    problems = [*_values(path, vo)]
+    yield from problems
+    if problems:
         return
     if not vo.clusters:
         yield (*path, "clusters"), "nothing", "at least one Cluster"
@@ -242,9 +242,9 @@ def _machine_values(path: Path, cluster: Cluster) -> Iterator[Problem]:
     checks = CHECKS[Machine]
     for position, machine in enumerate(cluster.machines):
         place: Path = (*path, "machines", position)
-        wrong = [*wrong_values(place, machine, checks)]
-        yield from wrong
-        for rank, license in enumerate(() if wrong else machine.licenses):
+        problems = [*wrong_values(place, machine, checks)]
+        yield from problems
+        for rank, license in enumerate(() if problems else machine.licenses):
             if license not in declared:
                 what = f"a license from {dotted((*path, 'licenses'))}"
                 expected = expected_name(license, declared, what)

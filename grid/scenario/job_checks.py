@@ -24,7 +24,7 @@ def job_problems(
     settings: GridSettings, vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
 ) -> Iterator[Problem]:
     """All that is wrong with the jobs of a grid whose VOs are right."""
-    wrong: list[Problem] = []
+    problems: list[Problem] = []
     for name, tables in (("submitted", submitted), ("direct", direct)):
         if len(tables) != len(vos):
             expected = f"one for each of the {len(vos)} VOs, a JobTable or None"
@@ -32,13 +32,13 @@ def job_problems(
             return
         for position, table in enumerate(tables):
             if table is not None:
-                wrong += _table_problems((name, position), table)
+                problems += _table_problems((name, position), table)
     for position, (vo, table) in enumerate(zip(vos, direct, strict=True)):
         if table is not None and len(vo.clusters) != 1:
             found = f"jobs for a VO of {len(vo.clusters)} clusters"
-            wrong.append((("direct", position), found, "a VO with one cluster"))
-    yield from wrong
-    if wrong:
+            problems.append((("direct", position), found, "a VO with one cluster"))
+    yield from problems
+    if problems:
         return
     for position, both in enumerate(zip(submitted, direct, strict=True)):
         yield from _repeated_numbers(position, [table for table in both if table is not None])

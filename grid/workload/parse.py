@@ -51,9 +51,9 @@ def parse_lines(
     fields = len(kinds)
     token_starts = np.empty(fields, np.int64)
     token_ends = np.empty(fields, np.int64)
-    row = comment = wrong = blank = position = 0
+    row = comment = problems = blank = position = 0
     line = first_line
-    while position < len(block) and wrong < len(mistakes):
+    while position < len(block) and problems < len(mistakes):
         end = position
         while end < len(block) and block[end] != _NEWLINE:
             end += 1
@@ -65,15 +65,23 @@ def parse_lines(
             comments[comment, 1] = end
             comment += 1
         else:
-            before = wrong
+            before = problems
             count = _split(block, start, end, token_starts, token_ends)
             if count != fields:
-                wrong = _add_mistake(mistakes, wrong, line, WRONG_COUNT, count, start, end)
+                problems = _add_mistake(mistakes, problems, line, WRONG_COUNT, count, start, end)
             else:
-                wrong = _fill(
-                    block, token_starts, token_ends, kinds, limits, rows[row], mistakes, wrong, line
+                problems = _fill(
+                    block,
+                    token_starts,
+                    token_ends,
+                    kinds,
+                    limits,
+                    rows[row],
+                    mistakes,
+                    problems,
+                    line,
                 )
-            if wrong == before:
+            if problems == before:
                 row_lines[row] = line
                 row += 1
             elif _is_not_text(block, start, end):
@@ -81,7 +89,7 @@ def parse_lines(
                 return row, comment, before + 1, blank, line
         line += 1
         position = end + 1
-    return row, comment, wrong, blank, line
+    return row, comment, problems, blank, line
 
 
 @njit(cache=True)
@@ -131,28 +139,28 @@ def _fill(
     limits: Ints,
     row: Ints,
     mistakes: Ints,
-    wrong: int,
+    problems: int,
     line: int,
 ) -> int:
     """Fill `row` with the values of the tokens; returns how many mistakes there are then."""
     for field in range(len(kinds)):
         start, end = starts[field], ends[field]
         row[field], kind = _value(block, start, end, kinds[field], limits[field])
-        if kind != 0 and wrong < len(mistakes):
-            wrong = _add_mistake(mistakes, wrong, line, kind, field, start, end)
-    return wrong
+        if kind != 0 and problems < len(mistakes):
+            problems = _add_mistake(mistakes, problems, line, kind, field, start, end)
+    return problems
 
 
 @njit(cache=True)
 def _add_mistake(
-    mistakes: Ints, wrong: int, line: int, kind: int, field: int, start: int, end: int
+    mistakes: Ints, problems: int, line: int, kind: int, field: int, start: int, end: int
 ) -> int:
-    mistakes[wrong, 0] = line
-    mistakes[wrong, 1] = kind
-    mistakes[wrong, 2] = field
-    mistakes[wrong, 3] = start
-    mistakes[wrong, 4] = end
-    return wrong + 1
+    mistakes[problems, 0] = line
+    mistakes[problems, 1] = kind
+    mistakes[problems, 2] = field
+    mistakes[problems, 3] = start
+    mistakes[problems, 4] = end
+    return problems + 1
 
 
 @njit(cache=True)

@@ -61,7 +61,7 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
     for block in line_blocks(path):
         room = np.empty((MOST_MISTAKES - len(mistakes), parse.MISTAKE_COLUMNS), np.int64)
         rows, lines, comments = parse.empty_rows(block, len(layout.fields), layout.comment_mark)
-        found, remarks, wrong, blank, next_line = parse.parse_lines(
+        found, remarks, problems, blank, next_line = parse.parse_lines(
             np.frombuffer(block, np.uint8),
             next_line,
             layout.comment_mark[0],
@@ -75,8 +75,8 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
         for start, end in comments[:remarks].tolist():
             comment = block[start:end].lstrip(layout.comment_mark).decode("utf-8", "replace")
             last_key = _add_to_header(values, last_key, comment)
-        mistakes += [_mistake(path, layout, block, row) for row in room[:wrong].tolist()]
-        if wrong and room[wrong - 1, 1] == parse.NOT_TEXT:
+        mistakes += [_mistake(path, layout, block, row) for row in room[:problems].tolist()]
+        if problems and room[problems - 1, 1] == parse.NOT_TEXT:
             # All other mistakes come of reading as a log what is none.
             raise InputError(mistakes[-1:])
         if len(mistakes) == MOST_MISTAKES:

@@ -133,10 +133,12 @@ def knapsack_cost(study: Study) -> Iterator[Part]:
             yield not_run(study, metric, [first, second], what, setting, paper)
             continue
         proven = study.interval("proven_percent", second)
-        told = f"{sum(saved.values()) / len(saved):.2f} %"
+        measured = f"{sum(saved.values()) / len(saved):.2f} %"
         if proven is not None:
-            told += f"; {proven.mean:.0f} % of branch & bound's choices proven within its budget"
-        yield compared(saved, Region(low=SAVED), what, setting, "% of time", told, paper)
+            measured += (
+                f"; {proven.mean:.0f} % of branch & bound's choices proven within its budget"
+            )
+        yield compared(saved, Region(low=SAVED), what, setting, "% of time", measured, paper)
 
 
 def late(study: Study) -> Iterator[Part]:

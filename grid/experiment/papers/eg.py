@@ -232,8 +232,8 @@ def grows_with_queue(study: Study, where: Where) -> Part:
     if not powers:
         why = "no run has queues of two lengths"
         return Settled(what, QUEUE, Verdict.NOT_RUN, why)
-    told = f"N^{sum(powers.values()) / len(powers):.2f}"
-    return compared(powers, Region(low=QUICK_GROWTH), what, QUEUE, "exponent", told)
+    measured = f"N^{sum(powers.values()) / len(powers):.2f}"
+    return compared(powers, Region(low=QUICK_GROWTH), what, QUEUE, "exponent", measured)
 
 
 def grows_slower(study: Study, queue: Where, schedule: Where) -> Part:

@@ -126,10 +126,10 @@ def growing(study: Study, policy: str, scene: str) -> Part:
         values = {seed: first[seed] - every[seed] for seed in first if seed in every}
         if not values:
             return not_run(study, FIRST_HALF, [where], what, scene)
-        told = " against ".join(
+        measured = " against ".join(
             f"{sum(side[seed] for seed in values) / len(values):,.0f}" for side in (first, every)
         )
-        return compared(values, BELOW_ZERO, what, scene, "s", told)
+        return compared(values, BELOW_ZERO, what, scene, "s", measured)
 
     return over_loads(study, what, scene, part, "grows with the number of jobs executed")
 

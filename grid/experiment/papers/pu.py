@@ -32,8 +32,8 @@ def success(study: Study) -> Iterator[Part]:
             continue
         least = min(ratios.values())
         verdict = Verdict.HOLDS if least == 1.0 else Verdict.CONTRADICTED
-        told = f"counted: {len(ratios)} repetitions, {100 * least:.4g} % in the worst"
-        yield Settled(what, "", verdict, told, "% of jobs", f"{100 * least:.4g}", "100 %")
+        measured = f"counted: {len(ratios)} repetitions, {100 * least:.4g} % in the worst"
+        yield Settled(what, "", verdict, measured, "% of jobs", f"{100 * least:.4g}", "100 %")
     yield below(
         study, metric, MM, PU, setting="rejects some", unit="% of jobs", factor=100,
         paper="less than all",
