@@ -9,8 +9,7 @@ import numpy as np
 
 from grid.model.job import Job
 from grid.model.messages import Load
-from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.kind import Kind, function_guard
 
 
 def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
@@ -21,22 +20,11 @@ def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int
     return equal[0] if len(equal) == 1 else equal[int(rng.integers(len(equal)))]
 
 
-class GuardedChoice:
-    """A choice that another plugged in."""
-
-    def __init__(self, origin: Origin, choice: Any) -> None:
-        self.origin = origin
-        self._choice = choice
-
-    def __call__(self, job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
-        clusters = [answer.cluster for answer in loads]
-
-        def check(cluster: Any) -> str | None:
-            if type(cluster) is not bool and hasattr(cluster, "__index__") and cluster in clusters:
-                return None
-            return f"gave {cluster!r}, expected one of the clusters {clusters}"
-
-        return int(ask(self.origin, "its choice", self._choice, check, job, loads, rng))
+def _problem(cluster: Any, _: Job, loads: Sequence[Load], *__: object) -> str | None:
+    clusters = [answer.cluster for answer in loads]
+    if type(cluster) is not bool and hasattr(cluster, "__index__") and cluster in clusters:
+        return None
+    return f"gave {cluster!r}, expected one of the clusters {clusters}"
 
 
 CLUSTER_CHOICES = Kind(
@@ -44,7 +32,7 @@ CLUSTER_CHOICES = Kind(
     "choice of a cluster",
     "chooses among the clusters of a VO that can run a job, by their loads",
     {"least_load": f"{__name__}:least_load"},
-    GuardedChoice,
+    function_guard("its choice", _problem),
     given=("job", "loads", "rng"),
     place="vos.*.cluster_choice",
 )

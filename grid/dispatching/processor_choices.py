@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.kind import Kind, function_guard
 
 
 class ProcessorQueues(NamedTuple):
@@ -57,28 +56,17 @@ def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Seq
     return processors
 
 
-class GuardedProcessorChoice:
-    """A choice that another plugged in."""
-
-    def __init__(self, origin: Origin, choice: ProcessorChoice) -> None:
-        self.origin = origin
-        self._choice = choice
-
-    def __call__(self, size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
-        def check(chosen: Any) -> str | None:
-            try:
-                processors = [index(one) for one in chosen]
-            except TypeError:
-                return f"gave {chosen!r}, expected numbers of processors"
-            wrong = [p for p in processors if not 0 <= p < len(queues.up) or not queues.up[p]]
-            if wrong:
-                return f"gave processor {wrong[0]}, which does not exist or is down"
-            if len(processors) != size or len(dict.fromkeys(processors)) != size:
-                return f"gave {processors}, expected {size} different processors"
-            return None
-
-        chosen = ask(self.origin, "its choice", self._choice, check, size, queues, first)
-        return [index(one) for one in chosen]
+def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | None:
+    try:
+        processors = [index(one) for one in chosen]
+    except TypeError:
+        return f"gave {chosen!r}, expected numbers of processors"
+    for p in processors:
+        if not 0 <= p < len(queues.up) or not queues.up[p]:
+            return f"gave processor {p}, which does not exist or is down"
+    if len(processors) != size or len(dict.fromkeys(processors)) != size:
+        return f"gave {processors}, expected {size} different processors"
+    return None
 
 
 PROCESSOR_CHOICES = Kind(
@@ -86,7 +74,7 @@ PROCESSOR_CHOICES = Kind(
     "choice of processors",
     "chooses the processors whose queues the tasks of a gang join when it arrives",
     {"ld": f"{__name__}:ld", "ald": f"{__name__}:ald"},
-    GuardedProcessorChoice,
+    function_guard("its choice", _problem),
     given=("size", "queues", "first"),
     place="vos.*.clusters.*.processor_choice",
 )

@@ -70,6 +70,6 @@ class GridDispatcher:
             ctx.send(self._resource_manager, JobEnded(job.key, 0, rejected(ctx.now)))
             return
         able.sort(key=lambda answer: answer.cluster)
-        chosen = self._choice(job, able, ctx.rng)
+        chosen = int(self._choice(job, able, ctx.rng))
         ctx.send(self._resource_manager, Placed(job.key, chosen))
         ctx.send(self._dispatchers[chosen], RunJob(job, chosen, -1))

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from grid.forwarding.interface import Destination, Question
-from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.kind import Kind, function_guard
 
 NOWHERE = Destination(-1, False)
 
@@ -45,21 +44,6 @@ def reject(question: Question) -> Destination:
     return Destination(free, False) if free >= 0 else NOWHERE
 
 
-class GuardedRule:
-    """A rule that another plugged in."""
-
-    def __init__(self, origin: Origin, rule: Any) -> None:
-        self.origin = origin
-        self._rule = rule
-
-    def __call__(self, question: Question) -> Destination:
-        def check(answer: Any) -> str | None:
-            return _problem(answer, question)
-
-        answer: Destination = ask(self.origin, "its rule", self._rule, check, question)
-        return answer
-
-
 def _problem(answer: Any, question: Question) -> str | None:
     if not isinstance(answer, Destination):
         return f"gave {type(answer).__name__}, expected a Destination"
@@ -76,7 +60,7 @@ FORWARDING = Kind(
     "rule of forwarding",
     "decides where a job queues, is forwarded to, or that it is rejected",
     {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")},
-    GuardedRule,
+    function_guard("its rule", _problem),
     given=("question",),
     place="protocol.when_busy",
 )

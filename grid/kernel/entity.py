@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from grid.kernel.event import BACKGROUND_TIMER, TIMER
+from grid.model.arrays import Floats
 from grid.model.time import NEVER, Time
 
-Rows = npt.NDArray[np.float64]
+Rows = Floats
 
 
 class Effects:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from grid.kernel.faults import Faults
+from grid.model.arrays import Ints
 from grid.model.time import NEVER, SECOND_US, Time
 
 UNREACHABLE: Time = NEVER - 1
@@ -69,7 +69,7 @@ class Network:
             return 0
         return round(megabytes * 8.0 / self.bandwidth_mbps * SECOND_US)
 
-    def lookahead(self, processes: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+    def lookahead(self, processes: Sequence[Sequence[int]]) -> Ints:
         """How soon anything that happens in process i can be felt in process j, at the earliest.
 
         `processes` lists the entities of each process. The result has shape (processes, processes):

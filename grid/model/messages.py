@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome
 from grid.model.job_results import JobPlacement
 from grid.model.resources import ResourceColumns, ResourceTable
@@ -138,7 +136,7 @@ class SubmissionFail(NamedTuple):
 class LocalStatus(NamedTuple):
     """Resource Manager to its own Information Service: the VO's resources now."""
 
-    assigned_cpus: npt.NDArray[np.float64]
+    assigned_cpus: Floats
 
 
 class JoinVo(NamedTuple):

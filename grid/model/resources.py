@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Floats, Ints
+from grid.model.job import dtypes
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
 
 UNKNOWN = np.inf
@@ -28,17 +29,17 @@ class ResourceColumns:
     machine). `widest` is the most CPUs that one job may hold there.
     """
 
-    vo: npt.NDArray[np.int64]
-    number: npt.NDArray[np.int64]
-    cluster: npt.NDArray[np.int64]
-    machine: npt.NDArray[np.int64]
-    cpus: npt.NDArray[np.float64]
-    widest: npt.NDArray[np.float64]
-    mips: npt.NDArray[np.float64]
-    operating_system: npt.NDArray[np.int64]
-    architecture: npt.NDArray[np.int64]
-    ram_mb: npt.NDArray[np.float64]
-    disk_mb: npt.NDArray[np.float64]
+    vo: Ints
+    number: Ints
+    cluster: Ints
+    machine: Ints
+    cpus: Floats
+    widest: Floats
+    mips: Floats
+    operating_system: Ints
+    architecture: Ints
+    ram_mb: Floats
+    disk_mb: Floats
 
     def __len__(self) -> int:
         return len(self.vo)
@@ -53,7 +54,7 @@ class ResourceTable:
     """
 
     columns: ResourceColumns
-    assigned_cpus: npt.NDArray[np.float64]
+    assigned_cpus: Floats
 
 
 def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
@@ -82,18 +83,14 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
                     machine.disk_mb,
                 )
             )
-    columns: dict[str, Any] = {
-        column.name: np.array(values, np.int64 if "int" in str(column.type) else np.float64)
-        for column, values in zip(fields(ResourceColumns), zip(*rows, strict=True), strict=True)
-    }
-    return ResourceColumns(**columns)
+    types = dtypes(ResourceColumns).values()
+    return ResourceColumns(*map(np.array, zip(*rows, strict=True), types))
+
+
+_columns = attrgetter(*dtypes(ResourceColumns))
 
 
 def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     """All rows of all parts, one part after the other; at least one part."""
-    return ResourceColumns(
-        *(
-            np.concatenate([getattr(part, column.name) for part in parts])
-            for column in fields(ResourceColumns)
-        )
-    )
+    columns = zip(*map(_columns, parts), strict=True)
+    return ResourceColumns(*map(np.concatenate, columns))

@@ -14,8 +14,9 @@ from typing import Any
 
 from grid.model.errors import PartFailed
 
-Check = Callable[[Any], str | None]
-"""What is wrong with an answer of a part, as the end of a sentence; None if nothing is."""
+Check = Callable[..., str | None]
+"""What is wrong with an answer of a part, as the end of a sentence; None if nothing is. It is given
+the answer, and what the part was given."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *
     """What a part answers. Raises PartFailed where it fails, or `check` finds fault with it."""
     try:
         answer = function(*given)
-        problem = check(answer)
+        problem = check(answer, *given)
     except PartFailed:
         raise
     except Exception as error:

@@ -103,7 +103,9 @@ def expected(error: Mapping[str, Any]) -> str:
 
 
 def _number(limit: float) -> str:
-    return str(int(limit)) if float(limit).is_integer() else f"{limit:g}"
+    if float(limit).is_integer():
+        return str(int(limit))
+    return f"{limit:f}".rstrip("0") if abs(limit) >= 1e-6 else f"{limit:g}"
 
 
 def declared(target: Any, given: int, injected: type) -> Declared:

@@ -42,7 +42,7 @@ class GuardedGangPolicy(GangPolicy):
         return int(ask(self.origin, "rank", self._policy.rank, _rank_problem, size, serial))
 
 
-def _plan_problem(plan: Any) -> str | None:
+def _plan_problem(plan: Any, *_: object) -> str | None:
     if not isinstance(plan, Plan):
         return f"gave {type(plan).__name__}, expected a Plan"
     try:
@@ -56,7 +56,7 @@ def _plan_problem(plan: Any) -> str | None:
     return None
 
 
-def _rank_problem(rank: Any) -> str | None:
+def _rank_problem(rank: Any, *_: object) -> str | None:
     try:
         fits = -(2**63) <= index(rank) < 2**63
     except TypeError:

@@ -15,6 +15,7 @@ import pyarrow.parquet
 from grid.model.arrays import Floats
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
+from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
@@ -90,9 +91,12 @@ def _write_jobs(
 def with_columns(batch: pa.RecordBatch, more: Mapping[str, Floats], rows: slice) -> pa.RecordBatch:
     """The batch with the given rows of more columns, null where they are NaN."""
     for name, column in more.items():
-        values = column[rows]
-        batch = batch.append_column(name, pa.array(values, mask=np.isnan(values)))
+        batch = batch.append_column(name, _nullable(column[rows]))
     return batch
+
+
+def _nullable(column: Floats) -> pa.Array:
+    return pa.array(column, mask=np.isnan(column))
 
 
 def _write_series(
@@ -105,15 +109,9 @@ def _write_series(
         "time_s": pa.array(rows.time_s),
         "vo": vos.take(position).dictionary_encode(),
         "cluster": clusters.take(position).dictionary_encode(),
-        "busy_cpus": pa.array(rows.busy_cpus),
-        "utilization": pa.array(rows.utilization),
-        "queued": pa.array(rows.queued),
-        "lost_cpus": pa.array(rows.lost_cpus, mask=np.isnan(rows.lost_cpus)),
-        "license_use": pa.array(rows.license_use, mask=np.isnan(rows.license_use)),
-        "power_w": pa.array(rows.power_w, mask=np.isnan(rows.power_w)),
+        **{name: _nullable(getattr(rows, name)) for name in list(SERIES_COLUMNS)[3:]},
+        **{name: _nullable(column) for name, column in more.items()},
     }
-    for name, column in more.items():
-        columns[name] = pa.array(column, mask=np.isnan(column))
     pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
 
 

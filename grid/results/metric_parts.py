@@ -7,63 +7,30 @@ keyword. What it gives goes where the emulator's own figures are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Floats
 from grid.model.job_results import JobResults
-from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.kind import Kind, function_guard
 from grid.results.directory import Directory
 from grid.results.metrics import Metrics
 from grid.results.series import edges_of
 
-
-class JobMetric:
-    """A metric of a job: a number for each row of the table, NaN where there is none."""
-
-    def __init__(self, origin: Origin, function: Any) -> None:
-        self.origin = origin
-        self._function = function
-
-    def __call__(self, results: JobResults, directory: Directory) -> Floats:
-        def check(column: Any) -> str | None:
-            return _column_problem(column, len(results), "jobs")
-
-        column = ask(self.origin, "its metric", self._function, check, results, directory)
-        return np.asarray(column, np.float64)
+Metric = Callable[..., Any]
+"""A metric: its answers have been looked at."""
 
 
-class VoMetric:
-    """A metric of a VO: a number, or None, of a table that has the jobs of its users only."""
-
-    def __init__(self, origin: Origin, function: Any) -> None:
-        self.origin = origin
-        self._function = function
-
-    def __call__(self, results: JobResults, directory: Directory) -> float | None:
-        answer = ask(self.origin, "its metric", self._function, _figure_problem, results, directory)
-        return None if answer is None else float(answer)
+def _job_problem(column: Any, results: JobResults, _: Directory) -> str | None:
+    return _column_problem(column, len(results), "jobs")
 
 
-class ClusterMetric:
-    """A metric of a cluster over time: a number for each interval between two of the `edges_us`."""
-
-    def __init__(self, origin: Origin, function: Any) -> None:
-        self.origin = origin
-        self._function = function
-
-    def __call__(
-        self, results: JobResults, directory: Directory, cluster: int, edges_us: Ints
-    ) -> Floats:
-        def check(column: Any) -> str | None:
-            return _column_problem(column, len(edges_us) - 1, "intervals")
-
-        given = (results, directory, cluster, edges_us)
-        return np.asarray(ask(self.origin, "its metric", self._function, check, *given), np.float64)
+def _cluster_problem(column: Any, *given: Any) -> str | None:
+    edges_us = given[-1]
+    return _column_problem(column, len(edges_us) - 1, "intervals")
 
 
 def _column_problem(column: Any, rows: int, of: str) -> str | None:
@@ -75,7 +42,7 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
     return None if shape == (rows,) else f"gave an array of shape {shape}, {expected}"
 
 
-def _figure_problem(figure: Any) -> str | None:
+def _figure_problem(figure: Any, *_: object) -> str | None:
     if figure is None:
         return None
     number = isinstance(figure, int | float | np.integer | np.floating)
@@ -89,7 +56,7 @@ JOB_METRICS = Kind(
     "metric of a job",
     "gives a number for each job, a column of jobs.csv and jobs.parquet",
     {},
-    JobMetric,
+    function_guard("its metric", _job_problem),
     given=("results", "directory"),
     place="metrics.job",
 )
@@ -98,7 +65,7 @@ VO_METRICS = Kind(
     "metric of a VO",
     "gives a figure of metrics.json for each VO and for the grid",
     {},
-    VoMetric,
+    function_guard("its metric", _figure_problem),
     given=("results", "directory"),
     place="metrics.vo",
 )
@@ -107,7 +74,7 @@ CLUSTER_METRICS = Kind(
     "metric of a cluster over time",
     "gives a column of series.parquet",
     {},
-    ClusterMetric,
+    function_guard("its metric", _cluster_problem),
     given=("results", "directory", "cluster", "edges_us"),
     place="metrics.cluster",
 )
@@ -122,8 +89,8 @@ class MoreColumns:
 
 
 def more_columns(
-    job: Mapping[str, JobMetric],
-    cluster: Mapping[str, ClusterMetric],
+    job: Mapping[str, Metric],
+    cluster: Mapping[str, Metric],
     results: JobResults,
     directory: Directory,
 ) -> MoreColumns:
@@ -131,20 +98,26 @@ def more_columns(
     edges = edges_of(results)
     numbers = range(len(directory.clusters))
     return MoreColumns(
-        {name: metric(results, directory) for name, metric in job.items()},
+        {name: np.asarray(metric(results, directory), float) for name, metric in job.items()},
         {
-            name: np.concatenate([metric(results, directory, one, edges) for one in numbers])
+            name: np.concatenate(
+                [metric(results, directory, one, edges) for one in numbers], dtype=float
+            )
             for name, metric in cluster.items()
         },
     )
 
 
 def add_figures(
-    vo: Mapping[str, VoMetric], figures: Metrics, results: JobResults, directory: Directory
+    vo: Mapping[str, Metric], figures: Metrics, results: JobResults, directory: Directory
 ) -> None:
     """Add what metrics of VOs give to `figures`, of each VO's jobs and of all."""
     for name, metric in vo.items():
-        figures["grid"][name] = metric(results, directory)
+        figures["grid"][name] = _number(metric(results, directory))
         for position, own in enumerate(directory.vos):
             jobs = results.take(results.vo == position)
-            figures["vos"][own][name] = metric(jobs, directory)
+            figures["vos"][own][name] = _number(metric(jobs, directory))
+
+
+def _number(figure: Any) -> float | None:
+    return None if figure is None else float(figure)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from grid.kernel.network import UNREACHABLE
 from grid.kernel.process import LogicalProcess
+from grid.model.arrays import Ints
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
 from grid.runtime.outcome import RecordStore, RunOutcome
@@ -165,7 +165,7 @@ class Coordinator:
     `lookahead` has shape (processes, processes).
     """
 
-    def __init__(self, lookahead: npt.NDArray[np.int64], replies: Sequence[Reply]) -> None:
+    def __init__(self, lookahead: Ints, replies: Sequence[Reply]) -> None:
         self._lookahead = lookahead
         self._count = len(replies)
         self._next = np.array([reply.next_time for reply in replies], np.int64)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from grid.kernel.entity import random_stream
+from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import (
     Cluster,
@@ -78,7 +78,7 @@ def vos_from_sites(
     )
 
 
-def share_out(total: int, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def share_out(total: int, weights: Floats) -> Ints:
     """`total` in whole parts, one at least each, the rest in proportion, by largest remainder."""
     rest = total - len(weights)
     shares = rest * weights / weights.sum() if weights.sum() > 0 else weights * 0.0

@@ -26,11 +26,8 @@ class GuardedSelection:
         self._by_utility: ByUtility | None = None
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        def check(choice: Any) -> str | None:
-            return _problem(choice, job, table, own_vo, own_only)
-
         given = (job, table, own_vo, own_only)
-        choice: Choice = ask(self.origin, "choose", self._selection.choose, check, *given)
+        choice: Choice = ask(self.origin, "choose", self._selection.choose, _problem, *given)
         return choice
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:

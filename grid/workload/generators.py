@@ -13,8 +13,7 @@ import numpy as np
 
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
-from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.kind import Kind, function_guard
 from grid.parts.registry import Parts
 
 Settings = Mapping[str, Any]
@@ -27,24 +26,7 @@ class GeneratedMachines(NamedTuple):
     licenses: tuple[License, ...]
 
 
-class GuardedJobs:
-    """A generator of jobs that another plugged in."""
-
-    def __init__(self, origin: Origin, generate: Any) -> None:
-        self.origin = origin
-        self._generate = generate
-
-    def __call__(self, names: Sequence[str], *given: Any) -> dict[str, JobTable]:
-        def check(tables: Any) -> str | None:
-            return _jobs_problem(tables, names)
-
-        tables: dict[str, JobTable] = ask(
-            self.origin, "generating", self._generate, check, names, *given
-        )
-        return tables
-
-
-def _jobs_problem(tables: Any, names: Sequence[str]) -> str | None:
+def _jobs_problem(tables: Any, names: Sequence[str], *_: object) -> str | None:
     if not isinstance(tables, Mapping) or sorted(tables) != sorted(names):
         found = f"tables of {sorted(tables)}" if isinstance(tables, Mapping) else repr(tables)[:60]
         return f"gave {found}, expected a table of jobs by the name of each VO: {', '.join(names)}"
@@ -64,21 +46,7 @@ def _jobs_problem(tables: Any, names: Sequence[str]) -> str | None:
     return None
 
 
-class GuardedMachines:
-    """A generator of machines that another plugged in."""
-
-    def __init__(self, origin: Origin, generate: Any) -> None:
-        self.origin = origin
-        self._generate = generate
-
-    def __call__(self, count: int, rng: np.random.Generator) -> Any:
-        def check(made: Any) -> str | None:
-            return _machines_problem(made, count)
-
-        return ask(self.origin, "generating", self._generate, check, count, rng)
-
-
-def _machines_problem(made: Any, count: int) -> str | None:
+def _machines_problem(made: Any, count: int, *_: object) -> str | None:
     machines = made.machines if isinstance(made, GeneratedMachines) else made
     if not isinstance(machines, Sequence) or not all(isinstance(one, Machine) for one in machines):
         return f"gave {type(made).__name__}, expected machines or GeneratedMachines"
@@ -98,7 +66,7 @@ JOB_GENERATORS = Kind(
         "partial_utility": "grid.workload.partial_utility:partial_utility_jobs",
         "stochastic": "grid.workload.stochastic:stochastic_jobs",
     },
-    GuardedJobs,
+    function_guard("generating", _jobs_problem),
     given=("names", "vos", "rng"),
     place="workload.generator and vos.*.workload.generator",
 )
@@ -112,7 +80,7 @@ MACHINE_GENERATORS = Kind(
         "gang": "grid.workload.gang:gang_machines",
         "partial_utility": "grid.workload.partial_utility:partial_utility_machines",
     },
-    GuardedMachines,
+    function_guard("generating", _machines_problem),
     given=("count", "rng"),
     place="vos.*.clusters.*.machines.generator",
 )

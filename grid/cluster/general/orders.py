@@ -6,11 +6,11 @@ from bisect import bisect_left, insort
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
+from grid.model.arrays import Ints
 from grid.model.time import Time
 
-Slots = npt.NDArray[np.int64]
+Slots = Ints
 MANY = 16
 
 
@@ -34,7 +34,7 @@ class Queue:
         self._array[self._count] = slot
         self._count += 1
 
-    def put_back(self, slot: int, serial: npt.NDArray[np.int64]) -> None:
+    def put_back(self, slot: int, serial: Ints) -> None:
         """A job that has waited before goes to where its serial number belongs."""
         place = int(np.searchsorted(serial[self.slots], serial[slot]))
         self.append(slot)

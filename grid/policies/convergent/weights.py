@@ -9,7 +9,6 @@ import numpy as np
 
 from grid.model.errors import WrongPart, expected_name
 from grid.parts.kind import Kind, function_guard
-from grid.parts.origin import Guarded, Origin
 from grid.parts.registry import Parts
 from grid.parts.settings import Weight
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
@@ -18,8 +17,11 @@ Weights = dict[str, Weight]
 """Weights by the name of a heuristic: of the paper's own, or of one that another plugs in."""
 
 
-def _nothing(answer: Any) -> str | None:
-    return None if answer is None else f"gave {type(answer).__name__}, expected it to give nothing"
+def _problem(answer: Any, matrix: JobMachineMatrix, _: float) -> str | None:
+    """What a heuristic gives is looked at: NaN would hide jobs for ever."""
+    if answer is not None:
+        return f"gave {type(answer).__name__}, expected it to give nothing"
+    return "gave a priority that is not a number" if np.isnan(matrix.priority).any() else None
 
 
 HEURISTICS = Kind(
@@ -27,27 +29,11 @@ HEURISTICS = Kind(
     "heuristic",
     "adds its weight to the matrix of Convergent Scheduling",
     {},
-    function_guard("its work", _nothing),
+    function_guard("its work", _problem),
     given=("matrix", "weight"),
     place="settings.weights of cs2, cs_i_p and their kin",
 )
 """Heuristics beside those of the papers; see `grid.policies.convergent.cs2_heuristics`."""
-
-
-class PluggedHeuristic:
-    """A heuristic of another, whose work is looked at: NaN would hide jobs for ever."""
-
-    def __init__(self, heuristic: Guarded) -> None:
-        self._heuristic = heuristic
-
-    @property
-    def origin(self) -> Origin:
-        return self._heuristic.origin
-
-    def __call__(self, matrix: JobMachineMatrix, weight: float) -> None:
-        self._heuristic(matrix, weight)
-        if np.isnan(matrix.priority).any():
-            raise self.origin.failed("gives a priority that is not a number")
 
 
 def weighed(
@@ -75,9 +61,10 @@ def weighed(
     return chosen
 
 
-def _plugged(name: str, parts: Parts) -> PluggedHeuristic:
+def _plugged(name: str, parts: Parts) -> Heuristic:
     try:
-        return PluggedHeuristic(parts.make(HEURISTICS, name, {}))
+        made: Heuristic = parts.make(HEURISTICS, name, {})
     except WrongPart as error:
         path = ("weights", name)
         raise WrongPart(error.found, error.expected, path, error.details) from None
+    return made

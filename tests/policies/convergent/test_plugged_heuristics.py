@@ -74,7 +74,7 @@ def test_its_weight_decides_who_gets_the_machine(name: str, settings: dict[str, 
 
 def test_one_that_gives_no_numbers_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
-    said = r"of_a_user.py:5: heuristic nothing: gives a priority"
+    said = r"of_a_user.py:5: heuristic nothing: its work gave a priority"
     with pytest.raises(PartFailed, match=said):
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
 
