@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 WRONG_INPUT = 2
 
-Bound = Annotated[int | None, typer.Option(min=1, show_default=False)]
-
 
 def add_commands(app: typer.Typer) -> None:
     """Add the command of this module to `app`."""
@@ -41,8 +39,12 @@ def trace(
     ] = None,
     user: Annotated[list[int] | None, typer.Option(help="Only jobs of these users.")] = None,
     status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
-    min_processors: Bound = None,
-    max_processors: Bound = None,
+    min_processors: Annotated[
+        int | None, typer.Option(min=1, help="Only jobs of so many processors or more.")
+    ] = None,
+    max_processors: Annotated[
+        int | None, typer.Option(min=1, help="Only jobs of so many processors or fewer.")
+    ] = None,
     interarrival_factor: Annotated[
         float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
     ] = None,

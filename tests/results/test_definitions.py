@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
 
 import grid
 from grid.experiment.record import clock_of, record_of
-from grid.results.column_definitions import JOB_COLUMNS, SERIES_COLUMNS
+from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
 from grid.results.definitions import (
     METRICS,
     OF_JOBS,
@@ -20,6 +23,9 @@ from grid.results.definitions import (
     label_of,
     row_texts,
 )
+from grid.runtime.live import LiveOutcome
+from grid.runtime.outcome import RunOutcome
+from grid.runtime.pace import Pace
 from grid.runtime.run import save
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -46,6 +52,26 @@ def test_the_columns_of_the_files_are_those_defined_in_their_order(tmp_path: Pat
     assert header == list(JOB_COLUMNS)
     series = pyarrow.parquet.read_table(tmp_path / "run" / "series.parquet")
     assert series.column_names == list(SERIES_COLUMNS)
+
+
+def keys(content: dict[str, Any], before: str = "") -> Iterator[str]:
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from keys(value, f"{before}{key}.")
+        else:
+            yield before + key
+
+
+def is_defined(key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in MANIFEST_KEYS)
+
+
+def test_every_key_of_a_manifest_is_defined() -> None:
+    run = grid.run(SCENARIOS / "two-vos.yaml")
+    live = LiveOutcome(RunOutcome()).report(Pace(), run.results)
+    manifest = run.manifest | {"live": live}
+    assert not [key for key in keys(manifest) if not is_defined(key)]
+    assert not is_defined("some_new_key")
 
 
 def test_no_name_and_no_label_stands_for_two_figures() -> None:
