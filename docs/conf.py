@@ -36,7 +36,7 @@ def setup(app: Any) -> None:
     import notebook_pages
     import reference_pages
 
-    def make(app: Any) -> None:
+    def make(_: Any) -> None:
         reference_pages.write(HERE)
         notebook_pages.write(HERE)
 

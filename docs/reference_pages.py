@@ -72,22 +72,29 @@ def type_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
         return f"[a mapping](#{anchors[name]})"
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(type_of(one, anchors) for one in schema["anyOf"]))
-    if "enum" in schema or "const" in schema:
-        return " or ".join(f"`{one}`" for one in schema.get("enum", [schema.get("const")]))
-    if schema.get("pattern") in _SPECIAL:
-        return _SPECIAL[schema["pattern"]]
-    kind = schema.get("type")
-    if kind == "array":
-        inner = schema.get("items") or {}
-        if "prefixItems" in schema:
-            inner, least = schema["prefixItems"][0], f"of {len(schema['prefixItems'])}, "
-        else:
-            least = f"of at least {schema['minItems']}, " if "minItems" in schema else ", "
-        words = type_of(inner, anchors)
-        return f"a list {least}each {words}".replace(" ,", ",")
-    if kind == "object" and "additionalProperties" in schema and anchors:
+    choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+    if choices:
+        return " or ".join(f"`{one}`" for one in choices)
+    if schema.get("type") == "array":
+        return list_of(schema, anchors)
+    return _SPECIAL.get(schema.get("pattern", "")) or scalar(schema)
+
+
+def list_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
+    """What a list may hold."""
+    fixed = schema.get("prefixItems")
+    size = f" of {len(fixed)}" if fixed else ""
+    if not fixed and "minItems" in schema:
+        size = f" of at least {schema['minItems']}"
+    inner = fixed[0] if fixed else schema.get("items") or {}
+    return f"a list{size}, each {type_of(inner, anchors)}"
+
+
+def scalar(schema: Mapping[str, Any]) -> str:
+    """A number with its limits, a text, or any mapping."""
+    if schema.get("type") == "object" and "additionalProperties" in schema:
         return "a mapping of names to values"
-    words = _WORDS.get(str(kind), "any value")
+    words = _WORDS.get(str(schema.get("type")), "any value")
     if "minimum" in schema and "maximum" in schema:
         return f"{words} from {number(schema['minimum'])} to {number(schema['maximum'])}"
     limits = [f"{said} {number(schema[key])}" for key, said in _LIMITS.items() if key in schema]
@@ -160,8 +167,8 @@ def file_page(root: type[BaseModel], page: str, title: str, lead: str) -> str:
 
 def scenario_page() -> str:
     """Every key of a scenario."""
-    lead = """A scenario is a file in YAML. Unknown keys are mistakes. `grid check FILE` says what is
-wrong, and `grid schema` prints the same as JSON Schema, for editors. In the paths below, `*` is
+    lead = """A scenario is a file in YAML. Unknown keys are mistakes. `grid check FILE` says what
+is wrong, and `grid schema` prints the same as JSON Schema, for editors. In the paths below, `*` is
 any place of a list.
 
 `parameters`, at the top of a file, is a mapping of names to values. `${name}` anywhere in the file
@@ -261,10 +268,10 @@ def metrics_page() -> str:
 
 
 _FILES = (
-    ("jobs.csv and jobs.parquet", "JOB_COLUMNS", "of a run"),
-    ("series.parquet", "SERIES_COLUMNS", "of a run"),
-    ("manifest.json", "MANIFEST_KEYS", "of a run"),
-    ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS", "of a sweep"),
+    ("jobs.csv and jobs.parquet", "JOB_COLUMNS"),
+    ("series.parquet", "SERIES_COLUMNS"),
+    ("manifest.json", "MANIFEST_KEYS"),
+    ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS"),
 )
 
 
@@ -278,7 +285,7 @@ def files_page() -> str:
         "in; it runs again). A sweep writes its tables of results, and a file for each run, from "
         "which it goes on after an interruption. Metrics of your own are columns after these.\n"
     )
-    for title, attribute, of in _FILES:
+    for title, attribute in _FILES:
         lines.append(f"## {title}\n\n{comment_after(column_definitions, attribute)}\n")
         for name, (unit, meaning) in getattr(column_definitions, attribute).items():
             words = f" Unit: {unit}." if unit else ""
@@ -363,8 +370,8 @@ EXIT_CODES = {
     0: "Everything was done.",
     1: "Something could not be done: a run failed, a part failed, a rule was broken, a disk was "
     "full. What and why stands in the last lines.",
-    2: "The input is wrong: a file, a key, an option. There is a line for each mistake: file, line, "
-    "key, what was found, what was expected.",
+    2: "The input is wrong: a file, a key, an option. There is a line for each mistake: file, "
+    "line, key, what was found, what was expected.",
     130: "Interrupted, by Ctrl-C or SIGTERM.",
 }
 
@@ -412,11 +419,7 @@ def pages() -> dict[str, str]:
 
 def entries() -> Iterator[Entry]:
     """All that the reference lists, each with its sentence."""
-    for page, root in (("scenario", Scenario), ("experiment", ExperimentSection)):
-        for model, path in sections(root).items():
-            yield Entry(page, path or model.__name__, inspect.getdoc(model) or "")
-            for name, field in model.model_fields.items():
-                yield Entry(page, f"{path}.{name}".lstrip("."), field.description or "")
+    yield from _entries_of_files()
     for kind in KINDS.values():
         yield Entry("parts", kind.name, kind.task)
         for name in kind.own:
@@ -424,20 +427,27 @@ def entries() -> Iterator[Entry]:
             yield Entry("parts", name, part.description)
             for setting, _, sentence in settings_of(part):
                 yield Entry("parts", setting, sentence)
-    for metric in definitions.METRICS.values():
-        yield Entry("metrics", metric.name, metric.meaning)
-    for _, attribute, _ in _FILES:
-        for name, (_, meaning) in getattr(column_definitions, attribute).items():
-            yield Entry("files", name, meaning)
     for words, command in commands():
         yield Entry("commands", words, command.help or "")
-        for parameter in command.params:
-            if parameter.name != "help":
-                yield Entry(
-                    "commands", f"{words} {parameter.opts[0]}", parameter_text(parameter)[1]
-                )
+        for one in command.params:
+            if one.name != "help":
+                yield Entry("commands", f"{words} {one.opts[0]}", parameter_text(one)[1])
     for name in grid.__all__:
         yield Entry("python", f"grid.{name}", inspect.getdoc(getattr(grid, name)) or "")
+
+
+def _entries_of_files() -> Iterator[Entry]:
+    """Those of what a user writes, and of what is written for them."""
+    for page, root in (("scenario", Scenario), ("experiment", ExperimentSection)):
+        for model, path in sections(root).items():
+            yield Entry(page, path or model.__name__, inspect.getdoc(model) or "")
+            for name, field in model.model_fields.items():
+                yield Entry(page, f"{path}.{name}".lstrip("."), field.description or "")
+    for metric in definitions.METRICS.values():
+        yield Entry("metrics", metric.name, metric.meaning)
+    for _, attribute in _FILES:
+        for name, (_, meaning) in getattr(column_definitions, attribute).items():
+            yield Entry("files", name, meaning)
 
 
 def write(folder: Path) -> None:
