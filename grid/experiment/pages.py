@@ -139,7 +139,12 @@ def _claim_blocks(one: Judged) -> list[Block]:
             )
             for other in one.others
         ]
-        headers = ("under the other reading", "sub-claims", "repetitions", "changes")
+        headers = (
+            "under the other reading",
+            "sub-claims",
+            "repetitions",
+            "changes, against the main reading with the same repetitions",
+        )
         blocks.append(Table(headers, rows, prose=True))
     return blocks
 

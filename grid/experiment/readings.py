@@ -19,14 +19,14 @@ class View:
     """The runs that a claim is judged by under another reading, in place of its own experiment's.
 
     Of `experiment` those at the values `where`; `metrics` names, by the metric that the judge asks
-    for, the one that it is given. With `rest`, points that it lacks are those of the experiment
-    that it replaces.
+    for, the one that it is given. With `rest`, an axis, the values of this axis that it lacks are
+    those of the experiment that it replaces.
     """
 
     experiment: str
     where: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
-    rest: bool = False
+    rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What another reading makes of a claim: its finding, and the sub-claims that change."""
+    """What another reading makes of a claim: its finding, and the sub-claims that change.
+
+    They are compared with the main reading at the same points and with the same repetitions: where
+    a reading has fewer of them, that alone changes nothing.
+    """
 
     reading: Reading
     other: Other
@@ -85,12 +89,17 @@ def experiments_of(claims: Sequence[Claim], readings: Sequence[Reading]) -> list
     return list(dict.fromkeys(names))
 
 
-def under(reading: Reading, other: Other, claim: Claim, studies: Studies) -> Finding | None:
-    """What the claim becomes under another reading; None where that says nothing on it."""
+def under(
+    reading: Reading, other: Other, claim: Claim, studies: Studies
+) -> tuple[Finding, Finding] | None:
+    """The claim under the main reading and the other, by runs of both at the same points and seeds.
+
+    None where the other reading says nothing on the claim.
+    """
     views = {name: view for name, view in other.views.items() if name in claim.experiments}
     if claim.name not in reading.claims or not views:
         return None
-    found = dict(studies.found)
+    found, main = dict(studies.found), dict(studies.found)
     absent = dict(studies.absent)
     for name, view in views.items():
         found.pop(name, None)
@@ -99,21 +108,22 @@ def under(reading: Reading, other: Other, claim: Claim, studies: Studies) -> Fin
             continue
         seen = studies.found[view.experiment].seen(view.where, view.metrics)
         if view.rest and name in studies.found:
-            seen = seen.filled_from(studies.found[name])
+            seen = seen.filled_from(studies.found[name], view.rest)
         found[name] = seen
-    return judged(claim, Studies(found, absent))
+        if view.experiment != name and name in main:
+            main[name] = main[name].limited_to(seen)
+    return judged(claim, Studies(main, studies.absent)), judged(claim, Studies(found, absent))
 
 
-def compared(
-    claim: Claim, main: Finding, readings: Sequence[Reading], studies: Studies
-) -> list[Compared]:
+def compared(claim: Claim, readings: Sequence[Reading], studies: Studies) -> list[Compared]:
     """What every other reading that touches the claim makes of it."""
     results = []
     for reading in readings:
         for other in reading.others:
-            finding = under(reading, other, claim, studies)
-            if finding is None:
+            findings = under(reading, other, claim, studies)
+            if findings is None:
                 continue
+            main, finding = findings
             before = {one.key: one for one in main.sub_claims}
             changed = tuple(
                 (before[one.key], one)

@@ -143,7 +143,7 @@ def judge(
     found = []
     for claim in claims:
         main = judged(claim, studies)
-        others = compared(claim, main, one.readings, studies)
+        others = compared(claim, one.readings, studies)
         if quick:
             others = [other for other in others if set(other.finding.counts) != {Verdict.NOT_RUN}]
         found.append(Judged(claim, with_readings(main, others), tuple(others)))

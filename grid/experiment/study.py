@@ -54,12 +54,19 @@ class Study:
             names=names,
         )
 
-    def filled_from(self, other: Study) -> Study:
-        """These runs, and those of `other` at points that have none here, of the same seeds."""
+    def filled_from(self, other: Study, axis: str) -> Study:
+        """These runs, and those of `other` that differ in `axis` alone, of the same seeds."""
         points = [point for point, _, _ in self.runs]
         seeds = {seed for _, seed, _ in self.runs}
+
+        def rest(point: Point) -> Point:
+            return {name: value for name, value in point.items() if name != axis}
+
+        beside = [rest(point) for point in points]
         more = tuple(
-            run for run in other.runs if run[0] not in points and (run[1] in seeds or not seeds)
+            run
+            for run in other.runs
+            if run[0] not in points and rest(run[0]) in beside and run[1] in seeds
         )
         axes = {
             axis: list(dict.fromkeys(point[axis] for point, _, _ in (*self.runs, *more)))
@@ -68,6 +75,17 @@ class Study:
         return replace(
             self, axes=axes, runs=self.runs + more, store=TwoStores(self.store, other.store)
         )
+
+    def limited_to(self, other: Study) -> Study:
+        """The runs at points and with seeds that `other` has, too."""
+        points = [point for point, _, _ in other.runs]
+        seeds = {seed for _, seed, _ in other.runs}
+        runs = tuple(run for run in self.runs if run[0] in points and run[1] in seeds)
+        axes = {
+            axis: [value for value in values if value in other.axes[axis]]
+            for axis, values in self.axes.items()
+        }
+        return replace(self, axes=axes, runs=runs)
 
     @cached_property
     def points(self) -> list[Point]:

@@ -149,7 +149,7 @@ def test_another_reading_is_judged_by_its_own_runs_and_told_where_it_changes() -
     main = judged(PAIR, studies)
     turned = Other("the other way", {"main": View("more")})
     same = Other("the same", {"main": View("main")})
-    found = compared(PAIR, main, [reading(turned, same)], studies)
+    found = compared(PAIR, [reading(turned, same)], studies)
     assert [len(one.changed) for one in found] == [1, 0]
     (sub,) = with_readings(main, found).sub_claims
     assert sub.verdict is Verdict.HOLDS
@@ -162,30 +162,44 @@ def test_another_reading_may_be_another_metric_of_the_same_runs_or_its_opposite(
         return (3.0 - figure if metric == "late_of_all" else figure), 1e-6
 
     studies = Studies({"main": made_study("main", {"scheduler": ["a", "b"]}, made)})
-    main = judged(PAIR, studies)
     others = [
         Other("of all", {"main": View("main", metrics={"late": "late_of_all"})}),
         Other("falling", {"main": View("main", metrics={"late": "-late"})}),
     ]
-    found = compared(PAIR, main, [reading(*others)], studies)
+    found = compared(PAIR, [reading(*others)], studies)
     assert [one.finding.counts[Verdict.CONTRADICTED] for one in found] == [1, 1]
 
 
 def test_a_reading_of_some_schedulers_takes_the_rest_from_the_main_runs() -> None:
     only = made_study("more", {"reading": ["r"], "scheduler": ["b"]}, lambda *_: (0.5, 1e-6), 3)
     studies = Studies({"main": pair("main", 1.0, 2.0), "more": only})
-    main = judged(PAIR, studies)
-    other = Other("b differs", {"main": View("more", {"reading": "r"}, rest=True)})
-    (one,) = compared(PAIR, main, [reading(other)], studies)
+    other = Other("b differs", {"main": View("more", {"reading": "r"}, rest="scheduler")})
+    (one,) = compared(PAIR, [reading(other)], studies)
     (sub,) = one.finding.sub_claims
     assert sub.verdict is Verdict.CONTRADICTED
     assert sub.interval is not None and sub.interval.count == 3
 
 
+def test_a_reading_with_fewer_repetitions_does_not_change_a_verdict_by_that_alone() -> None:
+    def made(_: str, point: dict[str, Any]) -> tuple[float, float]:
+        return (1.0 if point["scheduler"] == "a" else 1.5), 0.4
+
+    axes = {"scheduler": ["a", "b"]}
+    # Other points have other noise, so these are not the same runs.
+    few = made_study("more", {"reading": ["r"], **axes}, made, seeds=2)
+    studies = Studies({"main": made_study("main", axes, made, seeds=40), "more": few})
+    main = judged(PAIR, studies)
+    (one,) = compared(
+        PAIR, [reading(Other("few", {"main": View("more", {"reading": "r"})}))], studies
+    )
+    assert main.counts[Verdict.HOLDS] == 1 and one.finding.counts[Verdict.UNDECIDED] == 1
+    assert one.changed == ()
+
+
 def test_a_reading_touches_the_claims_that_it_names_alone() -> None:
     studies = Studies({"main": pair("main", 1.0, 2.0)})
     other = reading(Other("x", {"main": View("main")}), claims=("X-2",))
-    assert compared(PAIR, judged(PAIR, studies), [other], studies) == []
+    assert compared(PAIR, [other], studies) == []
     assert experiments_of([PAIR], [other]) == ["main"]
     more = reading(Other("x", {"main": View("more")}), Other("never", lacking="no rule"))
     assert experiments_of([PAIR], [more]) == ["main", "more"]
@@ -300,7 +314,7 @@ def test_the_table_is_markdown_whatever_stands_in_it() -> None:
 def test_a_line_of_a_claim_says_what_other_readings_change() -> None:
     studies = Studies({"main": pair("main", 1.0, 2.0), "more": pair("more", 2.0, 1.0)})
     main = judged(PAIR, studies)
-    found = compared(PAIR, main, [reading(Other("turned", {"main": View("more")}))], studies)
+    found = compared(PAIR, [reading(Other("turned", {"main": View("more")}))], studies)
     line = str(Judged(PAIR, main, tuple(found)))
     assert line.startswith("X-1: 1 holds. a below b.")
     assert "turned: 1 contradicted instead of holds" in line

@@ -112,8 +112,9 @@ WHY = {
     "GM-2": "Utilisation is decided by the load, as long as all work is done. The paper's 75 % is "
     "neither 60 + 10 nor 50 + 10.",
     "GM-3": "Migration fills idle processors with small gangs; a large one still waits until "
-    "enough are free at once. Where many gangs wait, there is nearly always a small one that "
-    "would fit into what is idle.",
+    "enough are free at once, and where many gangs wait, there is nearly always a small one that "
+    "would fit into what is idle. The paper's levels are those of its own trace and load, neither "
+    "of which it gives.",
     "GM-4": "aLD changes which queue a gang's tasks join, and at low load there is an idle "
     "processor for each with or without it.",
 }
