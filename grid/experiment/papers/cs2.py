@@ -281,8 +281,8 @@ def _makespans(studies: Studies) -> Picture:
     if READING_RUNS in studies.found:
         kinds["one farm for all"] = studies.found[READING_RUNS].seen({"reading": "one farm"}, {})
     series = []
+    first = max(min(times(study)) for study in kinds.values())
     for label, study in kinds.items():
-        first = min(times(study))
         spans = sorted(study.values("makespan", at(QUICKSORT, first)).values())
         if spans:
             name = f"{label}, Ta = {first}"
