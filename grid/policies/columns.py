@@ -1,41 +1,44 @@
-"""A cluster as compiled functions see it: `ClusterView` and its columns as tuples of arrays."""
+"""A cluster as compiled functions see it: `ClusterView` and its columns as tuples of arrays.
+
+What a call from Python costs grows with the number of arrays that it hands on. So such a call is
+given a `PackedView`, of whole tables of columns; `grid.policies.fitting.unpacked` takes it apart.
+"""
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import NamedTuple
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
-from grid.policies.interface import ClusterView
+from grid.policies.interface import ClusterView, Tables
 
 
 class Jobs(NamedTuple):
-    """Columns of `JobColumns`, by slot."""
+    """Columns of `JobColumns`, by slot, in the order of its tables."""
 
     serial: Ints
     submit_us: Ints
     processors: Ints
     estimate_us: Ints
     done_us: Ints
-    reference_mips: Floats
     deadline_us: Ints
     licenses: Ints
-    ram_mb: Floats
     bound_machine: Ints
     machine: Ints
     start_us: Ints
     expected_end_us: Ints
+    reference_mips: Floats
+    ram_mb: Floats
     checkpointable: Bools
 
 
 class Machines(NamedTuple):
-    """Columns of `MachineColumns`."""
+    """Columns of `MachineColumns`, in the order of its tables."""
 
     cpus: Ints
-    mips: Floats
     licenses: Ints
     speed_order: Ints
+    mips: Floats
     ram_mb: Floats
 
 
@@ -53,19 +56,31 @@ class CompiledView(NamedTuple):
     free_ram_mb: Floats
 
 
-_job_columns = attrgetter(*Jobs._fields)
-_machine_columns = attrgetter(*Machines._fields)
+class PackedView(NamedTuple):
+    """The same for a call from Python; `jobs` and `machines` are `tables` of their columns."""
+
+    now: Time
+    free: Ints
+    license_copies_free: Ints
+    queue: Ints
+    running: Ints
+    ended: Ints
+    jobs: Tables
+    checkpointable: Bools
+    machines: Tables
+    free_ram_mb: Floats
 
 
-def compiled_view(view: ClusterView) -> CompiledView:
-    return CompiledView(
+def packed_view(view: ClusterView) -> PackedView:
+    return PackedView(
         view.now,
         view.free,
         view.license_copies_free,
         view.queue,
         view.running,
         view.ended,
-        Jobs._make(_job_columns(view.jobs)),
-        Machines._make(_machine_columns(view.machines)),
+        view.jobs.tables,
+        view.jobs.checkpointable,
+        view.machines.tables,
         view.free_ram_mb,
     )

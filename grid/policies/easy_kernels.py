@@ -20,7 +20,7 @@ from numba import njit
 
 from grid.model.arrays import Floats, Ints
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines
+from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import (
     Free,
     book,
@@ -31,6 +31,7 @@ from grid.policies.fitting import (
     licenses_fit,
     time_left,
     unbook,
+    unpacked,
     work_left,
 )
 
@@ -61,7 +62,7 @@ class Starts(NamedTuple):
 
 @njit(cache=True)
 def backfill(
-    view: CompiledView, order: Ints, shortest_first: bool, kept_machine: int
+    packed: PackedView, order: Ints, shortest_first: bool, kept_machine: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Slots to start and their machines; reserved starts by machine and the slots that have them.
 
@@ -70,6 +71,7 @@ def backfill(
     slots -1, where nothing is reserved. If `kept_machine` is not -1, the first job of `order` has
     its reservation there.
     """
+    view = unpacked(packed)
     now, jobs, machines = view.now, view.jobs, view.machines
     free = free_now(view)
     reserved = _no_reservations(len(free.cpus), free)
@@ -124,7 +126,7 @@ def _no_starts(most: int) -> Starts:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _start(
     now: int,
     slot: int,
@@ -197,7 +199,7 @@ def _reserve(
             return
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _fastest_of(
     candidates: Ints,
     slot: int,
@@ -221,7 +223,7 @@ def _fastest_of(
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _faster(one: int, other: int, machines: Machines) -> bool:
     """Whether `one` comes before `other` in the order of speed."""
     if machines.mips[one] != machines.mips[other]:

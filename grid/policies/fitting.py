@@ -13,7 +13,41 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Floats, Ints
-from grid.policies.columns import CompiledView, Jobs, Machines
+from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
+
+
+@njit(cache=True, forceinline=True)
+def unpacked(view: PackedView) -> CompiledView:
+    whole, numbers = view.jobs
+    jobs = Jobs(
+        whole[0],
+        whole[1],
+        whole[2],
+        whole[3],
+        whole[4],
+        whole[5],
+        whole[6],
+        whole[7],
+        whole[8],
+        whole[9],
+        whole[10],
+        numbers[0],
+        numbers[1],
+        view.checkpointable,
+    )
+    whole, numbers = view.machines
+    machines = Machines(whole[0], whole[1], whole[2], numbers[0], numbers[1])
+    return CompiledView(
+        view.now,
+        view.free,
+        view.license_copies_free,
+        view.queue,
+        view.running,
+        view.ended,
+        jobs,
+        machines,
+        view.free_ram_mb,
+    )
 
 
 class Free(NamedTuple):
@@ -28,7 +62,7 @@ class Free(NamedTuple):
     users: Ints
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def duration(work_us: int, reference_mips: float, mips: float) -> int:
     """Microseconds on a CPU of `mips` of what takes `work_us` on one of `reference_mips`.
 
@@ -37,7 +71,7 @@ def duration(work_us: int, reference_mips: float, mips: float) -> int:
     return max(1, int(np.rint(work_us * reference_mips / mips)))
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """How long the machine would be busy with the job by its estimate.
 
@@ -50,7 +84,7 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     return duration(work, jobs.reference_mips[slot], machines.mips[machine])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(
@@ -61,7 +95,7 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     """Whether each license of the mask is held by the machine already or has a free copy."""
     number = 0
@@ -73,7 +107,7 @@ def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
     """Whether the job can run on the machine with what is free."""
     return (
@@ -84,7 +118,7 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The fastest machine that the job fits on, -1 for none."""
     needed, cpus = jobs.processors[slot], free.cpus
@@ -94,7 +128,7 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     return -1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job takes its CPUs, memory and licenses of the machine out of what is free."""
     free.cpus[machine] -= jobs.processors[slot]
@@ -102,7 +136,7 @@ def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     book_licenses(jobs.licenses[slot], machine, free)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def book_licenses(licenses: int, machine: int, free: Free) -> None:
     number = 0
     while licenses:
@@ -114,7 +148,7 @@ def book_licenses(licenses: int, machine: int, free: Free) -> None:
         number += 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job gives them back; the last user of a license on a machine frees its copy."""
     free.cpus[machine] += jobs.processors[slot]
@@ -161,6 +195,11 @@ def work_left(slots: Ints, jobs: Jobs) -> Floats:
     for position, slot in enumerate(slots):
         work[position] = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
     return work
+
+
+@njit(cache=True)
+def work_left_of(view: PackedView, slots: Ints) -> Floats:
+    return work_left(slots, unpacked(view).jobs)
 
 
 def durations(work_us: Ints, reference_mips: Floats, mips: float) -> Ints:

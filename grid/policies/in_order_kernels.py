@@ -7,7 +7,7 @@ from numba import njit
 
 from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines
+from grid.policies.columns import Jobs, Machines, PackedView
 from grid.policies.fitting import (
     Free,
     book,
@@ -18,16 +18,18 @@ from grid.policies.fitting import (
     may_run,
     time_left,
     unbook,
+    unpacked,
 )
 
 
 @njit(cache=True)
-def start_in_turn(view: CompiledView, order: Ints) -> tuple[Ints, Ints]:
+def start_in_turn(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
     """Slots to start and their machines: no job passes an earlier one that has to wait.
 
     But a job bound to a machine waits in that machine's queue and holds up no other: with all jobs
     bound, each machine has a queue of its own.
     """
+    view = unpacked(packed)
     jobs, machines = view.jobs, view.machines
     free = free_now(view)
     slots = np.empty(len(order), np.int64)
@@ -48,8 +50,9 @@ def start_in_turn(view: CompiledView, order: Ints) -> tuple[Ints, Ints]:
 
 
 @njit(cache=True)
-def start_all_that_fit(view: CompiledView, order: Ints) -> tuple[Ints, Ints]:
+def start_all_that_fit(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
     """Slots to start and their machines: each job in its turn, if it fits then."""
+    view = unpacked(packed)
     jobs, machines = view.jobs, view.machines
     free = free_now(view)
     slots = np.empty(len(order), np.int64)
@@ -69,20 +72,18 @@ def start_all_that_fit(view: CompiledView, order: Ints) -> tuple[Ints, Ints]:
 
 
 @njit(cache=True)
-def start_by_preempting(view: CompiledView, order: Ints, victims: Ints) -> tuple[Ints, Ints, Ints]:
+def start_by_preempting(
+    packed: PackedView, deadline: Ints, order: Ints, victims: Ints
+) -> tuple[Ints, Ints, Ints]:
     """Slots to start and their machines, and running slots to preempt for them.
 
-    `order` has all jobs, waiting and running, by deadline; `victims` the running ones by machine,
-    those of a machine by falling deadline. A job that fits nowhere takes the place of running jobs
-    with later deadlines, of the latest ones first, on the fastest machine where that is enough.
-    These are then in for another machine, in their turn.
+    `order` has all jobs, waiting and running, by `deadline`, a column by slot; `victims` the
+    running ones by machine, those of a machine by falling deadline. A job that fits nowhere takes
+    the place of running jobs with later deadlines, of the latest ones first, on the fastest
+    machine where that is enough. These are then in for another machine, in their turn.
     """
-    jobs, machines, running, deadline = (
-        view.jobs,
-        view.machines,
-        view.running,
-        view.jobs.deadline_us,
-    )
+    view = unpacked(packed)
+    jobs, machines, running = view.jobs, view.machines, view.running
     free = free_now(view)
     first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
     runs = np.zeros(len(jobs.processors), np.bool_)
@@ -96,22 +97,28 @@ def start_by_preempting(view: CompiledView, order: Ints, victims: Ints) -> tuple
         if first[machine] < first[machine + 1]:
             latest[machine] = deadline[victims[first[machine]]]
     latest_of_all = latest.max()
+    # Taking a column out of a tuple in the loops costs more than what is done with it.
+    fastest_first, cpus, free_cpus = machines.speed_order, machines.cpus, free.cpus
+    most = free_cpus.max()
     for slot in order:
         if runs[slot]:
             continue
-        chosen = _first_to_end(view.now, slot, jobs, machines, free)
+        fit = needed[slot] <= most
+        chosen = _first_to_end(view.now, slot, jobs, machines, free) if fit else -1
         if chosen < 0 and deadline[slot] < latest_of_all:
-            for machine in machines.speed_order:
-                if deadline[slot] >= latest[machine] or needed[slot] > machines.cpus[machine]:
+            for machine in fastest_first:
+                if deadline[slot] >= latest[machine] or needed[slot] > cpus[machine]:
                     continue
                 own = victims[first[machine] : first[machine + 1]]
-                within_reach = free.cpus[machine]
+                within_reach = free_cpus[machine]
                 for other in own:
                     if runs[other] and deadline[other] > deadline[slot]:
                         within_reach += needed[other]
                 if within_reach < needed[slot]:
                     continue
-                more = _make_way(slot, machine, own, runs, preempted[taken:], jobs, machines, free)
+                more = _make_way(
+                    slot, machine, deadline, own, runs, preempted[taken:], jobs, machines, free
+                )
                 taken += more
                 if more > 0:
                     chosen = machine
@@ -120,6 +127,7 @@ def start_by_preempting(view: CompiledView, order: Ints, victims: Ints) -> tuple
             book(slot, chosen, jobs, free)
             slots[count], targets[count] = slot, chosen
             count += 1
+            most = free_cpus.max()
     return slots[:count], targets[:count], preempted[:taken]
 
 
@@ -127,6 +135,7 @@ def start_by_preempting(view: CompiledView, order: Ints, victims: Ints) -> tuple
 def _make_way(
     slot: int,
     machine: int,
+    deadline: Ints,
     victims: Ints,
     runs: Bools,
     preempted: Ints,
@@ -137,7 +146,7 @@ def _make_way(
     """Preempt on the machine until the job fits; how many that took, 0: it would not be enough."""
     if not may_run(slot, machine, jobs, machines):
         return 0
-    count, deadline = 0, jobs.deadline_us
+    count = 0
     for other in victims:
         if deadline[other] <= deadline[slot]:
             break
@@ -155,7 +164,7 @@ def _make_way(
     return 0
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The machine on which the job fits and would end first, -1 for none.
 
@@ -176,7 +185,7 @@ def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Fre
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _time_left_of_victim(now: int, slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """`time_left` of a job that has run up to this plan, so that its work is not booked yet."""
     own = jobs.machine[slot]

@@ -7,14 +7,36 @@ between two instants (a schedule, reservations, the last matching) it keeps in i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobRequest
 from grid.model.time import NEVER, Time
 
+Tables = tuple[npt.NDArray[Any], ...]
+JOB_TABLES = (
+    (
+        "serial",
+        "submit_us",
+        "processors",
+        "estimate_us",
+        "done_us",
+        "deadline_us",
+        "licenses",
+        "bound_machine",
+        "machine",
+        "start_us",
+        "expected_end_us",
+    ),
+    ("reference_mips", "ram_mb"),
+)
+MACHINE_TABLES = (("cpus", "licenses", "speed_order"), ("mips", "ram_mb"))
+"""What compiled code is given of jobs and machines, one array for each kind of numbers."""
 Slots = Ints
 """Indexes into the columns of `JobColumns`. A slot is reused after its job has ended."""
 
@@ -42,6 +64,11 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     """For a running job: when it ends if its estimate is right. Always after the present."""
     done_us: Ints
     """How much of `estimate_us` is behind it and kept, as of its last start or preemption."""
+    tables: Tables = field(init=False, repr=False)
+    """The columns again, for compiled code: those of a kind are the rows of one array."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +84,20 @@ class MachineColumns:
     """Machines by falling MIPS, ties by falling CPUs, then by position."""
     ram_mb: Floats
     """Memory; inf where there is no limit."""
+    tables: Tables = field(init=False, repr=False)
+    """As of `JobColumns`."""
+
+    def __post_init__(self) -> None:
+        self.tables = _in_tables(self, MACHINE_TABLES)
+
+
+def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
+    """Put columns of a kind into one array: each becomes a row of it, and can be written there."""
+    stacked = tuple(np.stack([getattr(columns, name) for name in names]) for names in tables)
+    for names, table in zip(tables, stacked, strict=True):
+        for name, row in zip(names, table, strict=True):
+            object.__setattr__(columns, name, row)
+    return stacked
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.policies.columns import compiled_view
+from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
 
 
@@ -32,11 +32,11 @@ class InTurn:
             return Plan()
         from grid.policies.in_order_kernels import start_in_turn
 
-        seen, order = compiled_view(view), view.queue
+        seen, order = packed_view(view), view.queue
         if self.shortest_first:
-            from grid.policies.fitting import work_left
+            from grid.policies.fitting import work_left_of
 
-            order = order[np.argsort(work_left(order, seen.jobs), kind="stable")]
+            order = order[np.argsort(work_left_of(seen, order), kind="stable")]
         slots, targets = start_in_turn(seen, order)
         return Plan(start=pairs(slots, targets))
 
@@ -82,11 +82,10 @@ class EarliestDeadlineFirst:
             return Plan()
         from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
 
-        seen = compiled_view(view)
+        seen, jobs = packed_view(view), view.jobs
+        deadlines, serial, machine = jobs.deadline_us, jobs.serial, jobs.machine
         if self.without_deadline_first or self.latest_first:
-            order_us = self._order_us(seen.jobs.deadline_us)
-            seen = seen._replace(jobs=seen.jobs._replace(deadline_us=order_us))
-        deadlines, serial, machine = seen.jobs.deadline_us, seen.jobs.serial, seen.jobs.machine
+            deadlines = self._order_us(deadlines)
         if not self.preemptive:
             order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
             slots, targets = start_all_that_fit(seen, order)
@@ -95,6 +94,7 @@ class EarliestDeadlineFirst:
         running = view.running
         slots, targets, preempted = start_by_preempting(
             seen,
+            deadlines,
             everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
             running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
         )
@@ -118,7 +118,7 @@ def backfilled(
     from grid.policies.easy_kernels import backfill
 
     slots, targets, reserved, holders = backfill(
-        compiled_view(view), order, shortest_first, kept_machine
+        packed_view(view), order, shortest_first, kept_machine
     )
     promised = [
         (int(holders[machine]), machine, int(reserved[machine]))

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from grid.model.time import NEVER, Time
-from grid.policies.columns import compiled_view
+from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import pairs
 
@@ -43,7 +43,7 @@ class ReservingBackfilling:
         reserved = self._reservations(len(view.jobs.processors), len(view.free))
         if self._profile is None:
             self._profile = all_free(view.free, view.license_copies_free)
-        seen = compiled_view(view)
+        seen = packed_view(view)
         profile = keep_up(seen, self._profile, reserved)
         slots, targets, holders, self._profile = start_reserved(
             seen, self.slowdown_limit, profile, reserved

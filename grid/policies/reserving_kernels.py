@@ -25,8 +25,8 @@ from numba import njit
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines
-from grid.policies.fitting import free_now, may_run, time_left, unbook
+from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
+from grid.policies.fitting import free_now, may_run, time_left, unbook, unpacked
 from grid.policies.profile import (
     AvailabilityProfile,
     all_free,
@@ -70,9 +70,10 @@ def no_reservations(slots: int, machines: int) -> Reservations:
 
 @njit(cache=True)
 def keep_up(
-    view: CompiledView, profile: AvailabilityProfile, reserved: Reservations
+    packed: PackedView, profile: AvailabilityProfile, reserved: Reservations
 ) -> AvailabilityProfile:
     """Take into the profile what happened since the last plan, and move reservations forward."""
+    view = unpacked(packed)
     now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
     early = False
     for slot in view.ended:
@@ -173,7 +174,7 @@ def _with_any(cpus: Ints, machines: Machines) -> Ints:
 
 @njit(cache=True)
 def start_reserved(
-    view: CompiledView,
+    packed: PackedView,
     slowdown_limit: float,
     profile: AvailabilityProfile,
     reserved: Reservations,
@@ -183,6 +184,7 @@ def start_reserved(
     A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
     above the limit; the others start where they delay no reservation, in order of arrival.
     """
+    view = unpacked(packed)
     now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
     slots = np.empty(len(queue), np.int64)
     targets = np.empty(len(queue), np.int64)

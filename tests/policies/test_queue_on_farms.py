@@ -261,6 +261,29 @@ def test_preemptive_edf_by_hand() -> None:
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
 
 
+def test_edf_orders_deadlines_and_jobs_without_one_as_it_is_told() -> None:
+    """One CPU, taken until 10; behind it wait jobs 1 (deadline 40), 2 (deadline 20), 3 (none)."""
+    s = SECOND_US
+    deadlines = (15 * s, 40 * s, 20 * s, NEVER)
+    jobs = [
+        job(number, number * s, 1, length * s, length * s, deadline_us=deadline)
+        for number, (length, deadline) in enumerate(zip((10, 1, 1, 1), deadlines, strict=True))
+    ]
+    one = Cluster("c", (Machine("m", 1),))
+    for without_deadline, order, expected, preemptive_end in (
+        ("last", "earliest_first", [0, 2, 1, 3], 10),
+        ("first", "earliest_first", [0, 3, 2, 1], 11),
+        ("last", "latest_first", [0, 1, 2, 3], 12),
+        ("first", "latest_first", [0, 3, 1, 2], 13),
+    ):
+        given = {"without_deadline": without_deadline, "order": order}
+        ends = [end for *_, end in play(general_cluster(one, make_policy("edf", given)), jobs)]
+        assert sorted(range(4), key=ends.__getitem__) == expected
+        # Those that come before job 0 take its place, a second each.
+        policy = make_policy("edf", {**given, "preemptive": True})
+        assert play(general_cluster(one, policy), jobs)[0][3] == preemptive_end * s
+
+
 def test_wrong_settings_are_named() -> None:
     for name, given_settings, said in (
         ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class HiddenColumns:
 class Slots:
     """Columns by slot, slots handed out and taken back; the columns grow by doubling.
 
-    The arrays of `jobs` and `hidden` are replaced when they grow, not the two objects.
+    `jobs` and `hidden` are other objects when they have grown.
     """
 
     def __init__(self) -> None:
@@ -80,11 +80,8 @@ class Slots:
 
     def _grow(self) -> None:
         size = len(self.jobs.serial)
-        for columns in (self.jobs, self.hidden):
-            for column in fields(columns):
-                old = getattr(columns, column.name)
-                longer = np.concatenate((old, np.zeros_like(old)))
-                object.__setattr__(columns, column.name, longer)
+        self.jobs = JobColumns(**_longer(self.jobs))
+        self.hidden = HiddenColumns(**_longer(self.hidden))
         self._free += range(2 * size - 1, size - 1, -1)
         self._list_columns()
 
@@ -114,3 +111,8 @@ class Slots:
 
 def _columns(kind: Any, size: int) -> dict[str, Any]:
     return {name: np.zeros(size, dtype) for name, dtype in dtypes(kind).items()}
+
+
+def _longer(columns: Any) -> dict[str, Any]:
+    old = {name: getattr(columns, name) for name in dtypes(type(columns))}
+    return {name: np.concatenate((column, np.zeros_like(column))) for name, column in old.items()}

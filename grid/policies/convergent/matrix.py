@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.policies.columns import compiled_view
+from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
 
 if TYPE_CHECKING:
@@ -153,12 +153,12 @@ def _described(view: ClusterView) -> tuple[JobMachineMatrix, MatrixJobs, MatrixM
     """The matrix without its two arrays, and what these are filled from."""
     from grid.policies.convergent import matrix_kernels as kernels
 
-    seen = compiled_view(view)
+    seen = packed_view(view)
     slots = np.concatenate((view.running, view.queue))
     jobs, requests = kernels.describe_jobs(seen, slots)
     capacity, copies = kernels.capacity_and_copies(seen)
-    cpus, mips, licenses, speed_order, _ = seen.machines
-    machines = kernels.MatrixMachines(cpus, licenses & _mask(copies > 0), mips, speed_order)
+    cpus, usable = view.machines.cpus, view.machines.licenses & _mask(copies > 0)
+    machines = kernels.MatrixMachines(cpus, usable, view.machines.mips, view.machines.speed_order)
     longest_s = kernels.longest_remaining(jobs, machines)
     own = jobs.machine
     home = view.jobs.user[slots] % len(cpus)

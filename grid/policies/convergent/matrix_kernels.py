@@ -9,7 +9,8 @@ from numba import njit
 
 from grid.model.arrays import Floats, Ints
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.columns import CompiledView
+from grid.policies.columns import PackedView
+from grid.policies.fitting import unpacked
 
 
 class MatrixJobs(NamedTuple):
@@ -43,11 +44,12 @@ class MatrixMachines(NamedTuple):
 
 
 @njit(cache=True)
-def capacity_and_copies(view: CompiledView) -> tuple[Ints, Ints]:
+def capacity_and_copies(packed: PackedView) -> tuple[Ints, Ints]:
     """CPUs of each machine and copies of each license that are free or held by running jobs.
 
     A license is in use once on each machine that runs a job with it.
     """
+    view = unpacked(packed)
     jobs = view.jobs
     capacity, copies = view.free.copy(), view.license_copies_free.copy()
     held = np.zeros(len(capacity), np.int64)
@@ -62,8 +64,9 @@ def capacity_and_copies(view: CompiledView) -> tuple[Ints, Ints]:
 
 
 @njit(cache=True)
-def describe_jobs(view: CompiledView, slots: Ints) -> tuple[MatrixJobs, Ints]:
+def describe_jobs(packed: PackedView, slots: Ints) -> tuple[MatrixJobs, Ints]:
     """The jobs in `slots`, running ones first; and how many of them ask for each license."""
+    view = unpacked(packed)
     now, columns, running = view.now, view.jobs, len(view.running)
     estimate_us, done_us = columns.estimate_us, columns.done_us
     start_us, expected_end_us = columns.start_us, columns.expected_end_us

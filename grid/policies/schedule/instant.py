@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Ints
-from grid.policies.columns import CompiledView, Jobs
+from grid.policies.columns import CompiledView, Jobs, PackedView
+from grid.policies.fitting import unpacked
 from grid.policies.schedule.arrays import (
     JOBS,
     NOWHERE,
@@ -29,7 +30,7 @@ _schedule_of = njit(cache=True)(schedule_of)
 @njit(cache=True)
 def play(
     storage: Storage,
-    view: CompiledView,
+    packed: PackedView,
     tabu_list: Ints,
     iterations: int,
     moves: bool,
@@ -40,7 +41,7 @@ def play(
     The result is (whether it was played to its end, what to start, what to reject), see `due` and
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
-    schedule = _schedule_of(storage)
+    schedule, view = _schedule_of(storage), unpacked(packed)
     if repair(schedule, view, moves):
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
     rejected = place_all(schedule, view, waiting)

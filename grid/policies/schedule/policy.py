@@ -12,7 +12,7 @@ from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.time import Time
-from grid.policies.columns import CompiledView, compiled_view
+from grid.policies.columns import PackedView, packed_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule.arrays import (
     FULLEST,
@@ -70,7 +70,7 @@ class ScheduleBased:
         slots = len(view.jobs.serial)
         if self._storage.slots.shape[1] < slots:
             self._storage = with_slots(self._storage, slots)
-        seen = compiled_view(view)
+        seen = packed_view(view)
         waiting = view.queue if self._storage.totals[UNPLACED] else view.arrived
         iterations = self.iterations * len(view.arrived)
         moves = len(waiting) + iterations
@@ -83,12 +83,14 @@ class ScheduleBased:
                 return _plan(started, rejected.tolist())
         return self._plan_in_pieces(seen, iterations)
 
-    def _plan_in_pieces(self, view: CompiledView, iterations: int) -> Plan:
+    def _plan_in_pieces(self, packed: PackedView, iterations: int) -> Plan:
         """The same, with any number of jobs to place and iterations to make."""
+        from grid.policies.fitting import unpacked
         from grid.policies.schedule.instant import due, place_all
         from grid.policies.schedule.repair import fill, repair
         from grid.policies.schedule.tabu import improve
 
+        view = unpacked(packed)
         repair(self.schedule, view, self._moves)
         unplaced = 0
         rejected: list[int] = []

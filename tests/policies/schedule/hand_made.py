@@ -37,7 +37,7 @@ class HandMade:
         self.jobs = Jobs(**ints)._replace(
             reference_mips=np.zeros(50), checkpointable=np.zeros(50, np.bool_)
         )
-        self.machines = Machines(cpus, mips.astype(np.float64), nothing, order, no_limit)
+        self.machines = Machines(cpus, nothing, order, mips.astype(np.float64), no_limit)
         self.names: list[str] = []
 
     def view(self, now: int) -> CompiledView:
