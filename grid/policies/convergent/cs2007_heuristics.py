@@ -61,7 +61,8 @@ def licenses(matrix: JobMachineMatrix, weight: float) -> None:
     """C07 w(i): jobs that ask for much wanted licenses, critical ones above all."""
     from grid.policies.convergent import cs2007_kernels
 
-    cs2007_kernels.add_to_rows(matrix.priority, license_shares(matrix, weight))
+    if matrix.requests.any():
+        cs2007_kernels.add_to_rows(matrix.priority, license_shares(matrix, weight))
 
 
 def license_shares(matrix: JobMachineMatrix, weight: float) -> Floats:
@@ -101,7 +102,9 @@ def overhead_minimization(matrix: JobMachineMatrix, weight: float) -> None:
 
 def anti_aging(matrix: JobMachineMatrix, weight: float) -> None:
     """C07: in proportion to the time since submission, in seconds."""
-    matrix.priority += (weight * matrix.age_s)[:, None]
+    from grid.policies.convergent import cs2007_kernels
+
+    cs2007_kernels.add_to_rows(matrix.priority, weight * matrix.age_s)
 
 
 def cs2007_heuristics(

@@ -80,6 +80,10 @@ def input_transfer(
     transfer_s, counted = np.empty(machines), np.empty(machines)
     for row in range(jobs):
         home, to = input_machine[row], priority[row]
+        if input_mb[row] == 0.0:
+            for m in range(machines):
+                to[m] += weight
+            continue
         for m in range(machines):
             transfer_s[m] = input_mb[row] * 8.0 / min(links_mbps[home], links_mbps[m])
         transfer_s[home] = 0.0
@@ -121,9 +125,9 @@ def _worth(licenses: int, worth: Floats) -> float:
 def add_to_rows(priority: Floats, shares: Floats) -> None:
     """Add to each job, on all machines, its share."""
     for row in range(len(priority)):
-        to = priority[row]
+        to, share = priority[row], shares[row]
         for m in range(len(to)):
-            to[m] += shares[row]
+            to[m] += share
 
 
 @njit(cache=True)
