@@ -8,7 +8,7 @@ between two instants (a schedule, reservations, the last matching) it keeps in i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +70,9 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _copied, (type(self), _columns(self))
+
 
 @dataclass(slots=True, eq=False)
 class MachineColumns:
@@ -89,6 +92,18 @@ class MachineColumns:
 
     def __post_init__(self) -> None:
         self.tables = _in_tables(self, MACHINE_TABLES)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _copied, (type(self), _columns(self))
+
+
+def _columns(columns: Any) -> dict[str, Any]:
+    return {one.name: getattr(columns, one.name) for one in fields(columns) if one.init}
+
+
+def _copied(kind: Any, columns: dict[str, Any]) -> Any:
+    """A copy makes tables of its own: copied rows would be no part of them any more."""
+    return kind(**columns)
 
 
 def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:

@@ -62,6 +62,11 @@ class Slots:
         self._free = list(range(FIRST_SLOTS - 1, -1, -1))
         self._list_columns()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, whose columns are others."""
+        self.__dict__.update(state)
+        self._list_columns()
+
     def take(self, arrays: Sequence[npt.NDArray[Any]], place: int, serial: int) -> int:
         """A slot for the job at `place` of `Arrivals.arrays`, as that of a job that has not run."""
         if not self._free:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -258,10 +259,12 @@ def test_a_copy_of_a_cluster_goes_on_as_it_does(rows: list[tuple[int, int, int]]
     for one in jobs:
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(12)
-    copy = deepcopy(cluster)
+    copies = deepcopy(cluster), pickle.loads(pickle.dumps(cluster))
     cluster.advance(NEVER)
-    copy.advance(NEVER)
-    assert copy.take_ended() == cluster.take_ended()
+    ended = cluster.take_ended()
+    for copy in copies:
+        copy.advance(NEVER)
+        assert copy.take_ended() == ended
 
 
 def test_many_slots_and_wide_instants() -> None:
