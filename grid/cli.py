@@ -15,6 +15,7 @@ import typer
 from grid.experiment.commands import add_commands as add_experiments
 from grid.runtime.commands import add_commands as add_chaos
 from grid.scenario.part_commands import add_commands as add_parts
+from grid.verify.commands import add_commands as add_verify
 from grid.workload.commands import add_commands as add_trace
 
 if TYPE_CHECKING:
@@ -304,6 +305,7 @@ add_chaos(app)
 add_experiments(app)
 add_parts(app)
 add_trace(app)
+add_verify(app)
 
 
 def main() -> None:

@@ -34,6 +34,7 @@ MAY_IMPORT = {
         "model", "cluster", "parts", "policies", "runtime", "scenario", "results", "report",
     },
     "report": {"model", "results", "scenario"},
+    "verify": {"model", "runtime", "scenario"},
 }  # fmt: skip
 
 PURE = (

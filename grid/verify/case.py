@@ -1,0 +1,98 @@
+"""What a case of verification is, and how a run of it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grid.model.arrays import Floats, Ints
+from grid.model.time import SECOND_US
+from grid.runtime.run import Run
+from grid.scenario.schema import Scenario, VoSection
+
+WARM_UP = 0.1
+"""Share of a VO's jobs, the first ones, that no steady state is measured on."""
+
+
+class Effort(NamedTuple):
+    """How many runs of how many jobs each, with seeds from 1."""
+
+    runs: int
+    jobs: int
+
+
+EXACT_QUICK, EXACT_FULL = Effort(1, 20_000), Effort(1, 200_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scenario of `scenarios/verify`, and what mathematics says of it.
+
+    `expected` gives figures by name from the scenario with all its settings filled in, `found` the
+    same figures of one run. Of an `exact` case every figure is a number of differences, and 0 is
+    expected. `quick` and `full` say how much is run; an exact case needs one run.
+    """
+
+    name: str
+    title: str
+    source: str
+    expected: Callable[[Scenario], Mapping[str, float]]
+    found: Callable[[Run], Mapping[str, float]]
+    quick: Effort = EXACT_QUICK
+    full: Effort = EXACT_FULL
+    exact: bool = False
+    has_jobs: bool = True
+    """Whether the number of jobs is a parameter."""
+
+
+def settings_of(scenario: Scenario) -> dict[str, Any]:
+    """The settings of the generator of jobs of the first VO."""
+    workload = _first_vo(scenario).workload
+    assert workload is not None
+    return dict(workload.settings)
+
+
+def processors_of(scenario: Scenario) -> int:
+    """The processors of the first VO's first cluster, a pool."""
+    processors = _first_vo(scenario).clusters[0].processors
+    assert processors is not None
+    return processors
+
+
+def _first_vo(scenario: Scenario) -> VoSection:
+    assert scenario.vos is not None
+    return scenario.vos[0]
+
+
+def steady(run: Run) -> Ints:
+    """The rows of jobs in the steady state: all but the first of each VO. Shape (jobs,)."""
+    vo, submit_us = run.results.vo, run.results.submit_us
+    kept = []
+    for number in range(int(vo.max()) + 1):
+        rows = np.flatnonzero(vo == number)
+        rows = rows[np.argsort(submit_us[rows], kind="stable")]
+        kept.append(rows[int(len(rows) * WARM_UP) :])
+    return np.concatenate(kept)
+
+
+def waits_s(run: Run, rows: Ints) -> Floats:
+    """From submission to start, of the jobs in `rows`."""
+    return _seconds(run.results.outcome.start_us[rows] - run.results.submit_us[rows])
+
+
+def times_in_system_s(run: Run, rows: Ints) -> Floats:
+    """From submission to end, of the jobs in `rows`."""
+    return _seconds(run.results.outcome.end_us[rows] - run.results.submit_us[rows])
+
+
+def lost(run: Run, rows: Ints) -> float:
+    """The share of the jobs in `rows` that never started."""
+    return float((run.results.outcome.start_us[rows] < 0).mean())
+
+
+def _seconds(times_us: Ints) -> Floats:
+    seconds: Floats = times_us / float(SECOND_US)
+    return seconds

@@ -1,0 +1,225 @@
+"""The cases of `grid verify`, in the order of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gamma, sqrt
+
+import numpy as np
+
+from grid.model.arrays import Ints
+from grid.model.time import from_seconds
+from grid.runtime.run import Run
+from grid.scenario.schema import Scenario
+from grid.verify import theory
+from grid.verify.case import (
+    Case,
+    Effort,
+    lost,
+    processors_of,
+    settings_of,
+    steady,
+    times_in_system_s,
+    waits_s,
+)
+
+STARTS = "starts that differ"
+
+
+def _no_difference(_: Scenario) -> dict[str, float]:
+    return {STARTS: 0.0}
+
+
+def _in_order(run: Run) -> Ints:
+    return np.argsort(run.results.submit_us, kind="stable")
+
+
+def _lindley(run: Run) -> dict[str, float]:
+    results, rows = run.results, _in_order(run)
+    submit_us, outcome = results.submit_us[rows], results.outcome
+    run_us = (outcome.end_us - outcome.start_us)[rows]
+    expected = submit_us + np.array(theory.lindley_waits(submit_us, run_us))
+    return {STARTS: float((expected != outcome.start_us[rows]).sum())}
+
+
+def _fcfs(run: Run) -> dict[str, float]:
+    results, rows = run.results, _in_order(run)
+    outcome = results.outcome
+    run_us = (outcome.end_us - outcome.start_us)[rows]
+    processors = sum(run.directory.clusters[0].cpus)
+    expected = theory.fcfs_starts(
+        results.submit_us[rows], run_us, results.processors[rows], processors
+    )
+    return {STARTS: float((np.array(expected) != outcome.start_us[rows]).sum())}
+
+
+def _two_vos(run: Run) -> dict[str, float]:
+    """Assignment, start and end of each job against what follows from the two latencies."""
+    assert run.scenario is not None
+    network = run.scenario.network
+    d, between = from_seconds(network.local_latency_s), from_seconds(network.latency_s)
+    second = from_seconds(1)
+    # Submission, assignment after it, run time: on the machine where the job ends up.
+    home, away, refused = 4 * d, 4 * d + between, 8 * d + between
+    by_pencil = {
+        (0, 1): (100 * second, home, 500 * second),
+        (0, 2): (200 * second, away, 50 * second),
+        (1, 1): (300 * second, refused, 50 * second),
+        (1, 2): (400 * second, home, 25 * second),
+    }
+    results, wrong = run.results, {"assignments": 0, "starts": 0, "ends": 0}
+    free_at = 100 * second + 5 * d + 500 * second
+    for row in range(len(results)):
+        key = (int(results.vo[row]), int(results.number[row]))
+        submitted, to_assign, run_us = by_pencil[key]
+        start = submitted + to_assign + d
+        if key == (1, 1):
+            start = max(start, free_at)
+        placement, outcome = results.placement, results.outcome
+        wrong["assignments"] += int(placement.assigned_us[row] != submitted + to_assign)
+        wrong["starts"] += int(outcome.start_us[row] != start)
+        wrong["ends"] += int(outcome.end_us[row] != start + run_us)
+    return {f"{name} that differ": float(count) for name, count in wrong.items()}
+
+
+def _no_pencil_difference(_: Scenario) -> dict[str, float]:
+    return {f"{name} that differ": 0.0 for name in ("assignments", "starts", "ends")}
+
+
+def _mmc(scenario: Scenario) -> dict[str, float]:
+    settings = settings_of(scenario)
+    wait = theory.mmc_wait(processors_of(scenario), settings["load"])
+    return {"mean wait, s": wait * settings["work"].get("mean_s", 1.0)}
+
+
+def _mg1(scenario: Scenario) -> dict[str, float]:
+    settings = settings_of(scenario)
+    work = settings["work"]
+    wait = theory.mg1_wait(settings["load"], variation_of(work))
+    return {"mean wait, s": wait * work.get("mean_s", 1.0)}
+
+
+def variation_of(law: dict[str, float | str]) -> float:
+    """Standard deviation / mean of a law of `grid.workload.stochastic`."""
+    if "cv" in law:
+        return float(law["cv"])
+    if law["law"] == "weibull":
+        shape = float(law["shape"])
+        return sqrt(gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1)
+    return {"exponential": 1.0, "fixed": 0.0}[str(law["law"])]
+
+
+def _mean_wait(run: Run) -> dict[str, float]:
+    return {"mean wait, s": float(waits_s(run, steady(run)).mean())}
+
+
+def _loss(scenario: Scenario) -> dict[str, float]:
+    servers = processors_of(scenario)
+    return {"share of lost jobs": theory.erlang_b(servers, servers * settings_of(scenario)["load"])}
+
+
+def _lost(run: Run) -> dict[str, float]:
+    return {"share of lost jobs": lost(run, steady(run))}
+
+
+def _loss_by_size(scenario: Scenario) -> dict[str, float]:
+    settings, capacity = settings_of(scenario), processors_of(scenario)
+    sizes = [size["processors"] for size in settings["sizes"]]
+    shares = [size["share"] for size in settings["sizes"]]
+    asked = sum(size * share for size, share in zip(sizes, shares, strict=True))
+    work = [settings["load"] * capacity * share / asked for share in shares]
+    losses = theory.kaufman_roberts(capacity, work, sizes)
+    return {_of_size(size): loss for size, loss in zip(sizes, losses, strict=True)}
+
+
+def _lost_by_size(run: Run) -> dict[str, float]:
+    rows = steady(run)
+    processors = run.results.processors[rows]
+    return {
+        _of_size(int(size)): lost(run, rows[processors == size]) for size in np.unique(processors)
+    }
+
+
+def _of_size(size: int) -> str:
+    return f"share of lost jobs of {size} processor{'s' * (size > 1)}"
+
+
+def _shorter(scenario: Scenario) -> dict[str, float]:
+    return {"mean time / mean work": theory.shorter_of_two(settings_of(scenario)["load"])}
+
+
+def _time(run: Run) -> dict[str, float]:
+    assert run.scenario is not None
+    work_s = settings_of(run.scenario)["work"].get("mean_s", 1.0)
+    return {"mean time / mean work": float(times_in_system_s(run, steady(run)).mean()) / work_s}
+
+
+def _capacity(scenario: Scenario) -> dict[str, float]:
+    ones, wide = settings_of(scenario)["sizes"]
+    share = ones["share"] / (ones["share"] + wide["share"])
+    return {"jobs a mean work": theory.rigid_capacity(processors_of(scenario), share)}
+
+
+def _starts_a_second(run: Run) -> dict[str, float]:
+    start_us = np.sort(run.results.outcome.start_us)
+    first = len(start_us) // 10
+    return {"jobs a mean work": (len(start_us) - first) / (start_us[-1] - start_us[first]) * 1e6}
+
+
+def _exactly(name: str, title: str, source: str, found: Callable[[Run], dict[str, float]]) -> Case:
+    return Case(name, title, source, _no_difference, found, exact=True)
+
+
+CASES = {
+    case.name: case
+    for case in (
+        _exactly("one-server", "One server, FCFS, start by start", "Lindley 1952", _lindley),
+        _exactly(
+            "many-servers",
+            "Many servers, FCFS, start by start",
+            "Kiefer and Wolfowitz 1955",
+            _fcfs,
+        ),
+        _exactly(
+            "rigid-jobs",
+            "Rigid jobs on one pool, FCFS, start by start",
+            "the same recursion with the k-th smallest of the times at which processors are free",
+            _fcfs,
+        ),
+        Case(
+            "two-vos",
+            "Two VOs, every time by pencil from the two latencies",
+            "the protocol: messages counted by hand",
+            _no_pencil_difference,
+            _two_vos,
+            exact=True,
+            has_jobs=False,
+        ),
+        Case(
+            "mmc", "M/M/c", "Erlang C", _mmc, _mean_wait, quick=Effort(30, 200_000),
+            full=Effort(400, 1_000_000),
+        ),
+        Case(
+            "mg1", "M/G/1", "Pollaczek and Khinchine", _mg1, _mean_wait,
+            quick=Effort(30, 200_000), full=Effort(300, 1_000_000),
+        ),
+        Case(
+            "rigid-capacity", "Capacity of a pool for rigid jobs, FCFS",
+            "1 / [(1 - p)(1 + Σ p^i / i) + p^n / n]", _capacity, _starts_a_second,
+            quick=Effort(20, 20_000), full=Effort(20, 1_000_000),
+        ),
+        Case(
+            "loss", "M/M/c/c: a VO that rejects when it is busy", "Erlang B", _loss, _lost,
+            quick=Effort(20, 5_000), full=Effort(20, 200_000),
+        ),
+        Case(
+            "loss-by-size", "Rigid jobs, rejected when they do not fit",
+            "Kaufman 1981, Roberts 1981", _loss_by_size, _lost_by_size,
+            quick=Effort(20, 5_000), full=Effort(30, 200_000),
+        ),
+        Case(
+            "shorter-of-two", "Join the shorter of two queues", "truncated Markov chain",
+            _shorter, _time, quick=Effort(20, 8_000), full=Effort(40, 200_000),
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,120 @@
+"""`grid verify`. Only what it needs is imported, when it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from grid.verify.verify import Figure
+
+FAILED = 1
+WRONG_INPUT = 2
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this module to `app`."""
+    app.command()(verify)
+
+
+def verify(
+    cases: Annotated[
+        list[str] | None,
+        typer.Option("--case", metavar="NAME", help="Only this case; may be given several times."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few minutes instead of an hour, with wider errors.")
+    ] = False,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="As for `grid run`; needs exactly one --case."
+        ),
+    ] = None,
+    cpus: Annotated[
+        int | None,
+        typer.Option(min=1, max=1024, help="How many runs at a time; default: one a CPU."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the table to this file, in Markdown.")
+    ] = None,
+) -> None:
+    """Hold emulated grids against closed forms and recursions of queueing theory."""
+    from grid.model.errors import InputError, RunFailed
+    from grid.verify.page import header, line, markdown
+    from grid.verify.verify import orders_of
+    from grid.verify.verify import verify as verify_case
+
+    try:
+        chosen = _chosen(cases, overrides)
+        figures: list[Figure] = []
+        typer.echo(header())
+        with _processes(cpus or os.cpu_count() or 1) as over:
+            for case, file in chosen:
+                effort = case.quick if quick else case.full
+                for figure in verify_case(orders_of(case, file, overrides or (), effort), over):
+                    typer.echo(line(figure, full=not quick))
+                    figures.append(figure)
+    except InputError as error:
+        for mistake in error.mistakes:
+            typer.echo(str(mistake), err=True)
+        raise typer.Exit(WRONG_INPUT) from None
+    except RunFailed as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from None
+    if page is not None:
+        page.write_text(markdown(figures, full=not quick), encoding="utf-8")
+    failing = [one for one in figures if one.verdict(not quick) not in ("exact", "agrees")]
+    typer.echo(f"{len(figures) - len(failing)} of {len(figures)} figures are as expected.")
+    if failing:
+        raise typer.Exit(FAILED)
+
+
+def _chosen(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list[Any]:
+    """The cases and the files of their scenarios. Raises InputError."""
+    from grid.model.errors import expected_name, one_mistake, shorten
+    from grid.verify.cases import CASES
+    from grid.verify.verify import scenario_of
+
+    for name in names or ():
+        if name not in CASES:
+            expected = expected_name(name, CASES, "the name of a case")
+            raise one_mistake("--case", shorten(name), expected)
+    if overrides and len(names or ()) != 1:
+        raise one_mistake("--set", shorten(overrides[0]), "exactly one --case beside it")
+    return [(CASES[name], scenario_of(name)) for name in names or CASES]
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Any]:
+    """A function that maps over `count` processes, with a bar on a terminal."""
+    from multiprocessing import get_context
+
+    if count == 1:
+        yield lambda function, orders: _shown(map(function, orders), len(orders))
+        return
+    # The processes end with this one, which alone is told of Ctrl-C.
+    with get_context("spawn").Pool(count, _ignore_interrupts) as pool:
+        yield lambda function, orders: _shown(pool.imap(function, orders), len(orders))
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _shown(results: Iterator[Any], count: int) -> Iterator[Any]:
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(file=sys.stderr)
+    shown = console.is_terminal
+    return iter(
+        track(results, "runs", total=count, console=console, transient=True, disable=not shown)
+    )

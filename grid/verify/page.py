@@ -1,0 +1,81 @@
+"""The table of `grid verify`, on a terminal and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grid.verify.case import WARM_UP
+from grid.verify.cases import CASES
+from grid.verify.verify import RELATIVE, STANDARD_ERRORS, Figure
+
+COLUMNS = ("case", "figure", "expected", "found", "± 95 %", "standard errors", "runs", "verdict")
+WIDTHS = (16, 36, 11, 11, 10, 15, 5, 0)
+NORMAL_95 = 1.96
+
+
+def cells(figure: Figure, full: bool) -> tuple[str, ...]:
+    """The texts of a row."""
+    if figure.exact:
+        numbers = (f"{figure.expected:.0f}", f"{figure.found:.0f}", "", "")
+    else:
+        numbers = (
+            f"{figure.expected:.6f}",
+            f"{figure.found:.6f}",
+            f"{NORMAL_95 * figure.error:.6f}",
+            f"{figure.off:+.2f}",
+        )
+    return (figure.case, figure.name, *numbers, str(figure.runs), figure.verdict(full))
+
+
+def header() -> str:
+    """The head of the table on a terminal."""
+    return _aligned(COLUMNS)
+
+
+def line(figure: Figure, full: bool) -> str:
+    """A row of the table on a terminal."""
+    return _aligned(cells(figure, full))
+
+
+def _aligned(texts: Sequence[str]) -> str:
+    padded = (
+        text.ljust(width) if place < 2 or not width else text.rjust(width)
+        for place, (text, width) in enumerate(zip(texts, WIDTHS, strict=True))
+    )
+    return "  ".join(padded).rstrip()
+
+
+def markdown(figures: Sequence[Figure], full: bool) -> str:
+    """The page: the table, what each case is, and the rules of the verdicts."""
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(cells(figure, full) for figure in figures)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    shown = dict.fromkeys(figure.case for figure in figures)
+    cases = "\n".join(
+        f"- [`{name}`]({name}.yaml): {CASES[name].title}. {CASES[name].source}." for name in shown
+    )
+    command = "grid verify --page scenarios/verify/README.md" + ("" if full else " --quick")
+    return f"""# The emulator held against mathematics
+
+Written by `{command}`. Times are in seconds unless a row says otherwise.
+
+{table}
+
+## Cases
+
+Each is an ordinary scenario of this folder. `grid verify --case NAME --set KEY=VALUE` runs one with
+other values; what is expected is computed from the scenario as it is then.
+
+{cases}
+
+## Verdicts
+
+- `exact`: every time of every job is the one that the recursion gives, to the microsecond.
+- `agrees`: what is found is within {STANDARD_ERRORS:g} standard errors of what is expected and, in
+  a full verification, within {RELATIVE:.1%} of it.
+- `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
+- `differs`: neither. The command then ends with exit code 1.
+
+Standard errors come from independent runs with the seeds 1, 2, 3 and so on. Of each VO the first
+{WARM_UP:.0%} of the jobs are left out, since a grid starts empty. The end needs no cut: a job that
+comes later changes nothing for those before it, first come first served.
+"""

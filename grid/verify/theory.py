@@ -1,0 +1,134 @@
+"""Closed forms and recursions of queueing theory, in plain code."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from math import fsum
+
+import numpy as np
+
+from grid.model.arrays import Ints
+
+
+def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -> list[int]:
+    """Start of every job, in order of submission, first come first served on `servers` processors.
+
+    A job of k processors starts when it has come, the job before it has started, and k processors
+    are free: at the k-th smallest time of the vector of times at which processors become free
+    (Kiefer and Wolfowitz 1955, for k = 1).
+    """
+    free = [0] * servers
+    last, starts = 0, []
+    for submit, run, width in zip(
+        submit_us.tolist(), run_us.tolist(), processors.tolist(), strict=True
+    ):
+        taken = [heapq.heappop(free) for _ in range(width)]
+        last = max(last, submit, taken[-1])
+        for _ in taken:
+            heapq.heappush(free, last + run)
+        starts.append(last)
+    return starts
+
+
+def lindley_waits(submit_us: Ints, run_us: Ints) -> list[int]:
+    """Waits at one server: W(n + 1) = max(0, W(n) + S(n) - A(n + 1)) (Lindley 1952)."""
+    waits, wait = [], 0
+    gaps, work = np.diff(submit_us).tolist(), run_us.tolist()
+    for number in range(len(work)):
+        if number:
+            wait = max(0, wait + work[number - 1] - gaps[number - 1])
+        waits.append(wait)
+    return waits
+
+
+def erlang_b(servers: int, work: float) -> float:
+    """Probability that all `servers` are busy where blocked jobs are lost; `work` in Erlang."""
+    blocked = 1.0
+    for number in range(1, servers + 1):
+        blocked = work * blocked / (number + work * blocked)
+    return blocked
+
+
+def erlang_c(servers: int, load: float) -> float:
+    """Probability that a job waits, at a `load` below 1 of each server."""
+    blocked = erlang_b(servers, servers * load)
+    return blocked / (1.0 - load * (1.0 - blocked))
+
+
+def mmc_wait(servers: int, load: float) -> float:
+    """Mean wait in units of the mean service time, M/M/c, first come first served."""
+    return erlang_c(servers, load) / (servers * (1.0 - load))
+
+
+def mg1_wait(load: float, variation: float) -> float:
+    """Mean wait in units of the mean service time, M/G/1 (Pollaczek and Khinchine).
+
+    `variation` is the service time's standard deviation divided by its mean.
+    """
+    return load * (1.0 + variation**2) / (2.0 * (1.0 - load))
+
+
+def kaufman_roberts(
+    capacity: int, work: Sequence[float], sizes: Sequence[int]
+) -> tuple[float, ...]:
+    """Share of lost jobs of each size, where a job that does not fit is lost.
+
+    `work` is each size's offered load in Erlang (arrival rate x mean service time). Kaufman 1981,
+    Roberts 1981: j q(j) = Σ work x size x q(j - size).
+    """
+    weights = [1.0]
+    for used in range(1, capacity + 1):
+        terms = (
+            offered * size * weights[used - size]
+            for offered, size in zip(work, sizes, strict=True)
+            if size <= used
+        )
+        weights.append(fsum(terms) / used)
+    total = fsum(weights)
+    return tuple(fsum(weights[capacity - size + 1 :]) / total for size in sizes)
+
+
+def shorter_of_two(load: float, longest: int = 400, widest: int = 60) -> float:
+    """Mean time in the system, in units of the mean service time, of join the shorter of 2 queues.
+
+    Each server has the `load`; arrivals are Poisson, service exponential. Solves the Markov chain
+    of (jobs at the shorter queue, difference), cut off at `longest` and `widest`.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.linalg import spsolve
+
+    shorter, difference = np.divmod(np.arange((longest + 1) * (widest + 1)), widest + 1)
+    uneven = difference > 0
+    moves = (
+        # Who comes joins the shorter queue; of two equal ones, one becomes the longer.
+        (2.0 * load, uneven & (shorter < longest), 1, -1),
+        (2.0 * load, ~uneven, 0, 1),
+        (1.0, uneven, 0, -1),
+        (1.0, uneven & (shorter > 0) & (difference < widest), -1, 1),
+        (2.0, ~uneven & (shorter > 0), -1, 1),
+    )
+    rates, targets, sources = [], [], []
+    for rate, possible, more, wider in moves:
+        source = np.flatnonzero(possible)
+        target = source + more * (widest + 1) + wider
+        rates += [np.full(len(source), rate), np.full(len(source), -rate)]
+        targets += [target, source]
+        sources += [source, source]
+    count = len(shorter)
+    entries = (np.concatenate(rates), (np.concatenate(targets), np.concatenate(sources)))
+    balance = coo_matrix(entries, shape=(count, count)).tolil()
+    balance[0, :] = 1.0
+    share = spsolve(balance.tocsc(), np.eye(1, count)[0])
+    return float(((2 * shorter + difference) * share).sum()) / (2.0 * load)
+
+
+def rigid_capacity(processors: int, share_of_ones: float) -> float:
+    """The largest arrival rate x mean service time at which FCFS of rigid jobs is stable.
+
+    Jobs take 1 processor with probability `share_of_ones`, else all `processors`; service times
+    are exponential and do not hang on the size.
+    """
+    p, n = share_of_ones, processors
+    ones = 1.0 + fsum(p**i / i for i in range(1, n))
+    return 1.0 / ((1.0 - p) * ones + p**n / n)

@@ -1,0 +1,123 @@
+"""`grid verify`: the emulator agrees with mathematics, and planted errors are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.verify.case import Effort
+from grid.verify.cases import CASES
+from grid.verify.verify import Figure, orders_of, scenario_of, verify
+
+PLANTED = Path(__file__).parent / "planted.py"
+SMALL = {
+    "mmc": (Effort(20, 50_000),),
+    "mg1": (Effort(20, 50_000),),
+    "rigid-capacity": (Effort(20, 4_000),),
+    "loss": (Effort(20, 1_000),),
+    "loss-by-size": (Effort(20, 1_000),),
+    # At a load of 0.9 so few jobs do not reach the steady state.
+    "shorter-of-two": (Effort(20, 1_000), "load=0.5"),
+}
+
+
+def figures(name: str, *settings: str, effort: Effort | None = None) -> list[Figure]:
+    case = CASES[name]
+    return list(verify(orders_of(case, scenario_of(name), settings, effort or case.quick)))
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES.values() if case.exact])
+def test_exact_cases_are_exact(name: str) -> None:
+    assert {one.verdict(full=True) for one in figures(name)} == {"exact"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("one-server", ("load=1.5", "seed=9")),
+        ("many-servers", ("servers=3", "load=1.1")),
+        ("rigid-jobs", ("processors=40", "load=0.9")),
+        ("two-vos", ("within=0.5", "between=0.125")),
+        ("two-vos", ("within=0.000001", "between=7")),
+    ],
+)
+def test_exact_cases_are_exact_at_other_values(name: str, settings: tuple[str, ...]) -> None:
+    assert {one.verdict(full=True) for one in figures(name, *settings)} == {"exact"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_steady_states_agree(name: str) -> None:
+    effort, *settings = SMALL[name]
+    found = figures(name, *settings, effort=effort)
+    assert {one.verdict(full=False) for one in found} == {"agrees"}
+    assert all(one.error > 0 for one in found)
+
+
+def test_steady_states_agree_at_other_values() -> None:
+    found = figures("mmc", "servers=3", "load=0.6", effort=SMALL["mmc"][0])
+    found += figures("mg1", "load=0.5", "vos.0.workload.settings.work={law: fixed, mean_s: 2}",
+                     effort=SMALL["mg1"][0])  # fmt: skip
+    found += figures("rigid-capacity", "processors=5", "share_of_ones=3",
+                     effort=SMALL["rigid-capacity"][0])  # fmt: skip
+    assert {one.verdict(full=False) for one in found} == {"agrees"}
+
+
+def test_servers_that_are_one_percent_slower_are_found() -> None:
+    planted = f"vos.0.workload.generator={PLANTED}:slower_servers"
+    (found,) = figures("mmc", planted, effort=Effort(20, 100_000))
+    assert found.verdict(full=False) == "differs"
+
+
+@pytest.mark.parametrize("name", ["one-server", "many-servers", "rigid-jobs"])
+def test_another_order_of_service_is_found(name: str) -> None:
+    planted = f"vos.0.clusters.0.policy={PLANTED}:LastComeFirstServed"
+    (found,) = figures(name, planted, "jobs=2000")
+    assert found.verdict(full=True) == "differs"
+
+
+def test_latency_that_is_not_as_given_is_found() -> None:
+    """Pencil knows the latencies between all VOs, not that one link is slower."""
+    slower = "network.links=[{between: [north, south], latency_s: 3.000001}]"
+    differing = {one.name for one in figures("two-vos", slower) if one.verdict(True) == "differs"}
+    assert differing == {"assignments that differ", "starts that differ", "ends that differ"}
+
+
+def test_what_is_not_precise_enough_does_not_pass_a_full_verification() -> None:
+    figure = Figure("mmc", "mean wait, s", 1.0, 1.02, 0.01, 10, False)
+    assert figure.verdict(full=False) == "agrees"
+    assert figure.verdict(full=True) == "not precise enough"
+    assert Figure("mmc", "", 1.0, float("nan"), 0.1, 10, False).verdict(False) == "differs"
+    assert Figure("mmc", "", 1.0, 1.1, 0.0, 1, False).verdict(False) == "differs"
+
+
+def test_command_prints_a_row_for_each_figure_and_writes_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    words = ["verify", "--quick", "--case", "two-vos", "--case", "one-server", "--cpus", "1"]
+    done = CliRunner().invoke(app, [*words, "--page", str(page)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count(" exact\n") == 4
+    assert done.stdout.endswith("4 of 4 figures are as expected.\n")
+    assert "| one-server | starts that differ | 0 | 0 |" in page.read_text()
+
+
+def test_command_fails_where_a_figure_differs() -> None:
+    planted = f"vos.0.clusters.0.policy={PLANTED}:LastComeFirstServed"
+    words = ["verify", "--quick", "--case", "one-server", "--set", planted, "--cpus", "1"]
+    done = CliRunner().invoke(app, [*words, "--set", "jobs=500"])
+    assert done.exit_code == 1
+    assert "0 of 1 figures are as expected." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "mistake"),
+    [
+        (["--case", "mmd"], "--case: found 'mmd', expected the name of a case, such as mmc"),
+        (["--set", "load=2"], "--set: found 'load=2', expected exactly one --case beside it"),
+    ],
+)
+def test_wrong_options_are_one_line(words: list[str], mistake: str) -> None:
+    done = CliRunner().invoke(app, ["verify", *words])
+    assert (done.exit_code, done.stderr) == (2, mistake + "\n")
