@@ -35,6 +35,10 @@ MAY_IMPORT = {
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},
+    "commands": {
+        "model", "parts", "policies", "runtime", "scenario", "results", "workload", "experiment",
+        "verify",
+    },
 }  # fmt: skip
 
 PURE = (

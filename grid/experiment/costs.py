@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from grid.experiment.store import read_json, write_json
 from grid.model.errors import InputError
+from grid.runtime.cpus import usable_cpus
 
 COSTS_FILE = "costs.json"
 
@@ -68,7 +68,7 @@ class Expected:
 
     def in_words(self, cpus: int | None) -> str:
         """All of them in a line."""
-        count = cpus or os.cpu_count() or 1
+        count = cpus or usable_cpus()
         line = f"{self.runs:,} runs in all, those that are there already included"
         if self.seconds:
             minutes = self.seconds / count / 60

@@ -17,9 +17,10 @@ import yaml  # type: ignore[import-untyped]
 import grid
 from grid.experiment.claims import Paper
 from grid.experiment.readings import experiments_of
+from grid.scenario.shipped import experiments_folder
 
 ROOT = Path(grid.__file__).parent
-EXPERIMENTS = ROOT.parent / "scenarios" / "experiments"
+EXPERIMENTS = experiments_folder()
 EVERY = (
     "kernel", "model", "cluster", "dispatching", "entities", "forwarding", "policies", "results",
     "selection", "workload",

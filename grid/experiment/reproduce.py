@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import grid
 from grid.experiment.cases import load_experiment
 from grid.experiment.claims import Claim, Paper, Studies, Verdict, in_words, judged
 from grid.experiment.costs import Costs, Expected
@@ -30,8 +29,9 @@ from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
 from grid.report.page import Section, Table, html_page
 from grid.report.run_page import PICTURES
+from grid.scenario.shipped import experiments_folder
 
-EXPERIMENTS = Path(grid.__file__).parents[1] / "scenarios" / "experiments"
+EXPERIMENTS = experiments_folder()
 PAGES = EXPERIMENTS / "reproduced"
 QUICK = (
     "QUICK: few repetitions, fewer values than the papers have, and no runs of their own for other "

@@ -34,7 +34,7 @@ PREFERRED = (
 def write_sweep_page(folder: Path, page: Path) -> None:
     """Write the report of the sweep in `folder`, and its pictures into `pictures` beside it."""
     study = read_study(folder)
-    metrics = study.metrics or _telling_metrics(study)
+    metrics = study.metrics or telling_metrics(study)
     comparisons = [one for metric in metrics for one in comparison_charts(study, metric)]
     distributions = list(_distributions(study))
     courses = list(_courses(study))
@@ -60,7 +60,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
 
 
-def _telling_metrics(study: Study) -> tuple[str, ...]:
+def telling_metrics(study: Study) -> tuple[str, ...]:
     """Metrics that differ between points, the customary ones."""
     telling = []
     for metric in PREFERRED:

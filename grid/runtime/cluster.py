@@ -15,6 +15,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import InputError, Mistake, RunFailed
+from grid.runtime.cpus import usable_cpus
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -79,13 +80,6 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
-
-
-def usable_cpus() -> int:
-    """CPUs that this process may use, which can be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _do_nothing(*_: Any, **__: Any) -> None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from grid.model.job_results import JobResults, JobRow, columns_of
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes, Violation
 from grid.model.time import Time, to_seconds
 
-Progress = Callable[[Time, int, int], None]
-"""Called now and then: virtual time reached, jobs that have ended, jobs that there are."""
+
+class Progress(Protocol):
+    """Called now and then: virtual time reached, jobs that have ended, jobs that there are.
+
+    `more` is what else there is to say.
+    """
+
+    def __call__(self, now: Time, jobs: int, total: int, more: str = "", /) -> None: ...
+
 
 Stage = Callable[[str], None]
 """Called with what a run does from now on, such as "starting Ray"."""

@@ -1,74 +1,160 @@
-"""How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
+"""What goes on, for those who wait: a bar on a terminal, a plain line now and then elsewhere.
+
+A thread of its own shows it, so that something is said while code is compiled or Ray starts, too.
+"""
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TextIO
+from typing import Any, TextIO
 
 from grid.model.time import Time, to_seconds
-from grid.runtime.outcome import Progress
 
-PLAIN_EVERY_SECONDS = 10.0
-BAR_EVERY_SECONDS = 0.1
+FIRST_SECONDS = 1.5
+"""What ends before that says nothing on the way."""
+OFTEN_SECONDS = 2.0
+SELDOM_SECONDS = 10.0
+"""Between two plain lines: in the first seconds, and later."""
+TICK_SECONDS = 0.2
+TELLING = 0.01
+"""With less than this share done, nothing is said of the time left."""
+
+
+class Display:
+    """What is to be shown: a stage, some words, and how much of the whole is done."""
+
+    def __init__(self) -> None:
+        self.begun = self._stage_begun = time.monotonic()
+        self._stage = "setting up"
+        self._words = ""
+        self._compiling = 0
+        self._listening = False
+        self._before = 0
+        self.done = 0
+        self.total: int | None = None
+
+    def stage(self, what: str) -> None:
+        """From now on, `what` is done."""
+        if what != self._stage:
+            self._stage, self._words, self._stage_begun = what, "", time.monotonic()
+            self.done, self.total, self._before = 0, None, 0
+
+    def show(self, words: str, done: int, total: int, before: int = 0) -> None:
+        """`done` of `total` are done, `before` of them before this stage."""
+        self._words, self.done, self.total, self._before = words, done, total, before
+
+    @property
+    def stage_now(self) -> str:
+        """The stage; while the compiler works, that."""
+        if self._compiling:
+            return f"{self._stage}: compiling, which the next run need not"
+        return self._stage
+
+    def line(self) -> str:
+        """All of it in a line."""
+        words = [self.stage_now, self._words, self._left(), f"{self._passed(self.begun):.0f} s"]
+        return ", ".join(filter(None, words))
+
+    def _left(self) -> str:
+        """The time that the rest takes, if it goes on like this."""
+        if not self.total:
+            return ""
+        done, missing = self.done - self._before, self.total - self.done
+        if done <= TELLING * (done + missing):
+            return ""
+        seconds = self._passed(self._stage_begun) * missing / done
+        return f"{timedelta(seconds=round(seconds))} left"
+
+    def _passed(self, since: float) -> float:
+        return time.monotonic() - since
+
+    def listen(self) -> None:
+        """Hear of the compiler once it is loaded; loading it for this would take a second."""
+        if self._listening or "numba.core.dispatcher" not in sys.modules:
+            return
+        from numba.core import event
+
+        self._listening = True
+        event.register("numba:compile", _listener(self))
+
+    def compiling(self, more: int) -> None:
+        """One function more is being compiled, or one less."""
+        self._compiling += more
+
+
+def _listener(display: Display) -> Any:
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            display.compiling(1)
+
+        def on_end(self, event: Any) -> None:
+            display.compiling(-1)
+
+    return Listener()
 
 
 @contextmanager
-def progress_on(stream: TextIO) -> Iterator[Progress]:
-    """A progress function that writes to `stream`; whatever it drew is gone after the block."""
-    if stream.isatty():
-        with _bar(stream) as progress:
-            yield progress
-    else:
-        yield _plain(stream)
+def display_on(stream: TextIO, *, quiet: bool = False) -> Iterator[Display]:
+    """A display that is shown on `stream`; whatever was drawn is gone after the block."""
+    display, over = Display(), threading.Event()
+    if quiet:
+        yield display
+        return
+    show = _bar if stream.isatty() else _plain
+    thread = threading.Thread(target=show, args=(display, stream, over), daemon=True)
+    thread.start()
+    try:
+        yield display
+    finally:
+        over.set()
+        thread.join()
 
 
-def _clock(now: Time) -> str:
-    return str(timedelta(seconds=int(to_seconds(now))))
-
-
-def _plain(stream: TextIO) -> Progress:
-    started = last = time.monotonic()
-
-    def progress(now: Time, jobs: int, total: int) -> None:
-        nonlocal last
+def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:
+    due, stage = display.begun + FIRST_SECONDS, ""
+    while not over.wait(TICK_SECONDS):
+        display.listen()
         moment = time.monotonic()
-        if moment - last >= PLAIN_EVERY_SECONDS:
-            last = moment
-            rate = jobs / (moment - started)
-            print(
-                f"virtual time {_clock(now)}, {jobs} of {total} jobs ended, {rate:.0f} a second",
-                file=stream,
-                flush=True,
+        is_new = stage not in ("", display.stage_now)
+        if moment >= due or is_new:
+            stage = display.stage_now
+            print(display.line(), file=stream, flush=True)
+            is_early = moment - display.begun < SELDOM_SECONDS
+            due = moment + (OFTEN_SECONDS if is_early else SELDOM_SECONDS)
+
+
+def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
+    with Progress(*columns, console=Console(file=stream), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        while not over.wait(TICK_SECONDS):
+            display.listen()
+            bar.update(
+                task, description=display.line(), total=display.total, completed=display.done
             )
 
-    return progress
 
+class RunProgress:
+    """The progress of a run, told to a display."""
 
-@contextmanager
-def _bar(stream: TextIO) -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn
-    from rich.progress import Progress as RichProgress
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._started: float | None = None
 
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.fields[clock]}"),
-        BarColumn(),
-        TextColumn("{task.completed} of {task.total} jobs, {task.fields[rate]:.0f} a second"),
-    )
-    with RichProgress(*columns, console=Console(file=stream), transient=True) as bar:
-        task = bar.add_task("run", total=None, clock=_clock(0), rate=0.0)
-        started = last = time.monotonic()
-
-        def progress(now: Time, jobs: int, total: int) -> None:
-            nonlocal last
-            moment = time.monotonic()
-            if moment - last >= BAR_EVERY_SECONDS:
-                last = moment
-                rate = jobs / max(moment - started, 1e-9)
-                bar.update(task, total=total, completed=jobs, clock=_clock(now), rate=rate)
-
-        yield progress
+    def __call__(self, now: Time, jobs: int, total: int, more: str = "") -> None:
+        moment = time.monotonic()
+        self._started = moment if self._started is None else self._started
+        rate = jobs / max(moment - self._started, 1.0)
+        words = f"virtual time {timedelta(seconds=int(to_seconds(now)))}, "
+        words += f"{jobs:,} of {total:,} jobs ended, {rate:,.0f} a second"
+        self._display.show(f"{words}, {more}" if more else words, jobs, total)

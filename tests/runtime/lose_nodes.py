@@ -33,7 +33,7 @@ class KillsNode:
         self._node = node
         self.done = False
 
-    def __call__(self, now: int, jobs: int, total: int) -> None:
+    def __call__(self, now: int, jobs: int, total: int, more: str = "") -> None:
         if now > 5 * SECOND_US and not self.done:
             command = [REPOSITORY / "scripts" / "cluster", "kill", str(self._node)]
             subprocess.run(command, check=True)

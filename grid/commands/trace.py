@@ -1,4 +1,4 @@
-"""`grid trace`. Only what it needs is imported, when it is."""
+"""`grid trace`: what is in a log."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grid.commands.endings import endings, wrong
+
 if TYPE_CHECKING:
     from grid.workload.gwf import GwfLog
     from grid.workload.swf import SwfLog
-
-WRONG_INPUT = 2
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command of this module to `app`."""
-    app.command()(trace)
 
 
 def trace(
@@ -51,12 +46,11 @@ def trace(
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
-    from grid.model.errors import InputError
     from grid.model.time import from_seconds
     from grid.workload.convert import read_any_log, write_log
-    from grid.workload.trace import describe, filter_log, scale_interarrival
+    from grid.workload.trace import describe, filter_log
 
-    try:
+    with endings(folder=to):
         read = read_any_log(log)
         chosen = filter_log(
             read,
@@ -68,14 +62,9 @@ def trace(
             max_processors=max_processors,
         )
         if interarrival_factor is not None:
-            chosen = scale_interarrival(chosen, interarrival_factor)
+            chosen = _scaled(chosen, interarrival_factor)
         if to is not None:
             write_log(chosen, to)
-    except InputError as error:
-        _fail([str(mistake) for mistake in error.mistakes])
-    except (ValueError, OverflowError) as error:
-        found, expected = repr(interarrival_factor), error
-        _fail([f"--interarrival-factor: found {found}, expected {expected}"])
     said = describe(chosen, max_processors=processors)
     said["left_out"] = {"filtered": len(read) - len(chosen), **said["left_out"]}
     _print(chosen, said, as_json=json)
@@ -95,7 +84,10 @@ def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None
         typer.echo(line)
 
 
-def _fail(lines: list[str]) -> None:
-    for line in lines:
-        typer.echo(line, err=True)
-    raise typer.Exit(WRONG_INPUT)
+def _scaled(log: SwfLog | GwfLog, factor: float) -> SwfLog | GwfLog:
+    from grid.workload.trace import scale_interarrival
+
+    try:
+        return scale_interarrival(log, factor)
+    except (ValueError, OverflowError) as error:
+        wrong([f"--interarrival-factor: found {factor!r}, expected {error}"])

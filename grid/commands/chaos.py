@@ -1,78 +1,58 @@
-"""`grid chaos`. Only what it needs is imported, when it is."""
+"""`grid chaos`: other faults for every seed."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grid.commands.endings import ExitCode, endings
+from grid.commands.options import Address, Cpus, InProcess, Overrides, Quiet, ScenarioFile
+
 if TYPE_CHECKING:
     from grid.runtime.chaos import Subject, Trial
 
-FAILED = 1
-WRONG_INPUT = 2
 FINDINGS_SHOWN = 10
-PLAIN_EVERY_SECONDS = 10.0
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module to `app`."""
-    app.command()(chaos)
 
 
 def chaos(
-    scenario: Annotated[Path, typer.Argument(help="A scenario in YAML.", show_default=False)],
+    scenario: ScenarioFile,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to try.")] = 1000,
     first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="As for `grid run`."),
-    ] = None,
-    in_process: Annotated[
-        bool, typer.Option("--in-process", help="Run in one process, without Ray.")
-    ] = False,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="The address of a running Ray cluster; default: RAY_ADDRESS, else this machine."
-        ),
-    ] = None,
-    cpus: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many seeds to try at once here; default: one a CPU."),
-    ] = None,
+    overrides: Overrides = None,
+    in_process: InProcess = False,
+    address: Address = None,
+    cpus: Cpus = None,
+    quiet: Quiet = False,
 ) -> None:
     """Run a scenario under many seeds, with other faults for each, and look for broken rules."""
-    from grid.model.errors import InputError, RunFailed
     from grid.runtime.chaos import run_chaos, subject_of
+    from grid.runtime.progress import display_on
     from grid.scenario.load import load_scenario
+    from grid.scenario.shipped import find
 
     settings = list(overrides or [])
     started = time.monotonic()
-    try:
-        subject = subject_of(load_scenario(scenario, settings), str(scenario))
-        alone = in_process or seeds == 1
-        numbers = range(first, first + seeds)
+    with endings(), display_on(sys.stderr, quiet=quiet) as display:
+        path = find(scenario, experiment=False)
+        subject = subject_of(load_scenario(path, settings), str(path))
+        display.stage("running")
+
+        def progress(tried: int, failing: int) -> None:
+            display.show(f"{tried:,} of {seeds:,} seeds, {failing} broke a rule", tried, seeds)
+
         failing = run_chaos(
             subject,
-            numbers,
-            in_process=alone,
+            range(first, first + seeds),
+            in_process=in_process or seeds == 1,
             address=address,
             cpus=cpus,
-            progress=_progress(seeds),
+            progress=progress,
         )
-    except InputError as error:
-        for mistake in error.mistakes:
-            typer.echo(str(mistake), err=True)
-        raise typer.Exit(WRONG_INPUT) from None
-    except RunFailed as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from None
     took = time.monotonic() - started
     _print_findings(failing, _replay(scenario, settings))
     if seeds == 1:
@@ -80,7 +60,7 @@ def chaos(
     broken = f"{len(failing)} of them broke a rule" if failing else "no rule was broken"
     typer.echo(f"{seeds} seeds in {took:.0f} s, {broken}")
     if failing:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _replay(scenario: Path, settings: list[str]) -> str:
@@ -109,15 +89,3 @@ def _print_everything(subject: Subject, seed: int, failing: list[Trial]) -> None
     for trial in failing:
         for line in trial.broken:
             typer.echo(line)
-
-
-def _progress(seeds: int) -> Callable[[int, int], None]:
-    last = time.monotonic()
-
-    def progress(tried: int, failing: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PLAIN_EVERY_SECONDS:
-            last = time.monotonic()
-            print(f"{tried} of {seeds} seeds, {failing} broke a rule", file=sys.stderr, flush=True)
-
-    return progress

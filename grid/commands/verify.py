@@ -1,4 +1,4 @@
-"""`grid verify`. Only what it needs is imported, when it is."""
+"""`grid verify`: emulated grids beside queueing theory."""
 
 from __future__ import annotations
 
@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from grid.commands.endings import ExitCode, endings
+
 if TYPE_CHECKING:
     from grid.verify.verify import Figure
-
-FAILED = 1
-WRONG_INPUT = 2
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of this module to `app`."""
-    app.command()(verify)
 
 
 def verify(
@@ -47,12 +41,11 @@ def verify(
     ] = None,
 ) -> None:
     """Hold emulated grids against closed forms and recursions of queueing theory."""
-    from grid.model.errors import InputError, RunFailed
     from grid.verify.page import header, line, markdown
     from grid.verify.verify import orders_of
     from grid.verify.verify import verify as verify_case
 
-    try:
+    with endings(folder=page):
         chosen = _chosen(cases, overrides)
         figures: list[Figure] = []
         typer.echo(header())
@@ -62,19 +55,12 @@ def verify(
                 for figure in verify_case(orders_of(case, file, overrides or (), effort), over):
                     typer.echo(line(figure, full=not quick))
                     figures.append(figure)
-    except InputError as error:
-        for mistake in error.mistakes:
-            typer.echo(str(mistake), err=True)
-        raise typer.Exit(WRONG_INPUT) from None
-    except RunFailed as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from None
-    if page is not None:
-        page.write_text(markdown(figures, full=not quick), encoding="utf-8")
+        if page is not None:
+            page.write_text(markdown(figures, full=not quick), encoding="utf-8")
     failing = [one for one in figures if one.verdict(not quick) not in ("exact", "agrees")]
     typer.echo(f"{len(figures) - len(failing)} of {len(figures)} figures are as expected.")
     if failing:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _chosen(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list[Any]:

@@ -50,8 +50,10 @@ def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     result = CliRunner().invoke(app, ["sweep", str(path), "--out", str(folder), "--in-process"])
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[0] == f"9 of 9 runs are in {folder}, 0 of them from before"
-    assert result.stdout.splitlines()[-1] == f"report: grid report {folder}"
+    assert f"9 of 9 runs are in {folder}, 0 of them from before" in result.stdout.splitlines()
+    assert result.stdout.splitlines()[-1] == f"report: {folder / 'report.html'}"
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["partial", "0"] in [row[:2] for row in rows]
     told = CliRunner().invoke(app, ["report", str(folder)])
     assert told.stdout.strip() == f"report in {folder / 'report.html'}"
     (tmp_path / "pictures").write_text("in the way")
@@ -93,7 +95,7 @@ def test_an_interrupted_sweep_ends_with_130_and_goes_on(
     process.send_signal(number)
     told = process.communicate()[1]
     assert process.returncode == 130
-    assert told.splitlines()[-1].startswith("interrupted; finished runs are in")
+    assert told.splitlines()[-1].startswith("interrupted. Finished runs are in")
     kept = files(folder / "runs")
     assert 3 <= len(kept) < 600
     short = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 1"))

@@ -1,0 +1,1 @@
+"""The commands of `grid`, a module each. Heavy libraries are imported by those that need them."""

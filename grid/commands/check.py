@@ -1,0 +1,102 @@
+"""`grid check` and `grid schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from grid.commands.endings import lines_of, wrong
+from grid.commands.options import Overrides, ShowTraceback
+from grid.model.errors import InputError
+
+
+def check(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
+            show_default=False,
+        ),
+    ],
+    overrides: Overrides = None,
+    traceback: ShowTraceback = False,
+) -> None:
+    """Check scenarios and experiments, and report every mistake in them.
+
+    Of an experiment, all its combinations are checked. Files of parts that a scenario plugs in are
+    imported, and their policies, selections and rules made once: that runs the code at the top of
+    the file. Nothing is asked of them.
+    """
+    mistakes: list[str] = []
+    for file in files:
+        try:
+            for path in _meant(file):
+                typer.echo(f"{path}: {_checked(path, list(overrides or []))}")
+        except InputError as error:
+            mistakes += lines_of(error, traceback=traceback)
+    if mistakes:
+        wrong(mistakes)
+
+
+def _meant(file: Path) -> list[Path]:
+    """The file, or those that are shipped under that name: a scenario, an experiment, or both."""
+    from grid.scenario.shipped import find
+
+    found = [find(file, experiment=experiment) for experiment in (False, True)]
+    known = [path for path in dict.fromkeys(found) if path.is_file()]
+    return [file] if file.is_file() or not known else known
+
+
+def _checked(path: Path, overrides: list[str]) -> str:
+    """What a right file is. Raises InputError."""
+    from grid.scenario.load import load_scenario
+
+    if not _is_experiment(path):
+        return f"{load_scenario(path, overrides).name} is a valid scenario"
+    from grid.experiment.cases import expand, load_experiment
+
+    experiment = load_experiment(path, overrides=overrides)
+    cases, wrong_ones = expand(experiment, path)
+    mistakes = dict.fromkeys(mistake for _, error in wrong_ones for mistake in error.mistakes)
+    if mistakes and not cases:
+        raise InputError(list(mistakes))
+    absent = f", {len(wrong_ones)} combinations of which make no scenario" if wrong_ones else ""
+    return f"{experiment.name} is a valid experiment of {experiment.runs:,} runs{absent}"
+
+
+def _is_experiment(path: Path) -> bool:
+    """Whether the file has the keys of an experiment; one that cannot be read has none."""
+    from grid.scenario.load import MAX_BYTES
+    from grid.scenario.yaml_tree import read_tree
+
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            root, _ = read_tree(file.read(MAX_BYTES), str(path))
+    except (OSError, ValueError, InputError):
+        return False
+    keys: Any = root.value if isinstance(root.value, dict) else {}
+    return "scenario" in keys and "vos" not in keys
+
+
+def schema(
+    kind: Annotated[
+        str, typer.Argument(metavar="[scenario|experiment]", help="Of which files.")
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of scenarios or of experiments, for editors."""
+    import json
+
+    if kind == "scenario":
+        from grid.scenario.json_schema import json_schema
+
+        printed = json_schema()
+    elif kind == "experiment":
+        from grid.experiment.schema import ExperimentSection
+
+        printed = ExperimentSection.model_json_schema()
+    else:
+        wrong([f"kind: found {kind!r}, expected scenario or experiment"])
+    typer.echo(json.dumps(printed, indent=2))

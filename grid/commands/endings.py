@@ -1,0 +1,90 @@
+"""How every command ends: its exit code, and a line for what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+
+from grid.model.errors import InputError, PartFailed, RunFailed, WrongPart
+
+
+class ExitCode(IntEnum):
+    """The exit codes of all commands, with their meanings."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> ExitCode:
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    DONE = 0, "Everything that was asked for is done."
+    FAILED = 1, "Something could not be done: a run failed, a disk is full, Ray did not start."
+    WRONG_INPUT = 2, "The input is wrong; there is a line for each mistake, and nothing was done."
+    INTERRUPTED = 130, "Ctrl-C or SIGTERM; a line says what is kept, and how to go on."
+
+
+@contextmanager
+def endings(
+    interrupted: str = "Nothing was written.",
+    folder: Path | None = None,
+    *,
+    traceback: bool = False,
+) -> Iterator[None]:
+    """Around the work of a command: errors become lines on stderr and exit codes.
+
+    `interrupted` says what is left after an interruption. `folder` is where a file could not be
+    written that the system does not name. With `traceback`, a part that was plugged in shows where
+    it failed.
+    """
+    try:
+        yield
+    except InputError as error:
+        wrong(lines_of(error, traceback=traceback))
+    except WrongPart as error:
+        wrong([str(error)])
+    except RunFailed as error:
+        details = [error.details] if traceback and isinstance(error, PartFailed) else []
+        failed([str(error), *filter(None, details)])
+    except OSError as error:
+        said = error.strerror or str(error)
+        if error.filename is not None:
+            said = f"{error.filename}: {said}"
+        elif folder is not None:
+            said = f"{folder}: could not be written: {said}"
+        failed([said])
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted. {interrupted}", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
+    """A line for each mistake; with `traceback`, what is known of the part that made it, too."""
+    lines = []
+    for mistake in error.mistakes:
+        lines.append(str(mistake))
+        if traceback and mistake.details:
+            lines.append(mistake.details)
+    return lines
+
+
+def wrong(lines: list[str]) -> NoReturn:
+    """Print mistakes of the user and end."""
+    _end(lines, ExitCode.WRONG_INPUT)
+
+
+def failed(lines: list[str]) -> NoReturn:
+    """Print what could not be done and end."""
+    _end(lines, ExitCode.FAILED)
+
+
+def _end(lines: list[str], code: ExitCode) -> NoReturn:
+    for line in lines:
+        typer.echo(line, err=True)
+    raise typer.Exit(code) from None

@@ -1,0 +1,58 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ScenarioFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SCENARIO",
+        help="A scenario in YAML: a file, or the name of one that `grid scenarios` lists.",
+        show_default=False,
+    ),
+]
+ExperimentFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="EXPERIMENT",
+        help="An experiment in YAML: a file, or the name of one that `grid scenarios` lists.",
+        show_default=False,
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter, or any key by its path."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="The address of a running Ray cluster; default: RAY_ADDRESS, else this machine.",
+        show_default=False,
+    ),
+]
+Cpus = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Runs at once on this machine; default: its CPUs.", show_default=False
+    ),
+]
+InProcess = Annotated[bool, typer.Option("--in-process", help="Run in one process, without Ray.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Few repetitions, as the experiment's file says.")
+]
+ShowTraceback = Annotated[
+    bool, typer.Option("--traceback", help="Show where a part that you plugged in failed.")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print mistakes and failures only, no progress.")
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace the run in the folder, even one of another scenario or kind."
+    ),
+]

@@ -1,0 +1,25 @@
+"""`grid report`: a page about a run or a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grid.commands.endings import endings
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run or a sweep.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page; default: report.html in the folder.", show_default=False),
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about a run or a sweep, and its pictures beside it."""
+    from grid.experiment.reporting import write_report
+
+    with endings(folder=folder):
+        page = write_report(folder, out)
+    typer.echo(f"report in {page}")

@@ -1,0 +1,79 @@
+"""`grid reproduce`: the papers' claims, judged by our data."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from grid.commands.endings import ExitCode, endings, failed
+from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...",
+            help="Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Quick = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Default: reproduction, or reproduction-quick.", show_default=False),
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(help="A folder for a page in Markdown a paper.", show_default=False),
+    ] = None,
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Judge the runs that are there, and do no others.")
+    ] = False,
+    check_pages: Annotated[
+        bool, typer.Option("--check-pages", help="Only look for pages of older code; run nothing.")
+    ] = False,
+    address: Address = None,
+    cpus: Cpus = None,
+    in_process: InProcess = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the papers' experiments, judge their claims by our data, and draw their figures.
+
+    Exits with 1 if anything could not be run, or, with --check-pages, if a page is missing or of
+    other code.
+    """
+    from grid.experiment.progress import sweep_progress
+    from grid.experiment.reproduce import QUICK, How, tally
+    from grid.experiment.reproduce import reproduce as run_and_judge
+    from grid.runtime.progress import display_on
+
+    if check_pages:
+        _check_pages(pages)
+    folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
+    if quick:
+        typer.echo(QUICK)
+    words = f"Finished runs are in {folder}; the same command goes on."
+    with endings(words, folder), display_on(sys.stderr, quiet=quiet) as display:
+        progress = sweep_progress(display, in_process=in_process)
+        how = How(address, cpus, in_process, quick, progress, as_is)
+        found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
+    typer.echo(tally(found.claims))
+    typer.echo(f"tables: {folder}/claims.md; with figures: {folder}/report.html")
+    if not found.is_complete:
+        failed(["not everything could be run; what and why stands above"])
+
+
+def _check_pages(pages: Path | None) -> NoReturn:
+    from grid.experiment.reproduce import PAGES, missing_pages, stale_pages
+
+    place = pages if pages is not None else PAGES
+    missing, stale = missing_pages(place), stale_pages(place)
+    for line in [*missing, *stale]:
+        typer.echo(line, err=True)
+    counts = f"{len(missing)} pages are missing, {len(stale)} are stale"
+    typer.echo(counts if missing or stale else "all pages are of this code")
+    raise typer.Exit(ExitCode.FAILED if missing or stale else ExitCode.DONE)

@@ -1,0 +1,250 @@
+"""`grid run`: a scenario, or many runs of it where a setting has several values."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grid.commands.endings import ExitCode, endings, wrong
+from grid.commands.options import (
+    Address,
+    Force,
+    InProcess,
+    Quiet,
+    ScenarioFile,
+    ShowTraceback,
+)
+
+if TYPE_CHECKING:
+    from grid.runtime.run import Live, Run
+
+Placement = Annotated[
+    str | None,
+    typer.Option(
+        help="What shares a Ray actor: the entities of a `vo` or a `cluster`, or each `entity` "
+        "alone; or a number of actors for all VOs. Default: vo, with --live entity.",
+        show_default=False,
+    ),
+]
+Transport = Annotated[
+    str | None,
+    typer.Option(
+        help="How Ray actors exchange messages: `sockets` (default) or `calls`.",
+        show_default=False,
+    ),
+]
+IsLive = Annotated[
+    bool, typer.Option("--live", help="Let Ray actors call each other while real time passes.")
+]
+Speedup = Annotated[
+    float | None,
+    typer.Option(
+        min=1e-3,
+        max=1e6,
+        help="With --live: virtual seconds in one real second; default: 1.",
+        show_default=False,
+    ),
+]
+Kill = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=100,
+        help="With --live: how many actors to kill each second.",
+        show_default=False,
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        help="With --live: end the run after so many seconds; default: 3600.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder for the results. Default: runs/NAME, of a live run runs/NAME-live, of "
+        "many runs sweeps/NAME.",
+        show_default=False,
+    ),
+]
+
+
+def run(
+    scenario: ScenarioFile,
+    in_process: InProcess = False,
+    placement: Placement = None,
+    address: Address = None,
+    transport: Transport = None,
+    live: IsLive = False,
+    speedup: Speedup = None,
+    kill: Kill = None,
+    time_limit: TimeLimit = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=10_000,
+            help="Run it with the seeds 1 to N, as a sweep.",
+            show_default=False,
+            metavar="N",
+        ),
+    ] = None,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE[,VALUE...]",
+            help="Change a parameter, or any key by its path. With several values, run them all, "
+            "as a sweep. Text with a comma stands in quotes: --set 'name=\"a,b\"'.",
+        ),
+    ] = None,
+    traceback: ShowTraceback = False,
+    out: Out = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario, print a table of its results, and write them to a folder.
+
+    SCENARIO is a file, or the name of a scenario that `grid scenarios` lists; a file of that name
+    in the current folder comes first. With several values of a setting, or with --seeds, all
+    combinations are run as a sweep: grid run partial-utility --set ttl=0,1,2 --seeds 5
+    """
+    of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
+    _refuse_options_without_live(live, in_process, of_live)
+    settings = list(overrides or [])
+    from grid.experiment.multirun import several
+
+    if seeds is not None or any(several(one) for one in settings):
+        of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
+        of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
+        given = [option for option, value in of_one.items() if value not in (None, False)]
+        if given:
+            wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
+        settings += [] if seed is None else [f"seed={seed}"]
+        _run_many(scenario, settings, seeds, out, address, in_process, traceback, quiet)
+        return
+    settings += [] if seed is None else [f"seed={seed}"]
+    pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
+    how = {"in_process": in_process, "placement": placement, "address": address}
+    how["transport"] = transport
+    _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
+
+
+def _refuse_options_without_live(live: bool, in_process: bool, options: dict[str, Any]) -> None:
+    if live and in_process:
+        wrong(["A live run needs Ray actors. Leave out --live or --in-process."])
+    alone = [option for option, value in options.items() if value is not None and not live]
+    if alone:
+        wrong([f"{alone[0]} has a meaning in live runs only. Add --live, or leave it out."])
+
+
+def _run_many(
+    scenario: Path,
+    settings: list[str],
+    seeds: int | None,
+    out: Path | None,
+    address: str | None,
+    in_process: bool,
+    traceback: bool,
+    quiet: bool,
+) -> None:
+    from grid.commands.sweep import Task, carry_out
+    from grid.experiment.multirun import experiment_of
+    from grid.scenario.shipped import find
+
+    with endings(traceback=traceback):
+        experiment = experiment_of(find(scenario, experiment=False), settings, seeds)
+    folder = out if out is not None else Path("sweeps") / experiment.name
+    carry_out(Task(experiment, None, folder, address, None, in_process, traceback, quiet))
+
+
+def _run_one(
+    scenario: Path,
+    settings: list[str],
+    out: Path | None,
+    force: bool,
+    pace: tuple[float, float, float] | None,
+    traceback: bool,
+    quiet: bool,
+    how: dict[str, Any],
+) -> None:
+    """Load, run and save; then say what came of it."""
+    from grid.results.run_folder import check_folder
+    from grid.runtime.progress import RunProgress, display_on
+    from grid.runtime.run import execute, save
+    from grid.scenario.load import load_scenario
+    from grid.scenario.shipped import find
+
+    is_live = pace is not None
+    with endings(folder=out, traceback=traceback), display_on(sys.stderr, quiet=quiet) as display:
+        path = find(scenario, experiment=False)
+        loaded = load_scenario(path, settings)
+        folder = out if out is not None else Path("runs") / (loaded.name + "-live" * is_live)
+        check_folder(folder, scenario=loaded.name, live=is_live, force=force)
+        how |= {"live": _live(folder, *pace) if pace is not None else None}
+        how |= {"progress": RunProgress(display), "stage": display.stage}
+        finished = execute(loaded, str(path), **how)
+        display.stage("writing the results")
+        with endings(folder=folder):
+            save(finished, folder)
+    _say(finished, folder)
+
+
+def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
+    from grid.results.run_folder import JOURNALS
+    from grid.runtime.pace import Pace
+    from grid.runtime.run import Live
+
+    return Live(Pace(speedup, kill, time_limit), folder.resolve() / JOURNALS)
+
+
+def _say(finished: Run, folder: Path) -> None:
+    """The table of a run, what it cost, and where its results are."""
+    from grid.results.summary import print_summary
+
+    print_summary(finished.metrics)
+    manifest = finished.manifest
+    skipped = manifest["jobs"]["skipped"]
+    if skipped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
+        typer.echo(f"left out of the trace: {reasons}")
+    live = manifest.get("live")
+    if live is not None:
+        from grid.runtime.pace import live_lines
+
+        for line in live_lines(live):
+            typer.echo(line)
+    else:
+        _say_cost(manifest)
+    typer.echo(f"digest {manifest['digest']}")
+    typer.echo(f"results in {folder}")
+    typer.echo(f"report: grid report {folder}")
+    if live is not None and live.get("interrupted"):
+        raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def _say_cost(manifest: dict[str, Any]) -> None:
+    cpu = manifest["cpu_seconds"]
+    on = f"{manifest['actors']} Ray actors, {manifest['rounds']} rounds"
+    where = on if manifest["runtime"] == "windowed" else "one process"
+    typer.echo(
+        f"{where}, {manifest['messages']} messages; "
+        f"read {cpu['read']:.2f} s, ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
+    )
+    for policy, plans in manifest["plan_seconds"].items():
+        mean_ms, longest_ms = 1000 * plans["mean"], 1000 * plans["max"]
+        typer.echo(
+            f"{plans['count']:,} plans of {policy}: mean {mean_ms:.3f} ms, "
+            f"longest {longest_ms:.3f} ms, all {plans['total']:.2f} s"
+        )
+    for policy in manifest["plans_not_measured"]:
+        typer.echo(f"plans of {policy} are made in compiled code and not timed")

@@ -1,0 +1,66 @@
+"""`grid scenarios` and `grid init`: what is shipped, and a copy to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import shorten
+from typing import Annotated
+
+import typer
+
+from grid.commands.endings import endings, wrong
+
+START = "two-vos"
+LINE = 100
+
+
+def scenarios() -> None:
+    """List the scenarios and experiments that come with the emulator, a line each.
+
+    Their names stand for files: grid run NAME, grid sweep NAME, grid init DIR --from NAME.
+    """
+    from grid.scenario.shipped import all_shipped
+
+    found = all_shipped()
+    width = max(len(one.name) for one in found)
+    for title, experiment in (("scenarios (grid run)", False), ("experiments (grid sweep)", True)):
+        typer.echo(title)
+        for one in found:
+            if one.is_experiment == experiment:
+                about = shorten(one.about, LINE - width, placeholder=" …")
+                typer.echo(f"  {one.name:{width}}  {about}")
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder, which is made.", show_default=False)
+    ],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="A name of `grid scenarios`, or experiments/NAME if both kinds have it.",
+        ),
+    ] = START,
+) -> None:
+    """Copy a scenario, or an experiment with its scenario, to a folder, to start from."""
+    from grid.model.errors import expected_name
+    from grid.scenario.shipped import all_shipped, copies
+
+    known = {f"experiments/{one.name}": one for one in all_shipped() if one.is_experiment}
+    known |= {one.name: one for one in reversed(all_shipped())}
+    if source not in known:
+        wrong([f"--from: found {source!r}, expected {expected_name(source, known, 'a name')}"])
+    with endings(folder=folder):
+        chosen = known[source]
+        texts = copies(chosen)
+        there = [folder / name for name in texts if (folder / name).exists()]
+        if there:
+            wrong([f"{path}: found a file, expected none of that name" for path in there])
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            typer.echo(folder / name)
+    command = "sweep" if chosen.is_experiment else "run"
+    typer.echo(f"next: grid {command} {folder / chosen.path.name}")

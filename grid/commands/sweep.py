@@ -1,0 +1,141 @@
+"""`grid sweep`: an experiment, all of its runs that are not there yet."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grid.commands.endings import ExitCode, endings
+from grid.commands.options import (
+    Address,
+    Cpus,
+    ExperimentFile,
+    InProcess,
+    Overrides,
+    Quick,
+    Quiet,
+    ShowTraceback,
+)
+
+if TYPE_CHECKING:
+    from grid.experiment.schema import ExperimentSection
+    from grid.experiment.sweep import Sweep
+
+FAILURES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be run, where, and how much is said. `file` is None for what stands in none."""
+
+    experiment: ExperimentSection
+    file: Path | None
+    folder: Path
+    address: str | None = None
+    cpus: int | None = None
+    in_process: bool = False
+    traceback: bool = False
+    quiet: bool = False
+
+
+def sweep(
+    experiment: ExperimentFile,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The sweep's folder; default: sweeps/NAME.", show_default=False),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say how many runs there are and about how long they take; run none."
+        ),
+    ] = False,
+    address: Address = None,
+    cpus: Cpus = None,
+    in_process: InProcess = False,
+    quick: Quick = False,
+    overrides: Overrides = None,
+    traceback: ShowTraceback = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a scenario under many settings and seeds; what is there already is not run again.
+
+    EXPERIMENT is a file, or the name of an experiment that `grid scenarios` lists; a file of that
+    name in the current folder comes first.
+    """
+    from grid.experiment.cases import load_experiment
+    from grid.scenario.shipped import find
+
+    with endings(traceback=traceback):
+        file = find(experiment, experiment=True)
+        loaded = load_experiment(file, quick=quick, overrides=list(overrides or []))
+        folder = out if out is not None else Path("sweeps") / loaded.name
+        task = Task(loaded, file, folder, address, cpus, in_process, traceback, quiet)
+        if dry_run:
+            from grid.experiment.dry_run import dry_run_lines
+
+            workers = 1 if in_process else cpus
+            for line in dry_run_lines(loaded, file, folder, workers, quick=quick):
+                typer.echo(line)
+            return
+    carry_out(task)
+
+
+def carry_out(task: Task) -> None:
+    """Do the runs that are missing, print the results, write the report."""
+    from grid.experiment.progress import sweep_progress
+    from grid.experiment.reporting import write_report
+    from grid.experiment.sweep import run_sweep
+    from grid.experiment.sweep_table import print_sweep_table
+    from grid.runtime.progress import display_on
+
+    folder = task.folder
+    words = f"Finished runs are in {folder}; the same command goes on."
+    shown = display_on(sys.stderr, quiet=task.quiet)
+    with endings(words, folder, traceback=task.traceback), shown as display:
+        done = run_sweep(
+            task.experiment,
+            task.file,
+            folder,
+            address=task.address,
+            cpus=task.cpus,
+            in_process=task.in_process,
+            progress=sweep_progress(display, in_process=task.in_process),
+        )
+        page = None
+        if len(done.failures) < done.runs:
+            display.stage("writing the report")
+            page = write_report(folder)
+    _say_failures(done, task.traceback)
+    if page is not None:
+        print_sweep_table(folder)
+    _say(done, task)
+    if page is not None:
+        typer.echo(f"report: {page}")
+    if done.failures:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _say_failures(done: Sweep, traceback: bool) -> None:
+    for failure in done.failures[:FAILURES_SHOWN]:
+        line, _, details = str(failure).partition("\n")
+        typer.echo(f"failed: {line}", err=True)
+        if traceback and details:
+            typer.echo(details, err=True)
+    if len(done.failures) > FAILURES_SHOWN:
+        count = f"{len(done.failures)} failed in all"
+        typer.echo(f"{count}; see {done.folder}/failed.json", err=True)
+
+
+def _say(done: Sweep, task: Task) -> None:
+    words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
+    typer.echo(f"{words}, {done.kept} of them from before")
+    if done.damaged:
+        typer.echo(f"{done.damaged} results were changed or damaged; their runs were done again")
+    if done.kept < done.runs:
+        ready = f"workers were ready after {done.start_seconds:.1f} s, "
+        typer.echo(f"{'' if task.in_process else ready}runs took {done.run_seconds:.1f} s")

@@ -1,0 +1,86 @@
+"""The scenarios and experiments that come with the emulator: where they are, and what they are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import grid
+
+EXPERIMENTS = "experiments"
+_SUFFIX = ".yaml"
+_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A scenario or an experiment that comes with the emulator; `about` is a sentence."""
+
+    name: str
+    path: Path
+    about: str
+
+    @property
+    def is_experiment(self) -> bool:
+        return self.path.parent.name == EXPERIMENTS
+
+
+def shipped_folder() -> Path:
+    """The folder of the scenarios: in an installed package, or beside it in the repository."""
+    package = Path(grid.__file__).resolve().parent
+    installed = package / "shipped"
+    return installed if installed.is_dir() else package.parent / "scenarios"
+
+
+def experiments_folder() -> Path:
+    """The folder of the experiments."""
+    return shipped_folder() / EXPERIMENTS
+
+
+def all_shipped() -> list[Shipped]:
+    """All scenarios, then all experiments, by name."""
+    return [
+        Shipped(path.stem, path, _about(path))
+        for folder in (shipped_folder(), experiments_folder())
+        for path in sorted(folder.glob(f"*{_SUFFIX}"))
+    ]
+
+
+def find(given: Path, *, experiment: bool) -> Path:
+    """The file that is meant: one of that name here, else one that is shipped; `given` if none is.
+
+    Where a file NAME or NAME.yaml is in the current folder, that is it.
+    """
+    folder = experiments_folder() if experiment else shipped_folder()
+    named = given if given.suffix == _SUFFIX else given.with_name(given.name + _SUFFIX)
+    for path in (given, named):
+        if path.is_file():
+            return path
+    is_name = given.parent == Path() and (folder / named.name).is_file()
+    return folder / named.name if is_name else given
+
+
+def _about(path: Path) -> str:
+    """The first sentence of the comment that a file begins with."""
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        text = line.removeprefix("#").strip()
+        if not line.startswith("#") or not text:
+            break
+        lines.append(text)
+    return _SENTENCE.split(" ".join(lines))[0]
+
+
+def copies(shipped: Shipped) -> dict[str, str]:
+    """The texts of files to start from, by name: an experiment comes with its scenario."""
+    text = shipped.path.read_text(encoding="utf-8")
+    if not shipped.is_experiment:
+        return {shipped.path.name: text}
+    found = re.search(r"^scenario: *\.\./(\S+)$", text, re.MULTILINE)
+    assert found, f"{shipped.path} names no scenario in the folder above"
+    name = found[1]
+    scenario = shipped.path.parent.parent / name
+    own = name if name != shipped.path.name else f"{scenario.stem}-scenario{_SUFFIX}"
+    text = text.replace(found[0], f"scenario: {own}")
+    return {shipped.path.name: text, own: scenario.read_text(encoding="utf-8")}
