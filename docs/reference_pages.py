@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 import grid
 from grid.cli import app
+from grid.commands.endings import ExitCode
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
 from grid.results import column_definitions, definitions
@@ -358,22 +359,9 @@ def value_of(parameter: Any) -> str:
 
 def exit_codes_page() -> str:
     """What each exit code means."""
-    from grid import cli
-
     lines = [f"{MADE}# Exit codes\n", "| code | meaning |", "| --- | --- |"]
-    lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
-    assert (cli.FAILED, cli.WRONG_INPUT, cli.INTERRUPTED) == (1, 2, 130)
+    lines += [f"| {code.value} | {code.meaning} |" for code in ExitCode]
     return "\n".join(lines) + "\n"
-
-
-EXIT_CODES = {
-    0: "Everything was done.",
-    1: "Something could not be done: a run failed, a part failed, a rule was broken, a disk was "
-    "full. What and why stands in the last lines.",
-    2: "The input is wrong: a file, a key, an option. There is a line for each mistake: file, "
-    "line, key, what was found, what was expected.",
-    130: "Interrupted, by Ctrl-C or SIGTERM.",
-}
 
 
 # Python.

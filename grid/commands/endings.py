@@ -25,9 +25,17 @@ class ExitCode(IntEnum):
         return member
 
     DONE = 0, "Everything that was asked for is done."
-    FAILED = 1, "Something could not be done: a run failed, a disk is full, Ray did not start."
-    WRONG_INPUT = 2, "The input is wrong; there is a line for each mistake, and nothing was done."
-    INTERRUPTED = 130, "Ctrl-C or SIGTERM; a line says what is kept, and how to go on."
+    FAILED = (
+        1,
+        "Something could not be done: a run or a part failed, a rule was broken, a disk was full, "
+        "Ray did not start. What and why stands in the last lines.",
+    )
+    WRONG_INPUT = (
+        2,
+        "The input is wrong: a file, a key, an option. There is a line for each mistake: file, "
+        "line, key, what was found, what was expected. Nothing was run.",
+    )
+    INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept, and how to go on."
 
 
 @contextmanager
