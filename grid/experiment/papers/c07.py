@@ -149,6 +149,7 @@ def late(study: Study) -> Iterator[Part]:
                 yield below(
                     study, "late_percent", at(one, time), at(other, time),
                     setting=f"Ta = {time} s", unit="% of jobs with a deadline",
+                    paper="fewer (Fig. 4)",
                 )  # fmt: skip
     yield from late_jobs_fall(study, ALL)
     yield from contention(study, I_P, "Fig. 3")

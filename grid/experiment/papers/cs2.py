@@ -77,6 +77,7 @@ def late(study: Study) -> Iterator[Part]:
             yield below(
                 study, "late_percent", at(QUICKSORT, time), at(other, time),
                 setting=f"Ta = {time} s", unit="% of jobs with a deadline",
+                paper="fewer (Fig. 2)",
             )  # fmt: skip
     for other in BASELINES:
         for here in (time for time in times(study) if time in CONTENDED):
@@ -105,7 +106,7 @@ def slowdown(study: Study) -> Iterator[Part]:
         for other in BASELINES:
             yield below(
                 study, "slowdown_mean", at(QUICKSORT, time), at(other, time),
-                setting=f"Ta = {time} s", unit="slowdown",
+                setting=f"Ta = {time} s", unit="slowdown", paper="lower (Fig. 3)",
             )  # fmt: skip
     may_be_bound = True
     for time in (time for time in times(study) if time > 1):
@@ -177,7 +178,7 @@ def license_usage(study: Study) -> Iterator[Part]:
             for other in BASELINES:
                 yield below(
                     study, "license_usage", at(other, time), at(QUICKSORT, time),
-                    setting=f"Ta = {time} s", unit="% of licences",
+                    setting=f"Ta = {time} s", unit="% of licences", paper="lower (Fig. 5)",
                 )  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def late(study: Study) -> Iterator[Part]:
         for better, worse in ((EG, FLEXIBLE), (FLEXIBLE, EASY), (EASY, FCFS)):
             yield below(
                 study, "late_percent", at(better, time), at(worse, time),
-                setting=f"Ta = {time} s", unit=LATE_UNIT,
+                setting=f"Ta = {time} s", unit=LATE_UNIT, paper="fewer (Fig. 1, left)",
             )  # fmt: skip
         if time < UNCONTENDED:
             yield tabu_below(study, "late_percent", time, EG, LATE_UNIT, paper="outperforms all")
@@ -176,7 +176,10 @@ def used(study: Study, time: int, queue: Where, schedule: Where) -> Part:
     first, second = at(queue, time), at(schedule, time)
     if time >= UNCONTENDED:
         first, second = second, first
-    return below(study, "machine_usage", first, second, setting=f"Ta = {time} s", unit="%")
+    return below(
+        study, "machine_usage", first, second, setting=f"Ta = {time} s", unit="%",
+        paper="lower (Fig. 1, right)",
+    )  # fmt: skip
 
 
 def run_time(study: Study) -> Iterator[Part]:
@@ -189,7 +192,7 @@ def run_time(study: Study) -> Iterator[Part]:
         ):  # fmt: skip
             yield below(
                 study, metric, at(first, time), at(second, time), setting=setting, unit="ms",
-                factor=1000,
+                factor=1000, paper="lower (Fig. 2, left)",
             )  # fmt: skip
         for queue in (EASY, FLEXIBLE):
             yield tabu_below(study, metric, time, queue, "ms", factor=1000)

@@ -86,7 +86,7 @@ def ordered(
         first, second = at(*less, load), at(*more, load)
         return below(study, metric, first, second, setting=setting, unit=unit, factor=factor)
 
-    return over_loads(study, f"{names[0]} below {names[1]}", setting, part)
+    return over_loads(study, f"{names[0]} below {names[1]}", setting, part, "lower")
 
 
 def response(study: Study) -> Iterator[Part]:
