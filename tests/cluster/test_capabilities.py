@@ -29,8 +29,8 @@ SETTINGS: dict[str, dict[str, Any]] = {"tabu": {"iterations": 5}}
 
 
 def job(number: int, processors: int = 1, run_s: int = 10, **more: Any) -> Job:
-    given = {"submit_us": 0, "estimate_us": run_s * S, "run_us": run_s * S, **more}
-    return Job(number=number, vo="v", user=1, processors=processors, **given)
+    times = {"submit_us": 0, "estimate_us": run_s * S, "run_us": run_s * S}
+    return Job(number=number, vo="v", processors=processors, **{"user": 1, **times, **more})
 
 
 class Probe(NamedTuple):

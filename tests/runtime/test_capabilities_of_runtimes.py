@@ -1,0 +1,145 @@
+"""What a cluster is asked for takes effect or is refused in every runtime, not in one process only.
+
+A grid has a VO for each policy and feature that go together (`grid.cluster.engines`), and each VO
+keeps its jobs. One run of it on Ray actors and one live see all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.cluster.engines import FEATURES
+from grid.model.arrays import Floats, Ints
+from grid.model.errors import InputError
+from grid.model.faults import GridFaults, MachineFailure, Outage
+from grid.model.grid_settings import GridSettings
+from grid.model.job import Job
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, Machine, VirtualOrganization
+from grid.model.resources import ResourceTable
+from grid.model.time import SECOND_US
+from grid.parts.registry import Parts
+from grid.runtime.pace import Pace
+from grid.runtime.run import Live, Run, execute_grid
+from grid.scenario.build import Grid
+from grid.selection.interface import Choice
+from grid.selection.registry import partial
+from tests.cluster.clusters import table
+from tests.cluster.test_capabilities import PROBES, Probe, job
+
+S = SECOND_US
+POLICIES = ("sjf", "afcfs", "flexible", "cs2")
+"""Those of the compiled pool, of gangs, and two of the general core."""
+
+PREDICTED = Probe(
+    Cluster("c", (Machine("m", 1),)),
+    Cluster("c", (Machine("m", 1),), estimates="average"),
+    [
+        job(0, run_s=1, estimate_us=100 * S),
+        job(1, run_s=1, estimate_us=100 * S),
+        job(2, submit_us=3 * S, user=2),
+        # Known to be short only by the two that have ended; each is the shorter one by turns.
+        job(3, submit_us=4 * S, run_s=8, user=3),
+        job(4, submit_us=4 * S, run_s=2, estimate_us=100 * S),
+    ],
+)
+EVERY = {**PROBES, "predicted estimates": PREDICTED}
+WATTS = {"watts_idle": 10.0, "watts_busy": 30.0}
+
+
+class Home:
+    """Partial utility among the resources of a job's own VO."""
+
+    def __init__(self) -> None:
+        self._inner = partial()
+
+    def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
+        return self._inner.choose(job, table, own_vo, own_only=True)
+
+
+def grid_of(pairs: list[tuple[str, str]], *, asked: bool) -> Grid:
+    """A VO for each policy and feature: with the feature if it is `asked` for, or without."""
+    vos: list[VirtualOrganization] = []
+    tables: list[JobTable] = []
+    failures: list[MachineFailure] = []
+    for number, (policy, feature) in enumerate(pairs):
+        probe, name = EVERY[feature], f"v{number}"
+        cluster = replace(probe.asked if asked else probe.without, policy=policy)
+        machines = tuple(replace(machine, **WATTS) for machine in cluster.machines)
+        vos.append(VirtualOrganization(name, (replace(cluster, machines=machines),), "home"))
+        tables.append(table(probe.jobs))
+        for down in probe.asked_outages if asked else probe.outages:
+            outage = Outage(down.start_us, down.end_us)
+            failures.append(MachineFailure(name, cluster.name, down.machine, outage))
+    settings = GridSettings(faults=GridFaults(1000 * S, machine_outages=tuple(failures)))
+    nobody = (None,) * len(vos)
+    parts = Parts({}, {"selections": {"home": Home}})
+    return Grid(settings, tuple(vos), tuple(tables), nobody, "runtimes", parts=parts)
+
+
+@cache
+def refusals() -> dict[tuple[str, str], str]:
+    """Each policy and feature, with the line that refuses it; empty where it takes effect."""
+    found = {}
+    for pair in [(policy, feature) for policy in POLICIES for feature in EVERY]:
+        found[pair] = ""
+        try:
+            grid_of([pair], asked=True)
+        except InputError as error:
+            found[pair] = str(error)
+    return found
+
+
+def accepted() -> list[tuple[str, str]]:
+    return [pair for pair, line in refusals().items() if not line]
+
+
+@cache
+def here(asked: bool) -> Run:
+    return execute_grid(grid_of(accepted(), asked=asked), in_process=True)
+
+
+def ends_s(run: Run) -> list[Floats]:
+    """When the jobs of each VO ended, by their numbers."""
+    results = run.results
+    order = np.lexsort((results.number, results.vo))
+    ends: Ints = results.outcome.end_us[order]
+    bounds = np.searchsorted(results.vo[order], np.arange(1, len(run.directory.vos)))
+    return [times / S for times in np.split(ends, bounds)]
+
+
+def test_every_feature_takes_effect_with_a_policy_or_is_refused_with_it() -> None:
+    assert {feature for _, feature in refusals()} == set(FEATURES)
+    for (policy, feature), line in refusals().items():
+        assert not line or (policy in line and feature in line)
+    assert {feature for _, feature in accepted()} == set(FEATURES)
+    with_it, without = ends_s(here(asked=True)), ends_s(here(asked=False))
+    for pair, asked, plain in zip(accepted(), with_it, without, strict=True):
+        assert (asked != plain).any(), pair
+    assert here(asked=True).metrics["grid"]["energy_j"] > 0
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_they_take_effect_on_ray_actors() -> None:
+    run = execute_grid(grid_of(accepted(), asked=True), placement="2")
+    assert run.manifest["digest"] == here(asked=True).manifest["digest"]
+    assert run.metrics == here(asked=True).metrics
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_they_take_effect_live(tmp_path: Path) -> None:
+    """However late this machine is, jobs end nearer to the run with a feature than to the other."""
+    live: Any = Live(Pace(speedup=2.0), tmp_path / "journals")
+    run = execute_grid(grid_of(accepted(), asked=True), live=live, placement="2")
+    with_it, without = ends_s(here(asked=True)), ends_s(here(asked=False))
+    for pair, lived, asked, plain in zip(accepted(), ends_s(run), with_it, without, strict=True):
+        assert np.abs(lived - asked).sum() < np.abs(lived - plain).sum(), pair
+    assert run.metrics["grid"]["energy_j"] > 0
