@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grid.commands.endings import ExitCode, endings
-from grid.commands.options import Address, Cpus, InProcess, Overrides, Quiet, ScenarioFile
+from grid.commands.options import (
+    Address,
+    Cpus,
+    InProcess,
+    Overrides,
+    Quiet,
+    ScenarioFile,
+    ShowTraceback,
+)
 
 if TYPE_CHECKING:
     from grid.runtime.chaos import Subject, Trial
@@ -27,6 +35,7 @@ def chaos(
     in_process: InProcess = False,
     address: Address = None,
     cpus: Cpus = None,
+    traceback: ShowTraceback = False,
     quiet: Quiet = False,
 ) -> None:
     """Run a scenario under many seeds, with other faults for each, and look for broken rules."""
@@ -37,7 +46,7 @@ def chaos(
 
     settings = list(overrides or [])
     started = time.monotonic()
-    with endings(), display_on(sys.stderr, quiet=quiet) as display:
+    with endings(traceback=traceback), display_on(sys.stderr, quiet=quiet) as display:
         path = find(scenario, experiment=False)
         subject = subject_of(load_scenario(path, settings), str(path))
         display.stage("running")
@@ -54,7 +63,7 @@ def chaos(
             progress=progress,
         )
     took = time.monotonic() - started
-    _print_findings(failing, _replay(scenario, settings))
+    _print_findings(failing, _replay(scenario, settings), traceback)
     if seeds == 1:
         _print_everything(subject, first, failing)
     broken = f"{len(failing)} of them broke a rule" if failing else "no rule was broken"
@@ -71,10 +80,12 @@ def _replay(scenario: Path, settings: list[str]) -> str:
     return shlex.join([*words, "--seeds", "1", "--first"])
 
 
-def _print_findings(failing: list[Trial], replay: str) -> None:
+def _print_findings(failing: list[Trial], replay: str, traceback: bool) -> None:
     for trial in failing[:FINDINGS_SHOWN]:
         typer.echo(f"seed {trial.seed}: {trial.broken[0]}")
         typer.echo(f"  {replay} {trial.seed}")
+        if traceback and trial.details:
+            typer.echo(trial.details)
     if len(failing) > FINDINGS_SHOWN:
         typer.echo(f"and {len(failing) - FINDINGS_SHOWN} more")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from grid.model.errors import WrongPart
 from grid.parts.origin import Check, Guarded, Origin
 
 Guard = Callable[[Origin, Any], Any]
@@ -43,6 +44,11 @@ def function_guard(what: str, check: Check) -> Guard:
     """Of a kind whose parts are functions: `what` it does, and what is wrong with its answer."""
 
     def guard(origin: Origin, function: Any) -> Any:
+        if not callable(function):
+            found = (
+                f"{type(function).__name__} that cannot be called ({origin.shown}:{origin.line})"
+            )
+            raise WrongPart(found, f"a {origin.title}: a function, or a class with __call__")
         return Guarded(origin, what, function, check)
 
     return guard

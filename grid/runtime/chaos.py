@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from grid.model.errors import InputError
+from grid.model.errors import InputError, PartFailed
 from grid.model.job_results import in_order
 from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
@@ -43,6 +43,8 @@ class Trial(NamedTuple):
 
     seed: int
     broken: list[str]
+    details: str = ""
+    """The traceback of a part that failed."""
 
 
 Progress = Callable[[int, int], None]
@@ -79,6 +81,8 @@ def attempt(subject: Subject, seed: int) -> Trial:
         return Trial(seed, outcome.broken_rules() + mistakes)
     except InputError:
         raise
+    except PartFailed as error:
+        return Trial(seed, [str(error)], error.details)
     except NeverEnds as error:
         return Trial(seed, [str(error)])
     except Exception as error:

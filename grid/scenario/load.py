@@ -14,7 +14,7 @@ from grid.model.errors import InputError, Mistake, shorten
 from grid.parts.registry import Parts
 from grid.scenario.capability_checks import capability_problems
 from grid.scenario.checks import problems
-from grid.scenario.parameters import Overrides, fill_in
+from grid.scenario.parameters import SECTION, Overrides, fill_in
 from grid.scenario.part_checks import find_parts, object_mistakes, part_mistakes
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
@@ -100,26 +100,31 @@ def _checked(
     parts, missing = find_parts(root, (Path(), path.parent), parts)
     mistakes += missing
     scenario = validate(root, Scenario)
-    if not isinstance(scenario, Scenario):
-        # What could not be read or filled in is said once, not again for being no number.
-        said = [mistake.field for mistake in mistakes]
-        mistakes += [mistake for mistake in scenario if mistake.field not in said]
-        raise InputError(mistakes)
-    scenario = scenario.with_parts(parts)
-    mistakes = mistakes or part_mistakes(root, parts)
-    if not mistakes:
-        mistakes = [
-            nearest(root, where).mistake(where, expected, found)
-            for where, found, expected in problems(scenario)
-        ]
-    if not mistakes:
-        mistakes = [
-            nearest(root, where).mistake(where, expected, found)
-            for where, found, expected in capability_problems(scenario)
-        ]
-    if mistakes:
+    # A wrong name or an unused parameter hides no mistake in the rest of the scenario.
+    is_readable = all(mistake.field.startswith(f"{SECTION}.") for mistake in mistakes)
+    if isinstance(scenario, Scenario):
+        scenario = scenario.with_parts(parts)
+        more = _mistakes_in(scenario, root) if is_readable else part_mistakes(root, parts)
+    else:
+        more = scenario
+    # What could not be read or filled in is reported once, not again for being no number.
+    known = [mistake.field for mistake in mistakes]
+    mistakes += [mistake for mistake in more if mistake.field not in known]
+    if mistakes or not isinstance(scenario, Scenario):
         raise InputError(mistakes)
     return scenario
+
+
+def _mistakes_in(scenario: Scenario, root: Node) -> list[Mistake]:
+    """What is wrong with a scenario of the right shape: first its parts, then how they fit."""
+    mistakes = part_mistakes(root, scenario.parts)
+    for look in (problems, capability_problems):
+        if not mistakes:
+            mistakes = [
+                nearest(root, where).mistake(where, expected, found)
+                for where, found, expected in look(scenario)
+            ]
+    return mistakes
 
 
 def _text(path: Path, source: str) -> str:

@@ -83,7 +83,7 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[Mistake]]:
     mistakes = []
     for name, node in section.value.items():
         if not _NAME.fullmatch(name):
-            expected = "a name of letters, digits, `_` and `-`"
+            expected = "a name of letters, digits, `_` and `-` that begins with a letter or `_`"
             mistakes.append(node.mistake((SECTION, name), expected, f"the name {shorten(name)}"))
         mistakes += _unfit(node, (SECTION, name))
     return dict(section.value), mistakes

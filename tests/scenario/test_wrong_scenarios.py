@@ -101,3 +101,17 @@ def test_a_strange_file_name_stays_on_one_line(tmp_path: Path) -> None:
     (line,) = mistakes(path)
     assert line.isprintable()
     assert line.endswith("…:1: found an empty list, expected a mapping with keys such as " + KEYS)
+
+
+def test_wrong_parameters_hide_no_wrong_name(tmp_path: Path) -> None:
+    content = RIGHT.replace("who: north}", "who: north, 1st: 2, unused: 3}")
+    path = tmp_path / "wrong.yaml"
+    path.write_text(content.replace("policy: fcfs", "policy: fcsf"))
+    lines = mistakes(path)
+    assert [line.split(": ")[1] for line in lines] == [
+        "parameters.1st",
+        "parameters.unused",
+        "vos.0.clusters.0.policy",
+    ]
+    path.write_text(content.replace("[solver]", "[silver]"))
+    assert len(mistakes(path)) == 3
