@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import grid
-from grid.commands import app
+from grid.cli import app
 from grid.model.errors import InputError
 from grid.parts import registry
 
