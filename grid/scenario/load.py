@@ -23,7 +23,7 @@ from grid.scenario.validate import KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 
 MAX_BYTES = 4 * 1024 * 1024
-MAX_MISTAKES = 20
+MAX_MISTAKES = 5
 FROM_PYTHON = "scenario"
 """The place that mistakes in a scenario from Python name instead of a file."""
 

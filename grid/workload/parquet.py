@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,11 @@ _UNITS = {
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]+")
 _EXPECTED = "a log in Parquet"
 MOST_ROWS = 10_000_000
-LEAST_BYTES_A_ROW = 2
+LEAST_BYTES_A_ROW = 4
 """Rows that are all alike take next to nothing in a file, and much in memory."""
+MOST_UNPACKED_BYTES = 1 << 29
+MOST_NAME = 1000
+"""Characters of a name."""
 
 
 def write_parquet(log: SwfLog | GwfLog, path: Path) -> None:
@@ -61,14 +66,13 @@ def read_parquet(path: Path) -> SwfLog | GwfLog:
 
     Its lines are its rows, counted from one.
     """
-    table, kind, header = _table(path)
+    kind, header = _about(path)
     layout = GWF if kind == "gwf" else SWF
+    table = _table(path, layout)
     columns = np.empty((len(table), len(layout.fields)), np.int64)
     names: dict[GwfField, dict[int, str]] = {}
     for field in range(len(layout.fields)):
         name = _column_name(layout, field)
-        if name not in table.schema.names:
-            raise mistake(path, "no such column", "one for each field of the log", field=name)
         column = table.column(name)
         if layout.kinds[field] == parse.TEXT:
             columns[:, field], texts = _numbered(path, name, column)
@@ -95,30 +99,53 @@ def _dictionary(values: Ints, unknown: Bools, names: dict[int, str]) -> pa.Dicti
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), texts)
 
 
-def _table(path: Path) -> tuple[pa.Table, str, dict[str, str]]:
-    """The table, which format its log has, and its header."""
+def _about(path: Path) -> tuple[str, dict[str, str]]:
+    """Which format the log has, and its header. Raises InputError for what is too large."""
     if not path.is_file():
         raise mistake(path, "no such file", _EXPECTED)
-    try:
-        rows = pyarrow.parquet.read_metadata(path).num_rows
-        most = min(MOST_ROWS, path.stat().st_size // LEAST_BYTES_A_ROW)
-        if rows > most:
-            raise mistake(path, f"{rows} rows", f"at most {most} in a file of its size")
-        table = pyarrow.parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        found = f"no sound Parquet file ({shorten(str(error))})"
-        raise mistake(path, found, _EXPECTED) from None
-    about = table.schema.metadata or {}
+    with _sound(path):
+        metadata = pyarrow.parquet.read_metadata(path)
+        about = metadata.metadata or {}
+    most = min(MOST_ROWS, path.stat().st_size // LEAST_BYTES_A_ROW)
+    if metadata.num_rows > most:
+        raise mistake(path, f"{metadata.num_rows} rows", f"at most {most} in a file of its size")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    unpacked = sum(group.total_byte_size for group in groups)
+    if unpacked > MOST_UNPACKED_BYTES:
+        raise mistake(path, f"{unpacked} bytes unpacked", f"at most {MOST_UNPACKED_BYTES}")
     kind = about.get(b"log", b"").decode("utf-8", "replace")
     try:
         header = dict(json.loads(about.get(b"header", b"{}")))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         kind = ""
     if kind not in ("swf", "gwf"):
         raise mistake(path, "a Parquet file of something else", _EXPECTED)
-    if len(table) == 0:
+    if metadata.num_rows == 0:
         raise mistake(path, "no job", "at least one job")
-    return table, kind, {str(key): str(value) for key, value in header.items()}
+    return kind, {str(key): str(value) for key, value in header.items()}
+
+
+def _table(path: Path, layout: LogFormat) -> pa.Table:
+    """The columns of the log; text as numbers of names, for one long name may be in many rows."""
+    names = [_column_name(layout, field) for field in range(len(layout.fields))]
+    texts = [name for name, kind in zip(names, layout.kinds, strict=True) if kind == parse.TEXT]
+    with _sound(path):
+        there = pyarrow.parquet.read_schema(path).names
+        for name in names:
+            if there.count(name) != 1:
+                found = "no such column" if name not in there else "two such columns"
+                raise mistake(path, found, "one for each field of the log", field=name)
+        return pyarrow.parquet.read_table(path, columns=names, read_dictionary=texts)
+
+
+@contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Raises InputError for what the library does not take for Parquet."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        found = f"no sound Parquet file ({shorten(str(error))})"
+        raise mistake(path, found, _EXPECTED) from None
 
 
 def _integers(path: Path, name: str, column: pa.ChunkedArray) -> Any:
@@ -142,14 +169,34 @@ def _check_limit(path: Path, name: str, values: Ints, layout: LogFormat, field: 
 
 def _numbered(path: Path, name: str, column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     """Names as numbers from 1, in order of first appearance, and the names."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        raise mistake(path, f"values of type {column.type}", "text", field=name)
-    encoded = pa.array(column.to_pylist(), pa.string()).dictionary_encode()
-    texts: list[str] = encoded.dictionary.to_pylist()
-    for text in texts:
-        if not _NAME.fullmatch(text):
-            raise mistake(path, shorten(text), "a name without blanks", field=name)
-    codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
-    return np.where(codes < 0, UNKNOWN, codes + 1), texts
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise mistake(path, f"values of type {kind}", "text", field=name)
+    numbers: dict[str, int] = {}
+    chunks = [_chunk_numbered(path, name, chunk, numbers) for chunk in column.chunks]
+    return np.concatenate(chunks), list(numbers)
+
+
+def _chunk_numbered(path: Path, name: str, chunk: pa.Array, numbers: dict[str, int]) -> Ints:
+    """The numbers of the names in a part of a column; new ones come into `numbers`."""
+    coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+    codes = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    used, first = np.unique(codes, return_index=True)
+    number_of = np.full(len(coded.dictionary) + 1, UNKNOWN)
+    for code in used[np.argsort(first)].tolist():
+        if code >= 0 and coded.dictionary[code].is_valid:
+            text = _name(path, name, coded.dictionary[code])
+            number_of[code] = numbers.setdefault(text, len(numbers) + 1)
+    numbered: Ints = number_of[codes]
+    return numbered
+
+
+def _name(path: Path, column: str, value: pa.Scalar) -> str:
+    try:
+        text: str = value.as_py()
+    except UnicodeDecodeError:
+        raise mistake(path, "bytes that are no text", "UTF-8", field=column) from None
+    if len(text) > MOST_NAME or not _NAME.fullmatch(text):
+        expected = f"a name without blanks, of at most {MOST_NAME} characters"
+        raise mistake(path, shorten(text), expected, field=column)
+    return text

@@ -16,7 +16,7 @@ from grid.workload.log_file import line_blocks
 UNKNOWN = -1
 """In every field of every format."""
 
-MOST_MISTAKES = 20
+MOST_MISTAKES = 5
 """So many mistakes of one log are reported at once."""
 
 TIME_LIMIT_S = 10**11

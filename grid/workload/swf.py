@@ -116,7 +116,7 @@ class SwfLog:
 
 
 def read_swf(path: Path) -> SwfLog:
-    """The whole log, plain or gzip. Raises InputError with up to 20 mistakes; see `iterate_swf`."""
+    """The whole log, plain or gzip. Raises InputError with a few mistakes; see `iterate_swf`."""
     parts = list(iterate_swf(path))
     return SwfLog(
         path,

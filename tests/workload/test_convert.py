@@ -199,10 +199,14 @@ BAD_TABLES = {
         lambda t: t.replace_schema_metadata({"log": "gwf", "header": json.dumps([1])}),
         "a Parquet file of something else",
     ),
+    "a header nested deep": (
+        lambda t: t.replace_schema_metadata({"log": "gwf", "header": "[" * 100_000}),
+        "a Parquet file of something else",
+    ),
     "a column less": (lambda t: t.drop_columns("run_time_us"), "no such column"),
     "a column twice": (
         lambda t: t.append_column("run_time_us", pa.array([1])),
-        "no sound Parquet file ('Multiple matches",
+        "two such columns",
     ),
     "no rows": (lambda t: t.slice(0, 0), "no job"),
     "floats": (
@@ -219,6 +223,11 @@ BAD_TABLES = {
     ),
     "numbers for names": (lambda t: with_column(t, "user", pa.array([1])), "values of type int64"),
     "a name with a blank": (lambda t: with_column(t, "user", pa.array(["a b"])), "'a b'"),
+    "a long name": (lambda t: with_column(t, "user", pa.array(["a" * 5000])), "'aaaa"),
+    "a name that is no text": (
+        lambda t: with_column(t, "user", pa.array([b"\xff"]).cast(pa.string(), safe=False)),
+        "bytes that are no text",
+    ),
     "an empty name": (lambda t: with_column(t, "user", pa.array([""])), "''"),
 }
 
@@ -266,4 +275,33 @@ def test_a_small_parquet_file_of_very_many_equal_rows_is_refused(tmp_path: Path)
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"job_number": pa.repeat(1, 30_000_000)}), path, compression="zstd")
     with pytest.raises(InputError, match="found 30000000 rows, expected at most"):
+        read_log(path)
+
+
+def test_names_are_read_once_however_many_rows_have_them(tmp_path: Path) -> None:
+    """A name of 100 kB in each of 100,000 rows is 10 GB if it is written out."""
+    table, rows = gwf_table(tmp_path), 100_000
+    columns = {name: pa.repeat(table[name][0], rows) for name in table.schema.names}
+    columns["user"] = pa.DictionaryArray.from_arrays(
+        pa.repeat(pa.scalar(0, pa.int32()), rows), pa.array(["a" * 100_000])
+    )
+    noise = np.random.default_rng(1).integers(0, 1000, rows)
+    columns["job_number"] = pa.array(noise)
+    bomb = pa.table(columns).replace_schema_metadata(table.schema.metadata)
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(bomb, path, compression="zstd")
+    tracker = pa.default_memory_pool()
+    before = tracker.bytes_allocated()
+    with pytest.raises(InputError):
+        read_log(path)
+    assert tracker.max_memory() - before < 2**28
+
+
+def test_what_a_packed_file_unpacks_to_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "packed.parquet"
+    pq.write_table(gwf_table(tmp_path), path)
+    monkeypatch.setattr("grid.workload.parquet.MOST_UNPACKED_BYTES", 100)
+    with pytest.raises(InputError, match="bytes unpacked, expected at most 100"):
         read_log(path)
