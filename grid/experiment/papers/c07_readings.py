@@ -177,7 +177,8 @@ WHY = {
 """Why a claim is contradicted where it is; shown where it is."""
 
 LEFT_OUT = (
-    "Repetitions: the paper has 20, here there are 12, 6 of Table 1 and 5 of plan times, for time alone.",
+    "Repetitions: the paper has 20, here there are 12, 6 of Table 1 and 5 of plan times, for time "
+    "alone.",
     "How run times relate to estimates: they are equal here.",
     "Which scheduler Table 1 was made with: CS_i_p here. Its branch & bound is the authors' own; "
     "ours bounds by Lagrange's prices, and stops at 500,000 nodes a choice.",
