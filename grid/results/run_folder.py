@@ -56,12 +56,12 @@ def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
                 raise _mistake(folder / name, "a folder", "a file of a run, or nothing there")
         if earlier is not None and scenario and not force:
             _refuse_other_run(folder, earlier, scenario, live)
-        _try_to_write(folder)
+        try_to_write(folder)
         return
     if folder.exists() or folder.is_symlink():
         raise _mistake(folder, "a file")
     parent = next(parent for parent in folder.resolve().parents if parent.exists())
-    _try_to_write(parent)
+    try_to_write(parent)
     _check_names(folder, parent)
 
 
@@ -71,7 +71,7 @@ def _is_of_a_run(path: Path) -> bool:
     return path.name in RUN_FILES or (left_behind and path.is_dir() and not path.is_symlink())
 
 
-def _try_to_write(folder: Path) -> None:
+def try_to_write(folder: Path) -> None:
     """Raises InputError where nothing can be made in `folder`, whatever its permissions say."""
     try:
         Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=folder)).rmdir()
