@@ -9,7 +9,7 @@ rule is recorded as a `Violation`; the entity goes on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context, Entity, Finishing
@@ -34,28 +34,46 @@ from grid.model.records import Violation
 from grid.model.resources import ResourceColumns
 
 
-class Checker(Protocol):
-    """The rules of one entity. Each method gives a line for every rule that is broken."""
+class Checker:
+    """The rules of one entity. Each method gives a line for every rule that is broken.
+
+    It knows the jobs that the entity still has to do with.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[JobKey, Any] = {}
 
     def on_receive(self, message: Any) -> Iterator[str]:
         """Before the entity handles `message`."""
-        ...
+        return iter(())
 
     def on_send(self, message: Any) -> Iterator[str]:
         """The entity has sent `message`."""
-        ...
+        return iter(())
 
     def on_record(self, row: Any) -> Iterator[str]:
         """The entity has recorded `row`."""
-        ...
+        return iter(())
 
     def after_handling(self) -> Iterator[str]:
         """The entity has handled one message or timer."""
-        ...
+        return iter(())
 
     def jobs_in_hand(self) -> Sequence[JobKey]:
-        """Jobs that the entity still has to do with."""
-        ...
+        return tuple(self._open)
+
+    def _take(self, key: JobKey, what: Any) -> Iterator[str]:
+        if key in self._open:
+            yield f"{_job(key)} arrived, and was here already"
+        self._open[key] = what
+
+    def _known(self, key: JobKey, what: str) -> Iterator[str]:
+        if key not in self._open:
+            yield f"{what} {_job(key)}, which is not here"
+
+    def _close(self, key: JobKey, what: str) -> Iterator[str]:
+        yield from self._known(key, what)
+        self._open.pop(key, None)
 
 
 class Checked:
@@ -100,37 +118,7 @@ class Checked:
             ctx.record(Violation(ctx.name, ctx.now, line))
 
 
-class _JobsInHand:
-    """What all checkers have in common: jobs in hand, and lines on one job."""
-
-    def __init__(self) -> None:
-        self._open: dict[JobKey, Any] = {}
-
-    def on_record(self, row: Any) -> Iterator[str]:
-        del row
-        return iter(())
-
-    def after_handling(self) -> Iterator[str]:
-        return iter(())
-
-    def jobs_in_hand(self) -> Sequence[JobKey]:
-        return tuple(self._open)
-
-    def _take(self, key: JobKey, what: Any) -> Iterator[str]:
-        if key in self._open:
-            yield f"{_job(key)} arrived, and was here already"
-        self._open[key] = what
-
-    def _known(self, key: JobKey, what: str) -> Iterator[str]:
-        if key not in self._open:
-            yield f"{what} {_job(key)}, which is not here"
-
-    def _close(self, key: JobKey, what: str) -> Iterator[str]:
-        yield from self._known(key, what)
-        self._open.pop(key, None)
-
-
-class SchedulerChecker(_JobsInHand):
+class SchedulerChecker(Checker):
     """A Local Scheduler of VO `name`: each job that comes goes on or ends, once; a TTL falls.
 
     The greatest TTL with which a job may be sent on is kept for each job in hand.
@@ -200,7 +188,7 @@ class SchedulerChecker(_JobsInHand):
         return (*self._open, *self._away)
 
 
-class ManagerChecker(_JobsInHand):
+class ManagerChecker(Checker):
     """A Resource Manager: it answers at once, and assigns no more than it has.
 
     CPUs held are kept for each job in hand.
@@ -258,7 +246,7 @@ class ManagerChecker(_JobsInHand):
         self._asked = self._ended = None
 
 
-class PassingChecker(_JobsInHand):
+class PassingChecker(Checker):
     """A Grid Dispatcher: what comes is sent to one cluster, or rejected."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
@@ -276,7 +264,7 @@ class PassingChecker(_JobsInHand):
                 yield from self._close(key, "it reported the end of")
 
 
-class ClusterChecker(_JobsInHand):
+class ClusterChecker(Checker):
     """A Local Dispatcher: every job that it is sent ends, once, or moves on to another cluster.
 
     A gang that moves is sent until its arrival is confirmed, always under the same number, which no

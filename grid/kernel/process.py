@@ -60,6 +60,7 @@ class LogicalProcess:
         self._position = {name: index for index, name in enumerate(network.names)}
         self._entities: list[Entity | None] = [None] * len(network.names)
         self._contexts: list[Context | None] = [None] * len(network.names)
+        self._latency: list[list[Time]] = [[]] * len(network.names)
         self._sequence = [first_sequence] * len(network.names)
         self._timers: list[dict[str, int]] = [{} for _ in network.names]
         self._heap: list[Envelope] = []
@@ -85,6 +86,7 @@ class LogicalProcess:
         for name, entity in entities.items():
             position = self._position[name]
             self._entities[position] = entity
+            self._latency[position] = network.latency_row(network.sites[position])
             self._contexts[position] = Context(name, seed, partial(self._read_board, position))
 
     def start(self, now: Time = 0) -> None:
@@ -196,7 +198,7 @@ class LogicalProcess:
         network, here, heap, positions = self._network, self._here, self._heap, self._position
         sites, faults = network.sites, network.faults
         site = sites[position]
-        latency = network.latency_row(site)
+        latency = self._latency[position]
         sequence = self._sequence[position]
         for to, message, megabytes in sent:
             receiver = positions[to]

@@ -42,7 +42,7 @@ class PoolCore:
         self._set_slots(FIRST_SLOTS)
         counters, measures = self._pool.counters, self._pool.measures
         counters[at.STEPS] = 1
-        counters[at.GAIN_FROM] = counters[at.NEXT_START] = NEVER
+        counters[at.GAIN_FROM] = counters[at.NEXT_START] = counters[at.NEXT_INSTANT] = NEVER
         counters[at.FREE_SLOTS] = FIRST_SLOTS
         counters[at.POLICY] = form.policy
         counters[at.CPUS] = counters[at.FREE] = machine.cpus
@@ -75,11 +75,7 @@ class PoolCore:
     machine_up = machine_down
 
     def next_instant(self) -> Time:
-        pool = self._pool
-        first = int(pool.counters[at.NEXT_START])
-        if pool.counters[at.RUNNING] == 0:
-            return first
-        return min(first, int(pool.end[pool.by_end[0]]))
+        return int(self._pool.counters[at.NEXT_INSTANT])
 
     def last_instant(self) -> Time:
         pool = self._pool

@@ -51,6 +51,7 @@ def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended
             now = coming.time[upcoming]
         now = min(now, counters[at.NEXT_START])
         if now >= until:
+            counters[at.NEXT_INSTANT] = now
             return DONE
         last = upcoming
         while last < end and coming.time[last] == now:
