@@ -1,4 +1,4 @@
-"""The Grid Information Service of a VO: who is in the grid, and what was last heard of each.
+"""The Grid Information Service of a VO: who is in the grid, and the last status of each.
 
 Joining and leaving are messages. Status snapshots are posts on the board, looked up when a query
 comes (see `grid.kernel.board`); the VO's own status comes from its Resource Manager at once.

@@ -125,7 +125,7 @@ class LocalScheduler:
 
     def _select(self, ctx: Context, case: _Case, table: ResourceTable) -> None:
         spent = case.ttl == 0
-        # Which licenses a job needs is told in terms of its own VO; no other one has them.
+        # The licenses that a job needs are numbers of its own VO; no other one has them.
         at_home = spent or case.job.licenses != 0
         choice = self._selection.choose(case.job, table, self._vo, own_only=at_home)
         question = Question(

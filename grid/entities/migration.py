@@ -161,7 +161,7 @@ class _Guest:
     """What a taker knows of one giver."""
 
     number: int = -1
-    """The last attempt that was heard of; -1: none."""
+    """The last attempt that has come; -1: none."""
     wanted: int = 0
     """Processors that it asked for and has no answer on."""
     reservation: int | None = None

@@ -4,7 +4,7 @@ PU Algorithm 1: every assignment and every completion updates the table; a snaps
 periodically, when the VO's load passes a limit, and when more jobs than a limit have come since
 the last one. Load is the share of the VO's CPUs that are assigned to jobs, queued ones included.
 
-A periodic snapshot that could only repeat the last one is left out: all have heard what it says,
+A periodic snapshot that could only repeat the last one is left out: all have its content,
 and a grid that is idle for a year would be busy saying so.
 """
 
@@ -148,7 +148,7 @@ class ResourceManager:
     def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
         """The Grid Dispatcher took another cluster than the selection: move what it holds.
 
-        The cluster may have told of the job's end before the Grid Dispatcher's word came.
+        The job's end may have come before the Grid Dispatcher's `Placed`.
         """
         if key not in self._holds:
             return
@@ -163,7 +163,7 @@ class ResourceManager:
         self._tell(ctx)
 
     def _tell(self, ctx: Context) -> None:
-        """The table has changed: the own VO hears of it now, others by the next full period."""
+        """The table has changed: the own VO gets it now, others by the next full period."""
         ctx.send(self._information, LocalStatus(self._assigned.copy()))
         if self._rules.period_us is not None and not self._to_tell:
             self._to_tell = True

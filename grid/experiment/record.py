@@ -44,7 +44,7 @@ class Step(NamedTuple):
 
 
 def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
-    """Run `scenario` here. What goes wrong is said in a line, for the other runs go on.
+    """Run `scenario` here. What fails becomes one line, for the other runs go on.
 
     `measure` is `run`, for the figures of a run, or `knapsack`, for those of its choices.
     """

@@ -43,7 +43,7 @@ DIGEST = "Modules behind the figures: "
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How experiments are run: where, how many at once, and who is told of the progress."""
+    """How experiments are run: where, how many at once, and who sees the progress."""
 
     address: str | None = None
     cpus: int | None = None
@@ -99,7 +99,7 @@ def reproduce(
 ) -> Reproduction:
     """Run what the claims need, judge them, and leave tables and pictures in `out`.
 
-    `say` is told what will be run and how long that took before, then a line for each claim as
+    `say` gets what will be run and how long that took before, then a line for each claim as
     soon as it is judged. Runs that are in `out` already are not done again. In the folder `pages`
     each paper whose claims are all judged gets a page in Markdown, ID.md, with its figures beside
     it; and all of them an index. Raises InputError.

@@ -25,7 +25,7 @@ class StableStorage(Protocol):
 
 
 class MemoryStorage:
-    """Stable storage for virtual time, where nothing crashes but what is meant to."""
+    """Stable storage for virtual time, where only what the scenario says crashes."""
 
     def __init__(self) -> None:
         self._state: bytes | None = None

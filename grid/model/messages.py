@@ -36,7 +36,7 @@ class ForwardJob(NamedTuple):
     `resource` is the number of the resource that the sender chose, `utility` what it is worth to
     the job (PU Eq. 1), `wait` whether the job shall queue there if it is busy. `ttl` is what was
     left at the sender; the receiver lowers it. `hops` counts this one. `origin` is the position
-    of the VO whose user submitted the job, and hears how it ended.
+    of the VO whose user submitted the job, and receives how it ended.
     """
 
     job: Job
@@ -67,7 +67,7 @@ class Assigned(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Resource Manager to Local Scheduler: the resource is not free, whatever you had heard."""
+    """Resource Manager to Local Scheduler: the resource is not free, whatever the table had."""
 
     key: JobKey
 
@@ -125,7 +125,7 @@ class JobDone(NamedTuple):
 class SubmissionFail(NamedTuple):
     """Local Scheduler to the one of the job's own VO: it cannot be run (PU Alg. 2).
 
-    `state` says why: FAILED, its TTL was spent; REJECTED, no resource would do.
+    `state` is the reason: FAILED, its TTL was spent; REJECTED, no resource would do.
     """
 
     key: JobKey

@@ -1,6 +1,6 @@
 """The verbs of external migration: what Local Dispatchers say to each other to move a gang.
 
-All of them carry the number of the attempt, which the giver counts up: a taker that hears of a
+All of them carry the number of the attempt, which the giver counts up: a taker that receives a
 number knows that all lower ones of that giver are over.
 """
 

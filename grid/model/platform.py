@@ -85,7 +85,7 @@ class Cluster:
     overrun: str = "kill"
     """What becomes of a job that passes its estimate: `kill` or `extend`."""
     estimates: str = "user"
-    """What policies are told of run times: `user` (what users say), `exact` or `average`."""
+    """What policies know of run times: `user` (what users say), `exact` or `average`."""
     estimate_factor: float = 1.0
     """Multiplies what users say."""
     one_job_a_machine: bool = False
@@ -119,7 +119,7 @@ class Cluster:
 class VirtualOrganization:
     """A VO: its clusters, the selection of its Local Scheduler, the choice of its Grid Dispatcher.
 
-    A part that plugs in is told by its name and its settings.
+    A part that plugs in is given by its name and its settings.
     """
 
     name: str

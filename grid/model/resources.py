@@ -13,7 +13,7 @@ from grid.model.job import dtypes
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
 
 UNKNOWN = np.inf
-"""Assigned CPUs of a resource of which nothing has been heard: it is never free."""
+"""Assigned CPUs of a resource of which no status has come: it is never free."""
 
 ASSIGNED_CPUS, JOBS, NUMBER = 0, 1, 2
 STATUS_COLUMNS = 3
@@ -50,7 +50,7 @@ class ResourceTable:
     """Resources of the grid as one virtual organization knows them at one moment.
 
     `assigned_cpus` has shape (resources,): how many CPUs are promised to jobs, queued ones
-    included, so that load is assigned / cpus and may pass one; `UNKNOWN` where nothing was heard.
+    included, so that load is assigned / cpus and may pass one; `UNKNOWN` where no status has come.
     """
 
     columns: ResourceColumns

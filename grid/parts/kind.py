@@ -10,7 +10,7 @@ from grid.model.errors import WrongPart
 from grid.parts.origin import Check, Guarded, Origin
 
 Guard = Callable[[Origin, Any], Any]
-"""Wraps what a part of another has made, so that what goes wrong in it is told. Raises WrongPart
+"""Wraps what a part of another has made, so that what fails in it is reported. Raises WrongPart
 where it lacks what a part of this kind must have."""
 
 

@@ -124,7 +124,7 @@ class WithSettings:
 
 
 class Guarded:
-    """A function that another plugs in, with its settings; what goes wrong in it is told."""
+    """A function that another plugs in, with its settings; what fails in it is reported."""
 
     def __init__(self, origin: Origin, what: str, function: Callable[..., Any], check: Check):
         self.origin = origin

@@ -103,7 +103,7 @@ class FlexibleBackfilling:
 
 
 class FlexibleSettings(PartSettings):
-    """What `flexible` can be told; the factors are those of EG 3.1."""
+    """The settings of `flexible`; the factors are those of EG 3.1."""
 
     reservation: Literal["remade", "kept"] = Field(
         default="remade", description="remade at each event, or kept until its job starts"

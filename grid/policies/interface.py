@@ -121,7 +121,7 @@ class ClusterView:
 
     A policy that starts jobs one after the other asks for each `fits` or `fastest`, and says with
     `take` what it starts and with `give_back` what it preempts; the next answer is as if that were
-    done. What is free is then told as of there, too.
+    done. What is free is then as of there, too.
     """
 
     now: Time

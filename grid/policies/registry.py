@@ -18,7 +18,7 @@ CONVERGENT = "grid.policies.convergent"
 
 
 class GuardedPolicy:
-    """A policy that another plugged in: what goes wrong in it is told, with its file and line."""
+    """A policy that another plugged in: what fails in it is reported, with its file and line."""
 
     def __init__(self, origin: Origin, policy: Policy) -> None:
         self.origin = origin

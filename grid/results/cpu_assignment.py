@@ -1,7 +1,7 @@
 """CPU numbers for jobs of which the table only knows the machine.
 
-The CPUs of a machine are alike, so any numbering that gives no CPU to two jobs at once tells the
-truth. This one gives each job, at its start, the lowest CPUs of its machine that are free.
+The CPUs of a machine are alike, so any numbering that gives no CPU to two jobs at once is
+true. This one gives each job, at its start, the lowest CPUs of its machine that are free.
 """
 
 from __future__ import annotations

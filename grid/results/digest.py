@@ -1,4 +1,4 @@
-"""The digest of a run: one line that tells whether two runs ended in the same table, bit by bit."""
+"""The digest of a run: one line that shows whether two runs ended in the same table, bit by bit."""
 
 from __future__ import annotations
 

@@ -1,19 +1,10 @@
 """The table of jobs as others read it: Batsim's columns first, then ours.
 
 Batsim documents its `_jobs.csv` so: times in seconds with six decimals, `success` 1 or 0, resources
-as an interval set ("0-3 5"), and nothing where a job did not run. What we read into its columns:
-
-- `job_id` is unique within `workload_name`. The jobs of each VO are a workload of their own, named
-  `<workload>.<vo>`, or just `<workload>` where the grid has one VO.
-- `requested_time` is the estimate on the reference machine. `final_state` is
-  COMPLETED_SUCCESSFULLY; REJECTED for a job that never ran, whether it was rejected or failed to
-  find a place (our `state` tells); of one that failed while it ran, COMPLETED_WALLTIME_REACHED if
-  it ran as long as `requested_time`, else COMPLETED_FAILED. (A machine that is faster than the
-  reference kills earlier: such a job is called COMPLETED_FAILED, for want of its speed here.)
-- `allocated_resources` are CPUs, numbered through the grid; see `cpu_assignment`. Empty for a job
-  that was preempted or restarted. Its `execution_time` is end - first start all the same.
-- `consumed_energy` is in joules (see `grid.results.energy`); empty for a job that did not run, or
-  ran where no watts are known. `profile` and `metadata` are empty: there are none.
+as an interval set ("0-3 5"), and nothing where a job did not run. Its `final_state` is REJECTED for
+a job that never ran, whether it was rejected or failed to find a place. A machine that is faster
+than the reference kills earlier than `requested_time`: such a job is called COMPLETED_FAILED, for
+want of its speed here. What each column holds is in `grid.results.column_definitions`.
 """
 
 from __future__ import annotations

@@ -85,11 +85,7 @@ def _lost(gangs: Sequence[ClusterHistory]) -> Figures:
 
 
 def _of_power(jobs_j: Floats, idle_j: Floats) -> Figures:
-    """Joules of these clusters, for any whose watts are known; nothing where there are none.
-
-    - `energy_jobs_j`: of CPUs while jobs held them, whoever's jobs; `energy_idle_j`: of CPUs that
-      no job held; `energy_j`: both.
-    """
+    """Joules of these clusters, for any whose watts are known; nothing where there are none."""
     known = ~np.isnan(jobs_j)
     if not known.any():
         return {}
@@ -98,20 +94,7 @@ def _of_power(jobs_j: Floats, idle_j: Floats) -> Figures:
 
 
 def _of_jobs(jobs: JobResults) -> Figures:
-    """Counts, and means over jobs and users.
-
-    - `hops_mean`: over all jobs; `jobs_forwarded`: jobs with at least one hop.
-    - `wait_mean`: first start - submission, over jobs that ran, failed ones included.
-    - `response_time_mean`: end - submission; `slowdown_mean`: response time / run time (jobs of
-      run time zero left out); `bounded_slowdown_mean`: max(1, response time / max(run time,
-      10 s)). These three over completed jobs only. Run time is the time that a job held its CPUs,
-      less what was lost to restarts: suspension and lost work count as waiting.
-    - `late_percent`: of the jobs with a deadline, those that did not complete by it; failed and
-      rejected ones are late. A job that ends at its deadline is not.
-    - `lost_cpu_seconds`: CPUs times the time for which they were held for work that was lost when
-      a job started again, and for what preemptions cost.
-    - `makespan`: from the first submission of these jobs to the last end of one that ran.
-    """
+    """Counts, and means over jobs and users: see `grid.results.definitions.OF_JOBS`."""
     outcome, placement = jobs.outcome, jobs.placement
     completed = outcome.state == JobState.COMPLETED
     wait = _seconds(outcome.start_us - jobs.submit_us)
@@ -145,15 +128,8 @@ def _of_users(jobs: JobResults, completed: Bools) -> Figures:
 
     A user is a (VO, number) pair; the jobs of a VO that name no user (-1) count as one user's.
 
-    - `user_success_ratio` (Eq. 2): completed / submitted jobs.
-    - `user_utility` (Eq. 3, its words): mean utility of the user's jobs, 0 for one that did not
-      run. Eq. 3 itself is garbled in the text that we have: it reads 1 - .../n with what looks
-      like the remains of a root sign before the sum. Both readings stand beside the mean:
-      `user_utility_one_minus_mean` is 1 - sum / n, `user_utility_one_minus_root` is
-      1 - sqrt(sum) / n. Both fall as users do better.
-    - `submission_time_mean` (Eq. 4): assigned - submission, over jobs that were assigned.
-    - `execution_time_mean` (Eq. 5): end - assigned, over completed jobs. So the formula; the
-      words above it count from the submission, which is `response_time_mean`.
+    Eq. 3 is garbled in the text that we have: both readings stand beside its words. So Eq. 5 is the
+    formula, from the assignment on, and its words are `response_time_mean`.
     """
     outcome, placement = jobs.outcome, jobs.placement
     user, users = _users(jobs)
@@ -175,12 +151,7 @@ def _of_users(jobs: JobResults, completed: Bools) -> Figures:
 
 
 def _of_machines(busy: Floats, cpus: Ints, span: float | None) -> Figures:
-    """Of machines that were held for `busy` CPU seconds in an interval of `span` seconds.
-
-    - `utilization`: held CPU seconds / (CPUs * span).
-    - `load_balance` (PU Eq. 6): 1 - standard deviation / mean of the machines' utilisations, every
-      machine counting alike, the idle ones too. 1 is even; below 0 is possible.
-    """
+    """Of machines that were held for `busy` CPU seconds in an interval of `span` seconds."""
     if not span or not len(cpus):
         return {"utilization": None, "load_balance": None}
     load = busy / (cpus * span)

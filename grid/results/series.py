@@ -23,13 +23,8 @@ POINTS = 2000
 class Series:
     """A row for each interval of each cluster, cluster after cluster. Shapes (rows,).
 
-    `time_s` is where the interval begins; it lasts until the next row of the same cluster. The
-    others are time-weighted means over it: CPUs in use, that over the cluster's CPUs, and jobs
-    that were assigned to the cluster and had not started. `lost_cpus`: CPUs that idle while a gang
-    waits there that they could run (GM Eq. 6, of this cluster alone); NaN where no gangs run.
-    `license_use`: license copies held over copies there are; NaN where there are none. `power_w`:
-    watts (see `grid.results.energy`), those of a job that was interrupted spread evenly over the
-    time from its start to its end; NaN where none are known.
+    The columns are defined in `grid.results.column_definitions`; NaN where one does not apply.
+    Watts of a job that was interrupted are spread evenly over the time from its start to its end.
     """
 
     time_s: Floats

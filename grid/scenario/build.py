@@ -188,7 +188,7 @@ class Grid:
     ) -> dict[str, Entity]:
         """The entities of those names, for runs without faults.
 
-        `clock` tells seconds, if plans are to be timed. See `grid.scenario.wrapped` for others.
+        `clock` gives seconds, if plans are to be timed. See `grid.scenario.wrapped` for others.
         """
         wanted = frozenset(members)
         made: dict[str, Entity] = {}

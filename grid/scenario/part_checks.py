@@ -1,8 +1,9 @@
 """What a scenario plugs in: finds the files that it names, and says what is wrong with its parts.
 
 A part of another is imported, and a policy, selection or rule of forwarding made once for a trial,
-since only so can be told whether it can be: that runs what stands at the top of its file and in
-its `__init__`, also on `grid check`. Nothing is asked of it. Parts of ours run no code of a user.
+for there is no other way to know whether it can be: that runs what stands at the top of its file
+and in its `__init__`, also on `grid check`. Nothing is asked of it. Parts of ours run no code of a
+user.
 """
 
 from __future__ import annotations

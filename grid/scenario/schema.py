@@ -192,7 +192,7 @@ class ClusterSection(Section):
     )
     estimates: Literal["user", "exact", "average"] = Field(
         default="user",
-        description="What the local policy is told of run times: what users say, the truth, or "
+        description="What the local policy knows of run times: what users say, the truth, or "
         "the average of the user's last two jobs that ended here, at most what the user says.",
     )
     estimate_factor: Annotated[float, Field(ge=0.01, le=100, strict=True)] = Field(

@@ -42,7 +42,7 @@ class Traces:
 def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
     """Jobs of a log, and how many records of it are none, by reason. Raises InputError.
 
-    The log's format is told by its name's ending; without a known one it is taken for SWF.
+    The ending of its name gives the log's format; without a known one it is taken for SWF.
     """
     path = Path(str(workload.trace))
     log = read_any_log(path)

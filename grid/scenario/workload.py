@@ -120,7 +120,7 @@ def _widest(vos: Sequence[VirtualOrganization]) -> int:
 
 
 def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
-    """Raises InputError where the routing field tells no job of the trace from another."""
+    """Raises InputError where the routing field is the same for all jobs of the trace."""
     if len(jobs) and (jobs.site < 0).all():
         found = "nothing" if workload.route is None else f"{workload.route!r}"
         expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"

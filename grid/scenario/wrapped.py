@@ -39,7 +39,7 @@ def entities_of(
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear the grid's faults, if it has any.
 
-    `clock` tells seconds, if plans are to be timed.
+    `clock` gives seconds, if plans are to be timed.
     """
     if grid.settings.faults is None:
         bare = grid.bare_entities(members, clock)

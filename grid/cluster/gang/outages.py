@@ -9,8 +9,8 @@ all go on from where the slowest one was, for the tasks of a gang need each othe
 begins anew, before those that came later. Processors that were promised to another cluster's gang
 are no longer kept for it if one of them goes down.
 
-A processor that is down gets no task and has no queue. The load that a cluster tells (GM Eq. 2) is
-still by all of its processors: as with other clusters, no dispatcher sees outages. The paper has
+A processor that is down gets no task and has no queue. The load that a cluster reports (GM Eq. 2)
+is still by all of its processors: as with other clusters, no dispatcher sees outages. The paper has
 none.
 """
 

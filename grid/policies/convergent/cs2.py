@@ -90,7 +90,7 @@ def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 class Cs2Settings(PartSettings):
-    """What CS 2.0 can be told."""
+    """The settings of CS 2.0."""
 
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
     matching: Literal["selection", "sorting"] = Field(

@@ -115,7 +115,7 @@ Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]
 
 
 class Cs2007Settings(PartSettings):
-    """What Convergent Scheduling of 2007 can be told."""
+    """The settings of Convergent Scheduling of 2007."""
 
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
     deadline_minimum: Annotated[float, Strict(), Field(ge=0, le=MOST)] = Field(
@@ -140,7 +140,7 @@ class Cs2007Settings(PartSettings):
 
 
 class NonPreemptiveSettings(Cs2007Settings):
-    """What it can be told where it does not preempt."""
+    """Its settings where it does not preempt."""
 
     non_preemptive: Literal["strict", "bonus"] = Field(
         default="strict",
