@@ -132,11 +132,8 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
     ends no earlier than if it began at once, or with the one in front of it.
     """
     new_processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
-    up, cpus, running, planned = schedule.up, schedule.cpus, schedule.running, schedule.planned
-    processors, deadline_us = schedule.processors, schedule.deadline_us
-    start_us, end_us = schedule.start_us, schedule.end_us
-    edge_us, edge_free, edges = schedule.edge_us, schedule.edge_free, schedule.edges
-    active_end_us, active_processors = schedule.active_end_us, schedule.active_processors
+    up, running, planned = schedule.up, schedule.running, schedule.planned
+    deadline_us, start_us = schedule.deadline_us, schedule.start_us
     origin = schedule.totals[ORIGIN_US]
     makespan_us, in_time = figures(schedule, now)
     best = _Place(-np.inf, NEVER, NEVER, NOWHERE)
@@ -158,29 +155,12 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
             gain = _at_most(makespan_us, in_time, end, deadline, origin)
             if _better(best, _Place(gain, start, end, machine)):
                 continue
-        if position == planned[machine]:
-            start = start_behind(
-                start_us[machine],
-                position,
-                edge_us[machine],
-                edge_free[machine],
-                edges[machine],
-                new_processors,
-                now,
-            )
-            late, end = 0, start + length_us
-            completion = end
-        else:
-            late_limit = planned[machine]
-            if best.machine != NOWHERE:
-                late_limit = min(late_limit, 1 + int((gain - best.gain) * max(in_time, 1)))
-            row = MachineRow(
-                processors[machine], start_us[machine], end_us[machine], deadline_us[machine],
-                active_end_us, active_processors, cpus[machine], planned[machine],
-            )  # fmt: skip
-            late, completion, end = tried(
-                row, position, False, new_processors, length_us, now, late_limit
-            )
+        late_limit = planned[machine]
+        if best.machine != NOWHERE:
+            late_limit = min(late_limit, 1 + int((gain - best.gain) * max(in_time, 1)))
+        late, completion, end = _with_the_job(
+            schedule, machine, position, new_processors, length_us, now, late_limit
+        )
         makespan_then = max(makespan_us, completion - origin)
         in_time_then = in_time - late + (end <= deadline)
         gain = weight(makespan_us, makespan_then, in_time, in_time_then)
@@ -188,6 +168,32 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
         if _better(candidate, best):
             best = candidate
     return best.machine
+
+
+@njit(cache=True, forceinline=True)
+def _with_the_job(
+    schedule: Schedule,
+    machine: int,
+    position: int,
+    processors: int,
+    length_us: int,
+    now: int,
+    late_limit: int,
+) -> tuple[int, int, int]:
+    """What `tried` tells of a job that comes to `position`, the end of the queue included."""
+    start_us, planned = schedule.start_us[machine], schedule.planned[machine]
+    if position == planned:
+        edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
+        start = start_behind(
+            start_us, position, edge_us, edge_free, schedule.edges[machine], processors, now
+        )
+        return 0, start + length_us, start + length_us
+    row = MachineRow(
+        schedule.processors[machine], start_us, schedule.end_us[machine],
+        schedule.deadline_us[machine], schedule.active_end_us, schedule.active_processors,
+        schedule.cpus[machine], planned,
+    )  # fmt: skip
+    return tried(row, position, False, processors, length_us, now, late_limit)
 
 
 @njit(cache=True)
