@@ -7,6 +7,7 @@ which also starts its clock, kills those that do not answer, and reads the journ
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -17,9 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import ray
 
 from grid.kernel.process import Outbox
+from grid.model.arrays import Ints
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
@@ -55,6 +58,7 @@ class LiveOutcome:
     kills: int = 0
     restarts: int = 0
     unfinished: int = 0
+    interrupted: bool = False
 
     def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
         """What the run's manifest says of it; see `live_lines`."""
@@ -65,6 +69,7 @@ class LiveOutcome:
             "kills": self.kills,
             "restarts": self.restarts,
             "unfinished": self.unfinished,
+            "interrupted": self.interrupted,
             "late": {
                 "messages": self.messages.report(pace.speedup),
                 "timers": self.timers.report(pace.speedup),
@@ -102,6 +107,14 @@ class LiveActor:
             self._host.begin(Clock(epoch, self._speedup))
         return self._host.status
 
+    async def connect(self, hosts: Sequence[str]) -> None:
+        """Make the connections to all other hosts, which take time when they are first used."""
+        greetings = [self._peer(host).greet.remote() for host in hosts]
+        await asyncio.gather(*greetings, return_exceptions=True)
+
+    async def greet(self) -> None:
+        """Nothing: the call alone has made the connection."""
+
     async def receive(self, outbox: Outbox) -> None:
         """Take in what a peer sent; what comes too early comes again."""
         if self._host is not None:
@@ -113,9 +126,12 @@ class LiveActor:
 
     def _deliver(self, host: str, outbox: Outbox) -> None:
         """Call the peer and do not wait: only the acknowledgement shows that it arrived."""
+        self._peer(host).receive.remote(outbox)
+
+    def _peer(self, host: str) -> Any:
         if host not in self._peers:
             self._peers[host] = ray.get_actor(host)
-        self._peers[host].receive.remote(outbox)
+        return self._peers[host]
 
 
 def _give_up() -> None:
@@ -136,8 +152,9 @@ def run_live(
     """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
 
     `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is how many the VOs are
-    dealt over. Over several nodes, `folder` has to be the same on all of them. Raises LiveFailed,
-    and InputError where another run has `folder`.
+    dealt over. Over several nodes, `folder` has to be the same on all of them. A run that is
+    interrupted, or whose time is over, gives what there is. Raises LiveFailed, and InputError where
+    another run has `folder`.
     """
     started = time.perf_counter()
     with journals_in(folder):
@@ -151,12 +168,16 @@ def run_live(
             running = _Actors(grid, folder.resolve(), pace, host_of, options)
             try:
                 running.wait_until_started()
+                stage("connecting Ray actors")
+                running.connect()
                 stage("running")
                 wall = time.perf_counter()
-                running.watch(sum(grid.jobs_by_vo()), progress)
+                interrupted = running.watch(progress)
             finally:
                 running.stop()
+        stage("reading the journals")
         outcome = running.outcome()
+        outcome.interrupted = interrupted
     outcome.run.wall_seconds = time.perf_counter() - wall
     outcome.run.start_seconds = wall - started
     return outcome
@@ -169,6 +190,12 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
     if placement == "entity":
         return {name: f"{run}/{name}" for name in grid.names}
     return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}
+
+
+def _submissions(grid: Grid) -> Ints:
+    """When jobs are submitted, in order of time."""
+    tables = [table for table in (*grid.submitted, *grid.direct) if table is not None]
+    return np.sort(np.concatenate([table.submit_us for table in tables] or [np.empty(0, np.int64)]))
 
 
 class _Actors:
@@ -210,8 +237,21 @@ class _Actors:
         if missing:
             raise LiveFailed(f"{len(missing)} actors did not start, {missing[0]} among them")
 
-    def watch(self, jobs: int, progress: Progress | None) -> None:
-        """Let the run begin, and see to it until all jobs have ended or its time is over."""
+    def connect(self) -> None:
+        """Have all actors connect to each other, before the clock starts."""
+        hosts = list(self._actors)
+        calls = [
+            actor.connect.remote([other for other in hosts if other != host])
+            for host, actor in self._actors.items()
+        ]
+        ray.wait(calls, num_returns=len(calls), timeout=STARTING_SECONDS)
+
+    def watch(self, progress: Progress | None) -> bool:
+        """Let the run begin, and see to it until all jobs have ended or its time is over.
+
+        Gives whether it was interrupted meanwhile.
+        """
+        jobs, submitted_us = sum(self._grid.jobs_by_vo()), _submissions(self._grid)
         epoch = time.time() + HEAD_START_SECONDS
         next_kill = time.monotonic() + HEAD_START_SECONDS + self._until_next_kill()
 
@@ -222,11 +262,19 @@ class _Actors:
                 next_kill += self._until_next_kill()
             ended = sum(status.jobs for status in self._status.values())
             if progress is not None:
-                progress(max(s.now for s in self._status.values()), ended, jobs)
+                now = max(status.now for status in self._status.values())
+                there = int(np.searchsorted(submitted_us, now, side="right"))
+                more = f"{max(0, there - ended):,} wait or run, {self.kills} actors killed"
+                progress(now, ended, jobs, more)
             return ended >= jobs
 
-        self._ask(epoch, step, self._pace.limit_s)
+        interrupted = False
+        try:
+            self._ask(epoch, step, self._pace.limit_s)
+        except KeyboardInterrupt:
+            interrupted = True
         self._finish()
+        return interrupted
 
     def stop(self) -> None:
         for actor in self._actors.values():

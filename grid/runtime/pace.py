@@ -56,6 +56,8 @@ def live_lines(live: dict[str, Any]) -> list[str]:
             f"warning: up to {share:.0%} of the jobs' time is owed to lateness; this machine bears "
             f"--speedup {slower:.2g}"
         )
-    if live["unfinished"]:
+    if live["unfinished"] and live.get("interrupted"):
+        lines.append(f"interrupted before {live['unfinished']} jobs had ended; this is what came")
+    elif live["unfinished"]:
         lines.append(f"warning: the time was over before {live['unfinished']} jobs had ended")
     return lines

@@ -21,6 +21,7 @@ OFTEN_SECONDS = 2.0
 SELDOM_SECONDS = 10.0
 """Between two plain lines: in the first seconds, and later."""
 TICK_SECONDS = 0.2
+COMPILING = "numba:compile"
 TELLING = 0.01
 """With less than this share done, nothing is said of the time left."""
 
@@ -33,7 +34,7 @@ class Display:
         self._stage = "setting up"
         self._words = ""
         self._compiling = 0
-        self._listening = False
+        self._listener: Any = None
         self._before = 0
         self.done = 0
         self.total: int | None = None
@@ -75,12 +76,20 @@ class Display:
 
     def listen(self) -> None:
         """Hear of the compiler once it is loaded; loading it for this would take a second."""
-        if self._listening or "numba.core.dispatcher" not in sys.modules:
+        if self._listener is not None or "numba.core.dispatcher" not in sys.modules:
             return
         from numba.core import event
 
-        self._listening = True
-        event.register("numba:compile", _listener(self))
+        self._listener = _listener(self)
+        event.register(COMPILING, self._listener)
+
+    def forget(self) -> None:
+        """Hear of the compiler no more."""
+        if self._listener is not None:
+            from numba.core import event
+
+            event.unregister(COMPILING, self._listener)
+            self._listener = None
 
     def compiling(self, more: int) -> None:
         """One function more is being compiled, or one less."""
@@ -115,6 +124,7 @@ def display_on(stream: TextIO, *, quiet: bool = False) -> Iterator[Display]:
     finally:
         over.set()
         thread.join()
+        display.forget()
 
 
 def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:

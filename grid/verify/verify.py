@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 import grid
+from grid.scenario.shipped import shipped_folder
 from grid.verify.case import Case, Effort
 from grid.verify.cases import CASES
 
-SCENARIOS = Path(grid.__file__).parent.parent / "scenarios" / "verify"
+SCENARIOS = shipped_folder() / "verify"
 STANDARD_ERRORS = 3.0
 RELATIVE = 0.005
 """How far what is found may be from what is expected, in a full verification."""

@@ -1,0 +1,130 @@
+"""Every command ends with 0, 1, 2 or 130, as `ExitCode` says, and tells what was wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.commands.endings import ExitCode, endings
+from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
+from grid.scenario.shipped import shipped_folder
+
+COMMANDS = [command.callback.__name__ for command in app.registered_commands if command.callback]
+TOLD = [
+    (InputError([Mistake("a.yaml", 3, "x", "1", "2")]), 2, "a.yaml:3: x: found 1, expected 2"),
+    (WrongPart("'none'", "a policy"), 2, "found 'none', expected a policy"),
+    (RunFailed("Ray did not start"), 1, "Ray did not start"),
+    (PartFailed("mine.py:3: no plan", "its frames"), 1, "mine.py:3: no plan"),
+    (OSError(errno.ENOSPC, "No space left on device"), 1, "out: could not be written: No space"),
+    (OSError(errno.EACCES, "Permission denied", "out/x"), 1, "out/x: Permission denied"),
+    (KeyboardInterrupt(), 130, "interrupted. Nothing was written."),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "line"), TOLD, ids=lambda value: type(value).__name__)
+def test_each_error_has_its_exit_code_and_one_line(
+    error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as ended, endings(folder=Path("out")):
+        raise error
+    assert ended.value.exit_code == code
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1 and told[0].startswith(line)
+
+
+def test_what_no_one_expects_is_no_such_error() -> None:
+    with pytest.raises(ZeroDivisionError), endings():
+        raise ZeroDivisionError
+
+
+def test_there_are_these_codes_and_help_tells_them() -> None:
+    assert [code.value for code in ExitCode] == [0, 1, 2, 130]
+    text = " ".join(CliRunner().invoke(app, ["-h"], env={"COLUMNS": "200"}).output.split())
+    for code in ExitCode:
+        assert f"{code.value}: {code.meaning}" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_short_help_and_refuses_unknown_options(name: str) -> None:
+    assert CliRunner().invoke(app, [name, "-h"]).exit_code == 0
+    assert CliRunner().invoke(app, [name, "--no-such-option"]).exit_code == 2
+
+
+def test_version() -> None:
+    answer = CliRunner().invoke(app, ["--version"])
+    assert (answer.exit_code, answer.stdout) == (0, "grid-emulator 0.1.0\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "no-such-scenario"],
+        ["sweep", "no-such-experiment"],
+        ["check", "no-such-file"],
+        ["chaos", "no-such-scenario"],
+        ["report", "no-such-folder"],
+        ["trace", "no-such-log"],
+        ["parts", "no-such-kind"],
+        ["metrics", "no_such_metric"],
+        ["schema", "no-such-files"],
+        ["reproduce", "no-such-paper"],
+        ["verify", "--case", "no-such-case"],
+        ["init", "folder", "--from", "no-such-scenario"],
+        ["run", "two-vos", "--seeds", "2", "--live"],
+        ["run", "two-vos", "--set", "no_such_key=1,2"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_input_ends_with_2_and_leaves_nothing(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = CliRunner().invoke(app, arguments)
+    assert answer.exit_code == 2, answer.output
+    assert 1 <= len(answer.stderr.splitlines()) <= 2
+    assert "no-such" in answer.stderr or "no_such" in answer.stderr or "--live" in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reproduction_that_cannot_be_judged_ends_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was run, so that no claim is judged: that is no success."""
+    monkeypatch.chdir(tmp_path)
+    answer = CliRunner().invoke(app, ["reproduce", "PU-2", "--quick", "--as-is"])
+    assert answer.exit_code == 1
+    assert "not run: partial-utility: it was not run" in answer.stdout
+    assert "not everything could be run" in answer.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_with_130_and_writes_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    code = "from grid.cli import main; main()"
+    text = (shipped_folder() / "verify" / "mmc.yaml").read_text()
+    (tmp_path / "long.yaml").write_text(text)
+    arguments = ["run", "long", "--in-process", "--out", "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert process.stderr is not None
+    told = process.stderr.readline()
+    process.send_signal(number)
+    told += process.communicate()[1]
+    assert process.returncode == 130, told
+    assert told.splitlines()[-1] == "interrupted. Nothing was written."
+    assert [path.name for path in tmp_path.iterdir()] == ["long.yaml"]

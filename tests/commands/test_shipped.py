@@ -1,0 +1,90 @@
+"""Shipped scenarios are listed, found by name, checked, copied; own files come first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.scenario.shipped import all_shipped, find, shipped_folder
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+def answer(*arguments: str) -> list[str]:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def test_all_are_listed_with_a_line_each() -> None:
+    lines = answer("scenarios")
+    assert len(lines) == 2 + len(all_shipped())
+    assert max(map(len, lines)) <= 110
+    assert "  two-vos" in "\n".join(lines) and "  snapshot-age" in "\n".join(lines)
+    for one in all_shipped():
+        assert len(one.about) > 20 and one.about[-1] in ".?", one
+
+
+def test_a_file_of_that_name_comes_before_the_shipped_one() -> None:
+    name = Path("two-vos")
+    assert find(name, experiment=False) == shipped_folder() / "two-vos.yaml"
+    Path("two-vos.yaml").write_text("name: mine")
+    assert find(name, experiment=False) == Path("two-vos.yaml")
+    Path("two-vos").write_text("name: mine")
+    assert find(name, experiment=False) == name
+
+
+def test_a_path_is_no_name() -> None:
+    there = Path("folder") / "two-vos"
+    assert find(there, experiment=False) == there
+    assert find(Path("snapshot-age"), experiment=False) == Path("snapshot-age")
+
+
+def test_check_takes_a_name_for_all_that_have_it() -> None:
+    lines = answer("check", "partial-utility", "two-vos")
+    assert [line.partition(": ")[2] for line in lines] == [
+        "partial-utility is a valid scenario",
+        "partial-utility is a valid experiment of 30 runs",
+        "two-vos is a valid scenario",
+    ]
+
+
+def test_check_tells_mistakes_of_an_experiment() -> None:
+    Path("mine.yaml").write_text("name: mine\nscenario: none.yaml\naxes: {ttl: [1]}\n")
+    result = CliRunner().invoke(app, ["check", "mine.yaml"])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("none.yaml: found no such file")
+    Path("mine.yaml").write_text("name: mine\nscenario: none.yaml\naxis: {ttl: [1]}\n")
+    result = CliRunner().invoke(app, ["check", "mine.yaml"])
+    assert result.stderr.startswith("mine.yaml:3: axis: found an unknown key")
+
+
+def test_schema_of_experiments() -> None:
+    assert any('"axes"' in line for line in answer("schema", "experiment"))
+    assert any('"vos"' in line for line in answer("schema"))
+
+
+@pytest.mark.parametrize("name", ["snapshot-age", "experiments/partial-utility", "two-vos"])
+def test_what_init_copies_is_valid_and_is_not_overwritten(name: str) -> None:
+    lines = answer("init", "study", "--from", name)
+    files = sorted(str(path) for path in Path("study").iterdir())
+    assert sorted(lines[:-1]) == files
+    assert lines[-1].startswith("next: grid ")
+    for line in answer("check", *files):
+        assert " is a valid " in line
+    again = CliRunner().invoke(app, ["init", "study", "--from", name])
+    assert again.exit_code == 2
+    assert "expected none of that name" in again.stderr
+
+
+def test_every_shipped_experiment_can_be_copied() -> None:
+    for one in all_shipped():
+        kind = "experiments/" if one.is_experiment else ""
+        answer("init", f"{one.name}{len(kind)}", "--from", f"{kind}{one.name}")

@@ -1,0 +1,135 @@
+"""What is shown while one waits: the stage, the compiler, the time left; nothing with --quiet."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from grid.experiment.progress import sweep_progress
+from grid.experiment.sweep import Tally
+from grid.runtime import progress
+from grid.runtime.progress import Display, RunProgress, display_on
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(progress.time, "monotonic", made)
+    return made
+
+
+def test_a_line_tells_stage_jobs_and_time_left(clock: Clock) -> None:
+    display = Display()
+    display.stage("running")
+    run = RunProgress(display)
+    run(0, 0, 200)
+    clock.now += 10
+    run(3600_000_000, 50, 200, "2 killed")
+    assert display.line() == (
+        "running, virtual time 1:00:00, 50 of 200 jobs ended, 5 a second, 2 killed, "
+        "0:00:30 left, 10 s"
+    )
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_new_stage_begins_without_words_of_the_last() -> None:
+    display = Display()
+    display.show("99 of 100", 99, 100)
+    display.stage("writing the results")
+    assert display.line() == "writing the results, 0 s"
+
+
+@pytest.mark.usefixtures("clock")
+def test_while_the_compiler_works_the_line_says_so() -> None:
+    display = Display()
+    display.compiling(1)
+    display.compiling(1)
+    display.compiling(-1)
+    assert "compiling" in display.line()
+    display.compiling(-1)
+    assert display.line() == "setting up, 0 s"
+
+
+def test_the_compiler_is_heard() -> None:
+    import numba
+
+    display, heard = Display(), []
+    display.listen()
+
+    def hear(more: int) -> None:
+        heard.append(more)
+
+    display.compiling = hear  # type: ignore[method-assign]
+    function = numba.njit(lambda number: number + 1)
+    assert function(1) == 2
+    display.forget()
+    assert numba.njit(lambda number: number + 2)(1) == 3
+    assert heard and sum(heard) == 0 and heard.count(1) == 1
+
+
+def test_time_left_of_a_sweep_counts_what_is_new_alone(clock: Clock) -> None:
+    display = Display()
+    told = sweep_progress(display)
+    told(Tally(runs=110, kept=50))
+    assert display.line() == (
+        "starting Ray, 50 of 110 runs done (50 before), 0 running, 0 failed, 0 s"
+    )
+    told(Tally(110, 50, running=2))
+    clock.now += 20
+    told(Tally(110, 50, done=19, failed=1, running=2))
+    assert display.line() == (
+        "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 0:00:40 left, 20 s"
+    )
+
+
+def test_plain_lines_come_while_nothing_is_told_and_stop_with_the_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "TICK_SECONDS", 0.001)
+    stream = io.StringIO()
+    with display_on(stream) as display:
+        while not stream.getvalue():
+            pass
+        display.stage("starting Ray")
+        while "starting Ray" not in stream.getvalue():
+            pass
+    said = stream.getvalue()
+    assert said.splitlines()[0].startswith("setting up, ")
+    assert "\x1b" not in said
+    assert stream.getvalue() == said
+
+
+def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    stream = io.StringIO()
+    with display_on(stream, quiet=True) as display:
+        display.stage("running")
+        assert time.monotonic() > 0
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_gets_a_bar_that_is_gone_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TICK_SECONDS", 0.001)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    with display_on(stream) as display:
+        display.show("7 of 9", 7, 9)
+        while "7 of 9" not in stream.getvalue():
+            pass
+    assert "\x1b[2K" in stream.getvalue()[-40:]
