@@ -330,6 +330,12 @@ def test_a_choice_of_processors_is_asked(tmp_path: Path) -> None:
         run = grid.run(gangs(choice))
         makespans[choice] = round(run.metrics["grid"]["makespan"])
     assert makespans == {"ald": 10, "ties.py:last": 15, "mine.py:Fewest": 10}
+    axes = {"vos.0.clusters.0.processor_choice": list(makespans)}
+    experiment = {"name": "study", "scenario": gangs("ld"), "axes": axes, "seeds": 1}
+    done = grid.sweep({**experiment, "metrics": ["makespan"]}, tmp_path / "study", in_process=True)
+    results = grid.load_results(done.folder).to_pylist()
+    swept = [row["value"] for row in results if row["metric"] == "makespan"]
+    assert sorted({round(value) for value in swept}) == [10, 15]
     with pytest.raises(PartFailed, match=r"ties.py:6: .*: its choice gave .0, 0., expected 2 diff"):
         grid.run(gangs("ties.py:twice"))
 
