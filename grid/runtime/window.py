@@ -11,6 +11,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -157,22 +158,33 @@ class Shared:
         return unpickler.load()
 
 
+FEW = 32
+"""Up to so many processes, plain integers take less time than arrays."""
+
+
 class Coordinator:
-    """Grants each process the time up to which nothing can reach it any more.
+    """Grants times up to which nothing can reach a process any more.
 
     For process i that is the least, over all processes j, of the time of j's next event plus the
-    shortest path of latencies from j to i; for j = i the way leads over others and back.
+    shortest path of latencies from j to i; for j = i the way leads over others and back. What
+    nothing can reach runs to its own end.
+
+    All others go together, to the least of the times that those who can work may reach, and no
+    further than the next event of one who has to wait. For whoever ran ahead of the others would
+    wait for them later, and two that are a window apart would take turns for ever. It costs no
+    rounds while one alone has work; and the earliest of all can always work, so that a run ends.
+
     `lookahead` has shape (processes, processes).
     """
 
     def __init__(self, lookahead: Ints, replies: Sequence[Reply]) -> None:
         self._lookahead = lookahead
-        self._count = len(replies)
-        self._next = np.array([reply.next_time for reply in replies], np.int64)
+        self._ways_to: list[list[Time]] = lookahead.T.tolist()
+        self._next = [reply.next_time for reply in replies]
         self._idle = [reply.idle for reply in replies]
         self._inbox: list[list[bytes]] = [[] for _ in replies]
-        self._inbox_time = np.full(self._count, NEVER, np.int64)
-        self.jobs = [0] * self._count
+        self._inbox_time = [NEVER for _ in replies]
+        self.jobs = [0 for _ in replies]
         self.now: Time = 0
         for number, reply in enumerate(replies):
             self.take(number, reply)
@@ -180,20 +192,28 @@ class Coordinator:
     @property
     def done(self) -> bool:
         """Nothing is left to do anywhere, and nothing is under way."""
-        return all(self._idle) and bool((self._inbox_time == NEVER).all())
+        return all(self._idle) and min(self._inbox_time) == NEVER
 
     def orders(self) -> list[tuple[int, Order]]:
         """The next order of each process that has something to do; at least one has."""
-        earliest = np.minimum(self._next, self._inbox_time)
-        grants = (earliest[:, None] + self._lookahead).min(axis=0)
+        earliest = list(map(min, self._next, self._inbox_time))
+        reach = self._reach(earliest)
+        together = min(map(max, earliest, reach))
         orders: list[tuple[int, Order]] = []
-        for number in np.nonzero(earliest < grants)[0].tolist():
-            # What nothing can reach runs to its own end, and stops there by itself.
-            grant = NEVER if grants[number] >= UNREACHABLE else int(grants[number])
-            orders.append((number, (grant, self._inbox[number])))
-            self._inbox[number] = []
-            self._inbox_time[number] = NEVER
+        for number, first in enumerate(earliest):
+            grant = NEVER if reach[number] >= UNREACHABLE else together
+            if first < grant:
+                orders.append((number, (grant, self._inbox[number])))
+                self._inbox[number] = []
+                self._inbox_time[number] = NEVER
         return orders
+
+    def _reach(self, earliest: list[Time]) -> list[Time]:
+        """Up to when nothing can reach each process whose next events are at `earliest`."""
+        if len(earliest) <= FEW:
+            return [min(map(add, earliest, ways)) for ways in self._ways_to]
+        times: list[Time] = (np.array(earliest)[:, None] + self._lookahead).min(axis=0).tolist()
+        return times
 
     def take(self, number: int, reply: Reply) -> None:
         """Process `number` has carried out its order."""
@@ -203,7 +223,7 @@ class Coordinator:
         self.now = max(self.now, reply.now)
         for target, earliest, batch in reply.batches:
             self._inbox[target].append(batch)
-            self._inbox_time[target] = min(int(self._inbox_time[target]), earliest)
+            self._inbox_time[target] = min(self._inbox_time[target], earliest)
 
 
 def deal(grid: Grid, placement: str, actors: int) -> list[int]:

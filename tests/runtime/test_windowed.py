@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from grid.model.job_results import in_order
-from grid.model.time import NEVER
 from grid.results.digest import digest
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
-from grid.runtime.window import Coordinator, Reply, deal
+from grid.runtime.window import deal
 from grid.runtime.windowed import run_windowed
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
@@ -93,15 +92,3 @@ def test_vos_are_dealt_by_their_jobs_and_stay_together() -> None:
     by_vo = {(v, p) for v, p in zip(grid.sites, process_of, strict=True)}
     assert by_vo == {(0, 0), (1, 1), (2, 1), (3, 0)}
     assert set(deal(grid, "vo", 9)) == {0, 1, 2, 3}
-
-
-def test_grants_follow_the_pairwise_rule() -> None:
-    """Three processes in a row, ten and twenty apart; the last has nothing to do."""
-    import numpy as np
-
-    lookahead = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
-    replies = [Reply(100, False, 0, 0), Reply(105, False, 0, 0), Reply(NEVER, True, 0, 0)]
-    orders = dict(Coordinator(lookahead, replies).orders())
-    # Process 0 may run below 105 + 10, or until what it sends out itself can be back at 120;
-    # process 1 below 110; process 2 has no event below its grant of 125.
-    assert {number: grant for number, (grant, _) in orders.items()} == {0: 115, 1: 110}
