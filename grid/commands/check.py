@@ -70,12 +70,12 @@ def _checked(path: Path, overrides: list[str]) -> str:
 def _is_experiment(path: Path) -> bool:
     """Whether the file has the keys of an experiment; one that cannot be read has none."""
     from grid.scenario.load import MAX_BYTES
+    from grid.scenario.text_file import read_text
     from grid.scenario.yaml_tree import read_tree
 
     try:
-        with path.open(encoding="utf-8-sig") as file:
-            root, _ = read_tree(file.read(MAX_BYTES), str(path))
-    except (OSError, ValueError, InputError):
+        root, _ = read_tree(read_text(path, MAX_BYTES, "YAML"), str(path))
+    except InputError:
         return False
     keys: Any = root.value if isinstance(root.value, dict) else {}
     return "scenario" in keys and "vos" not in keys

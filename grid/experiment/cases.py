@@ -18,6 +18,7 @@ from grid.scenario.load import load_scenario, source_of
 from grid.scenario.parameters import Overrides, each_of
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
+from grid.scenario.text_file import read_text
 from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import Node, read_tree, resolve
 
@@ -87,16 +88,8 @@ def _read(given: Any) -> tuple[Node, list[Mistake]]:
         raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
     path = Path(given)
     source = str(path)
-    try:
-        data = path.read_bytes()[: MAX_BYTES + 1]
-        if len(data) > MAX_BYTES:
-            raise ValueError("a larger file")
-        text = data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        found = (isinstance(error, OSError) and error.strerror) or str(error)
-        expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
-        raise InputError([Mistake(source, None, "", found, expected)]) from None
-    return read_tree(text, source)
+    expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
+    return read_tree(read_text(path, MAX_BYTES, expected), source)
 
 
 def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, str]]:

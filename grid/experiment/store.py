@@ -15,12 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.record import Record
 from grid.model.errors import InputError, Mistake
+from grid.scenario.text_file import read_mapping
 
 SWEEP_FILE = "sweep.json"
 FAILED_FILE = "failed.json"
 LOCK = ".lock"
 CHECKSUM = "checksum"
 """Key of what is kept of a run: the SHA-256 of all the rest."""
+
+MAX_BYTES = 1 << 28
+EXPECTED = "a file that a sweep wrote"
 
 Plain = str | int | float | bool | None
 
@@ -191,14 +195,7 @@ def read_failures(folder: Path) -> list[Record]:
 
 def read_json(path: Path) -> Record:
     """The mapping in a JSON file of a sweep or run. Raises InputError where there is none."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        found = (isinstance(error, OSError) and error.strerror) or f"broken JSON ({error})"
-        raise _no_file_of_a_sweep(path, found) from None
-    if not isinstance(content, dict):
-        raise _no_file_of_a_sweep(path, "something else")
-    return content
+    return read_mapping(path, MAX_BYTES, EXPECTED)
 
 
 def _read_sealed(path: Path) -> Record:
@@ -224,7 +221,5 @@ def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
     return content
 
 
-def _no_file_of_a_sweep(
-    path: Path, found: str, expected: str = "a file that a sweep wrote"
-) -> InputError:
+def _no_file_of_a_sweep(path: Path, found: str, expected: str = EXPECTED) -> InputError:
     return InputError([Mistake(str(path), None, "", found, expected)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grid.experiment.agenda import Kind
-from grid.experiment.cases import Case, Objects, Point, expand, key_of
+from grid.experiment.cases import MAX_BYTES, Case, Objects, Point, expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
@@ -246,8 +246,9 @@ def _describe(
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
     from grid.scenario.load import resolved_yaml, section_yaml
+    from grid.scenario.text_file import read_text
 
-    text = section_yaml(experiment) if file is None else file.read_text(encoding="utf-8")
+    text = section_yaml(experiment) if file is None else read_text(file, MAX_BYTES, "YAML")
     write_text(store.folder / "experiment.yaml", text)
     write_text(store.folder / "scenario.yaml", resolved_yaml(cases[0].scenario))
     axes = {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from grid.experiment.statistics import Interval, repetitions
+from grid.experiment.store import EXPECTED, MAX_BYTES
 from grid.experiment.study import Study, read_study
 from grid.report.charts import Labels, Series, chart, lines
 from grid.report.labels import shown
@@ -17,6 +18,7 @@ from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import PICTURES
 from grid.report.style import Picture
 from grid.results.definitions import label_of
+from grid.scenario.text_file import read_text
 
 METRICS_SHOWN = 8
 CHARTS_A_METRIC = 4
@@ -243,4 +245,4 @@ def _sources(folder: Path) -> list[Block]:
         ("The experiment", folder / "experiment.yaml"),
         ("The scenario of its first run, defaults filled in", folder / "scenario.yaml"),
     )
-    return [Source(title, path.read_text(encoding="utf-8")) for title, path in files]
+    return [Source(title, read_text(path, MAX_BYTES, EXPECTED)) for title, path in files]

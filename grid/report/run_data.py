@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,12 @@ import pyarrow.parquet
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError, Mistake
+from grid.scenario.text_file import read_mapping, read_text, reason, refuse_no_file
+
+EXPECTED = "a file of a run"
+MAX_BYTES = 1 << 26
+LEAST_BYTES, MOST_TIMES_PACKED = 1 << 20, 100
+"""Tables of equal rows are packed well, but no table of a run so well as to fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +72,37 @@ def is_run(folder: Path) -> bool:
 
 def read_run(folder: Path) -> RunData:
     """The run in `folder`. Raises InputError where a part of it is missing or broken."""
-    file = folder
+    return RunData(
+        read_mapping(folder / "manifest.json", MAX_BYTES, EXPECTED),
+        _metrics(folder / "metrics.json"),
+        read_text(folder / "scenario.yaml", MAX_BYTES, EXPECTED),
+        _table(folder / "jobs.parquet"),
+        _table(folder / "series.parquet"),
+    )
+
+
+def _metrics(path: Path) -> dict[str, Any]:
+    metrics = read_mapping(path, MAX_BYTES, EXPECTED)
+    whole, vos = metrics.get("grid"), metrics.get("vos")
+    scopes = [whole, *vos.values()] if isinstance(vos, dict) else [None]
+    if not vos or not all(isinstance(scope, dict) for scope in scopes):
+        raise InputError([Mistake(str(path), None, "", "no figures of VOs", EXPECTED)])
+    return metrics
+
+
+def _table(path: Path) -> pa.Table:
     try:
-        texts = {}
-        for name in ("manifest", "metrics"):
-            file = folder / f"{name}.json"
-            texts[name] = json.loads(file.read_text(encoding="utf-8"))
-        file = folder / "scenario.yaml"
-        scenario = file.read_text(encoding="utf-8")
-        tables = {}
-        for name in ("jobs", "series"):
-            file = folder / f"{name}.parquet"
-            tables[name] = pyarrow.parquet.read_table(file)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        found = (isinstance(error, OSError) and error.strerror) or "a broken file"
-        raise InputError([Mistake(str(file), None, "", found, "a file of a run")]) from None
-    return RunData(texts["manifest"], texts["metrics"], scenario, tables["jobs"], tables["series"])
+        refuse_no_file(path)
+        metadata = pyarrow.parquet.read_metadata(path)
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        most = LEAST_BYTES + MOST_TIMES_PACKED * path.stat().st_size
+        if sum(group.total_byte_size for group in groups) > most:
+            raise ValueError("a file that unpacks to much more than it is")
+        if metadata.num_rows > most:
+            raise ValueError(f"{metadata.num_rows} rows")
+        return pyarrow.parquet.read_table(path)
+    except pa.ArrowException:
+        found = "a broken file"
+    except (OSError, ValueError) as error:
+        found = reason(error)
+    raise InputError([Mistake(str(path), None, "", found, EXPECTED)])

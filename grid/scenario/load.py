@@ -19,6 +19,7 @@ from grid.scenario.part_checks import find_parts, object_mistakes, part_mistakes
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import Section
+from grid.scenario.text_file import read_text, reason, refuse_no_file
 from grid.scenario.validate import KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 
@@ -76,7 +77,8 @@ def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
         expected = "the path of a scenario in YAML, or a mapping"
         raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
     path, source = Path(given), source_of(given)
-    return *read_tree(_text(path, source), source), path
+    expected = f"a scenario in a file of at most {MAX_BYTES >> 20} MiB"
+    return *read_tree(read_text(path, MAX_BYTES, expected), source), path
 
 
 def source_of(given: object) -> str:
@@ -127,43 +129,6 @@ def _mistakes_in(scenario: Scenario, root: Node) -> list[Mistake]:
     return mistakes
 
 
-def _text(path: Path, source: str) -> str:
-    line = None
-    try:
-        return _bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        found, expected = f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
-    except (OSError, ValueError) as error:
-        found, expected = _reason(error), f"a scenario in a file of at most {MAX_BYTES >> 20} MiB"
-    raise InputError([Mistake(source, line, "", found, expected)])
-
-
-def _bytes(path: Path) -> bytes:
-    _refuse_no_file(path)
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ValueError("a larger file")
-    return data
-
-
-def _refuse_no_file(path: Path) -> None:
-    """Raises OSError or ValueError unless there is a regular file: a pipe may never end."""
-    if path.is_dir():
-        raise ValueError("a folder")
-    if not path.exists():
-        raise ValueError("no such file")
-    if not path.is_file():
-        raise ValueError("a device or pipe")
-    if not os.access(path, os.R_OK):
-        raise ValueError("a file that may not be read")
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
 def _name(path: Path) -> str:
     """A scenario's name from that of its file, with `-` for characters that no name may have."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "-", path.stem).lstrip("_.-")
@@ -183,7 +148,7 @@ def _find_traces(root: Node, folder: Path) -> list[Mistake]:
         try:
             node.value = str(_trace(Path(node.value), folder))
         except (OSError, ValueError) as error:
-            found = f"{node.found()}: {_reason(error)}"
+            found = f"{node.found()}: {reason(error)}"
             expected = "an SWF log, looked for in the current folder and in the scenario's"
             mistakes.append(node.mistake(where, expected, found))
     return mistakes
@@ -192,7 +157,7 @@ def _find_traces(root: Node, folder: Path) -> list[Mistake]:
 def _trace(given: Path, folder: Path) -> Path:
     """Where a trace is. Raises OSError or ValueError where there is no file that can be read."""
     path = given if given.exists() else folder / given
-    _refuse_no_file(path)
+    refuse_no_file(path)
     return path.resolve()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -92,6 +93,57 @@ def test_what_is_neither_run_nor_sweep_has_no_report(tmp_path: Path) -> None:
     (tmp_path / "run" / "jobs.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="a broken file"):
         write_report(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", "[]"),
+        ("manifest.json", "{}"),
+        ("manifest.json", '{"seed": 1, "jobs": 3}'),
+        ("manifest.json", "[" * 100_000),
+        ("manifest.json", '{"a":' * 900 + "1" + "}" * 900),
+        ("metrics.json", '{"grid": {}, "vos": []}'),
+        ("metrics.json", '{"grid": 1, "vos": {"a": {}}}'),
+        ("metrics.json", '{"grid": {"wait_mean": "long"}, "vos": {"a": {"jobs_submitted": {}}}}'),
+        ("metrics.json", "NaN"),
+        ("series.parquet", "jobs.parquet"),
+        ("jobs.parquet", "series.parquet"),
+        ("scenario.yaml", "\udcff"),
+    ],
+)
+def test_files_of_another_shape_are_told_in_a_line(name: str, content: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    grid.run(_small(tmp_path), out=run)
+    other = run / content if len(content) < 100 else run / "none"
+    data = other.read_bytes() if other.is_file() else content.encode(errors="surrogateescape")
+    (run / name).write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        write_report(run)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_part_of_a_run_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    grid.run(_small(tmp_path), out=run)
+    for name in ("metrics.json", "scenario.yaml", "jobs.parquet"):
+        whole = (run / name).read_bytes()
+        (run / name).unlink()
+        os.mkfifo(run / name)
+        with pytest.raises(InputError, match="found a device or pipe"):
+            write_report(run)
+        (run / name).unlink()
+        (run / name).write_bytes(whole)
+
+
+def test_a_page_where_none_can_be_is_told(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    grid.run(_small(tmp_path), out=run)
+    for page in (tmp_path, tmp_path / "none" / "page", tmp_path / ("x" * 300), Path("/proc/x")):
+        with pytest.raises(InputError):
+            write_report(run, page)
+    with pytest.raises(InputError):
+        write_report(Path("x" * 300))
 
 
 def _small(folder: Path) -> Path:

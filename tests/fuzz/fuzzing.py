@@ -1,0 +1,94 @@
+"""Give every reader inputs that are nearly right, and see that it keeps the rules of `judge`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.judge import judged, private_folder
+from tests.fuzz.subjects import SUBJECTS, Files, Subject
+
+ROUND = 500
+"""Inputs that Hypothesis remembers at once, so as not to try one twice."""
+
+
+def lay(files: Files, folder: Path) -> None:
+    """Write the files of an input."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def broken_rules(files: Files, command: Sequence[str]) -> list[str]:
+    """The rules that a command breaks with these files."""
+    with private_folder() as name:
+        folder = Path(name)
+        lay(files, folder / "in")
+        (folder / "out").mkdir()
+        before = {path: path.stat().st_mtime_ns for path in (folder / "in").rglob("*")}
+        words = [
+            word.replace("IN", str(folder / "in")).replace("OUT", str(folder / "out"))
+            for word in command
+        ]
+        verdict = judged(words, folder)
+        after = {path: path.stat().st_mtime_ns for path in (folder / "in").rglob("*")}
+        if "report" not in command and before != after:
+            verdict.wrong.append("the input was changed")
+        return verdict.wrong
+
+
+def fuzz(subject: Subject, inputs: int, number: int, *, thorough: bool = False) -> None:
+    """Try `inputs` inputs, always the same for a `number`. Raises AssertionError with the least."""
+
+    @seed(number)
+    @settings(
+        max_examples=inputs,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink] if not thorough else [Phase.generate],
+        verbosity=Verbosity.normal,
+    )
+    @given(subject.files, st.sampled_from([tuple(command) for command in subject.commands]))
+    def attempt(files: Files, command: tuple[str, ...]) -> None:
+        wrong = broken_rules(files, command)
+        assert not wrong, f"{' '.join(command)}: {'; '.join(wrong)}\n{files}"
+
+    attempt()
+
+
+def main() -> None:
+    """Rounds over the subjects until all inputs are tried; findings are told and counted."""
+    parser = argparse.ArgumentParser(description="Give every reader inputs that are nearly right.")
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
+    parser.add_argument("--inputs", type=int, default=2000, help="for each subject")
+    parser.add_argument("--first", type=int, default=0, help="number of the first round")
+    given_ = parser.parse_args()
+    unknown = [name for name in given_.subjects if name not in SUBJECTS]
+    if unknown:
+        parser.error(f"found {unknown[0]}, expected one of {', '.join(SUBJECTS)}")
+    found = tried = 0
+    for name in given_.subjects or SUBJECTS:
+        subject = SUBJECTS[name]()
+        left, number = given_.inputs, given_.first
+        while left > 0:
+            count = min(ROUND, left)
+            try:
+                fuzz(subject, count, number)
+            except AssertionError as error:
+                found += 1
+                print(f"{name}, round {number}: {str(error)[:2000]}", flush=True)
+            left, number, tried = left - count, number + 1, tried + count
+        print(f"{name}: {given_.inputs} inputs", flush=True)
+    print(f"{tried} inputs, {found} rounds found something")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""What every command must keep to, whatever it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from grid.cli import app
+
+MOST_LINES = 5
+MOST_BYTES = 1 << 30
+CPU_SECONDS = 20.0
+HANGS_SECONDS = 120.0
+"""Whatever the machine does beside, this is no computation but a hang."""
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGES = {
+    "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.symlink", "os.link", "os.truncate",
+    "os.chmod", "os.chown", "shutil.rmtree", "shutil.move", "shutil.copyfile",
+}  # fmt: skip
+RUNS = {"os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "pty.spawn"}
+
+
+class TookTooLong(BaseException):
+    """Not an Exception: nobody may catch it."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a command did; `wrong` is a line for each rule that it broke."""
+
+    code: int
+    told: list[str]
+    wrong: list[str] = field(default_factory=list)
+
+
+class _Watch:
+    """Notes what this process writes outside some folders, and what it starts.
+
+    An audit hook cannot be taken away, so there is one for all.
+    """
+
+    def __init__(self) -> None:
+        self.allowed: tuple[str, ...] | None = None
+        self.seen: list[str] = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.allowed is None:
+            return
+        if event in RUNS:
+            self.seen.append(f"{event} {args[:1]}")
+        elif event == "open" and isinstance(args[2], int) and args[2] & WRITES:
+            self._look(event, args[:1])
+        elif event in CHANGES:
+            self._look(event, args[:2])
+
+    def _look(self, event: str, paths: Sequence[Any]) -> None:
+        for path in paths:
+            if isinstance(path, str | bytes | os.PathLike):
+                # As the system sees it, not through `Path`, whose own calls are heard, too.
+                real = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
+                if not real.startswith(self.allowed or ()):
+                    self.seen.append(f"{event} {real}")
+
+
+_watch: list[_Watch] = []
+
+
+@contextlib.contextmanager
+def watched(*folders: Path) -> Iterator[list[str]]:
+    """What is changed outside `folders` and the caches of the compiler, or started."""
+    if not _watch:
+        _watch.append(_Watch())
+    cache = os.environ.get("NUMBA_CACHE_DIR", "")
+    own = [str(folder.resolve()) for folder in folders]
+    grid = str(Path(sys.modules["grid"].__file__ or "").parent)
+    _watch[0].allowed = (*own, *([cache] if cache else []), grid, "/dev/null")
+    _watch[0].seen = seen = []
+    try:
+        yield seen
+    finally:
+        _watch[0].allowed = None
+
+
+@contextlib.contextmanager
+def limited(
+    cpu_seconds: float = CPU_SECONDS, hangs_seconds: float = HANGS_SECONDS
+) -> Iterator[None]:
+    """Raise TookTooLong in what takes longer; end the process where even that does not help."""
+
+    def stop(*_: object) -> None:
+        raise TookTooLong
+
+    before = signal.signal(signal.SIGPROF, stop), signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    signal.setitimer(signal.ITIMER_REAL, hangs_seconds)
+    faulthandler.dump_traceback_later(2 * hangs_seconds + 60, exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGPROF, before[0])
+        signal.signal(signal.SIGALRM, before[1])
+
+
+def peak_bytes(*, reset: bool = False) -> int:
+    """The most memory that this process has held since it was last reset."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+def judged(command: Sequence[str], *folders: Path) -> Verdict:
+    """Run `grid COMMAND` here. It may change nothing but what is in `folders`."""
+    peak_bytes(reset=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with watched(*folders) as seen:
+            verdict = _run(lambda: CliRunner().invoke(app, list(command)))
+    verdict.wrong += [f"outside of the run's folder: {one}" for one in seen]
+    peak = peak_bytes()
+    if peak > MOST_BYTES:
+        verdict.wrong.append(f"{peak >> 20} MiB of memory")
+    return verdict
+
+
+def _run(invoke: Callable[[], Any]) -> Verdict:
+    began = time.process_time()
+    try:
+        with limited():
+            done = invoke()
+    except TookTooLong:
+        return Verdict(-1, [], [f"no end after {time.process_time() - began:.0f} s of CPU"])
+    told = done.stderr.splitlines()
+    verdict = Verdict(done.exit_code, told)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        place = done.exception.__traceback__
+        while place.tb_next is not None:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
+        verdict.wrong.append(f"a traceback: {done.exception!r:.300} at {where}")
+    if done.exit_code not in (0, 1, 2):
+        verdict.wrong.append(f"exit code {done.exit_code}")
+    if len(told) > MOST_LINES:
+        verdict.wrong.append(f"{len(told)} lines: {told[0]}")
+    if done.exit_code and not told:
+        verdict.wrong.append("not a word")
+    return verdict
+
+
+def private_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for one input, gone when it is done with."""
+    return tempfile.TemporaryDirectory(prefix="grid-fuzz-")
