@@ -11,16 +11,18 @@ import typer
 from grid.commands.endings import ExitCode, endings, failed
 from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet
 
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID]...",
+        help="Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all.",
+        show_default=False,
+    ),
+]
+
 
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID]...",
-            help="Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all.",
-            show_default=False,
-        ),
-    ] = None,
+    ids: Ids = None,
     quick: Quick = False,
     out: Annotated[
         Path | None,

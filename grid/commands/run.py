@@ -74,6 +74,27 @@ Out = Annotated[
     ),
 ]
 
+Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=10_000,
+        help="Run it with the seeds 1 to N, as a sweep.",
+        show_default=False,
+        metavar="N",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE[,VALUE...]",
+        help="Change a parameter, or any key by its path. With several values, run them all, "
+        "as a sweep. Text with a comma stands in quotes: --set 'name=\"a,b\"'.",
+    ),
+]
+
 
 def run(
     scenario: ScenarioFile,
@@ -85,28 +106,9 @@ def run(
     speedup: Speedup = None,
     kill: Kill = None,
     time_limit: TimeLimit = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=10_000,
-            help="Run it with the seeds 1 to N, as a sweep.",
-            show_default=False,
-            metavar="N",
-        ),
-    ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE[,VALUE...]",
-            help="Change a parameter, or any key by its path. With several values, run them all, "
-            "as a sweep. Text with a comma stands in quotes: --set 'name=\"a,b\"'.",
-        ),
-    ] = None,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    overrides: Settings = None,
     traceback: ShowTraceback = False,
     out: Out = None,
     force: Force = False,

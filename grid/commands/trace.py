@@ -14,18 +14,22 @@ if TYPE_CHECKING:
     from grid.workload.swf import SwfLog
 
 
+Target = Annotated[
+    Path | None,
+    typer.Option(help="Write it to .swf, .gwf (or with .gz) or .parquet.", show_default=False),
+]
+Processors = Annotated[
+    int | None,
+    typer.Option(min=1, help="Of the machine; default: the header's.", show_default=False),
+]
+
+
 def trace(
     log: Annotated[
         Path, typer.Argument(help="A log: .gwf, .parquet, else SWF.", show_default=False)
     ],
-    to: Annotated[
-        Path | None,
-        typer.Option(help="Write it to .swf, .gwf (or with .gz) or .parquet.", show_default=False),
-    ] = None,
-    processors: Annotated[
-        int | None,
-        typer.Option(min=1, help="Of the machine; default: the header's.", show_default=False),
-    ] = None,
+    to: Target = None,
+    processors: Processors = None,
     from_s: Annotated[
         float | None, typer.Option(min=0, help="Only jobs submitted then or later.")
     ] = None,

@@ -38,17 +38,65 @@ class RayDidNotStart(RunFailed):
     """Ray has none of its own processes up in time, or they have died at once."""
 
 
+class RayFailed(RunFailed):
+    """Ray, or the machine under it, gave up in the middle of a run."""
+
+
+TO_DO = {
+    "OutOfMemoryError": "the machine has too little memory free: end other programs, or use fewer "
+    "actors (--placement 1), fewer runs at once (--cpus 1) or --in-process",
+    "ObjectStoreFullError": "Ray's memory is full: end other programs, or use --in-process",
+    "OutOfDiskError": "the disk is full: make room in the folder for temporary files (RAY_TMPDIR)",
+    "LocalRayletDiedError": "Ray has ended on this machine: it had no memory or was killed; run it "
+    "again, or use --in-process",
+    "NodeDiedError": "a node was lost: run it again",
+    "ActorDiedError": "an actor was lost, maybe for want of memory: run it again, or with "
+    "--placement 1 or --in-process",
+    "AuthenticationError": "the cluster has another token than this machine: set "
+    "RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN_PATH as on its nodes",
+}
+"""What to do about errors of Ray, by their names."""
+OTHERWISE = "run it again, or with --in-process, which needs no Ray"
+
+
+def advice(error: Exception) -> str:
+    """One line for an error of Ray: what it is, and what to do."""
+    names = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in TO_DO]
+    what = TO_DO[names[0]] if names else OTHERWISE
+    if not names and "memory" in str(error).lower():
+        what = TO_DO["OutOfMemoryError"]
+    return f"Ray failed ({type(error).__name__}: {_first_line(error)}); {what}"
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
+
+
 @contextmanager
 def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
+    """The Ray cluster that is connected, else that of `connected`. Raises RayFailed."""
+    try:
+        if ray.is_initialized():
+            yield ray.util.get_node_ip_address()
+        else:
+            with connected(address, cpus) as place:
+                yield place
+    except ray.exceptions.RayTaskError:
+        # A mistake in what runs on Ray, not in Ray.
+        raise
+    except ray.exceptions.RayError as error:
+        raise RayFailed(advice(error)) from None
+
+
+@contextmanager
+def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
 
     Gives the address of this machine in that cluster. A cluster that was running goes on; one that
     was started here, with `cpus` CPUs (default: all that it may use), ends with the block, and
-    nothing of it listens beyond this machine. Dashboard and usage reports are off.
+    nothing of it listens beyond this machine. Dashboard and usage reports are off. Raises
+    InputError where nothing is at the address that we can use, and RayDidNotStart.
     """
-    if ray.is_initialized():
-        yield ray.util.get_node_ip_address()
-        return
     address = address or os.environ.get("RAY_ADDRESS")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -64,9 +112,10 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
         try:
             with _at_home(address.startswith((LOOPBACK, "localhost"))):
                 ray.init(address=address, **options)
-        except ConnectionError:
+        except Exception as error:  # Ray raises almost anything, RuntimeError among it.
+            ray.shutdown()
             what = "a Ray cluster whose token is ours (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
-            found = f"no connection to a cluster at {address}"
+            found = f"no Ray cluster that lets us in at {address} ({_first_line(error)[:200]})"
             raise InputError([Mistake("--address", None, "", found, what)]) from None
     else:
         options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
@@ -75,11 +124,21 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
                 ray.init(address="local", _node_ip_address=LOOPBACK, **options)
         except Exception as error:  # Ray raises nothing more special.
             ray.shutdown()
-            raise RayDidNotStart(f"Ray did not start on this machine: {error}") from None
+            why = _first_line(error)
+            raise RayDidNotStart(f"Ray did not start on this machine ({why}); {_hint()}") from None
     try:
         yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
+
+
+def _hint() -> str:
+    """What may help where Ray does not start."""
+    folder = os.environ.get("RAY_TMPDIR", "/tmp")
+    return (
+        f"it needs 1 GB of memory, room in /dev/shm and {folder}, and free ports: end other "
+        "programs, or run with --in-process, which needs no Ray"
+    )
 
 
 def _do_nothing(*_: Any, **__: Any) -> None:

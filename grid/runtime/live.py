@@ -40,8 +40,10 @@ TICK_SECONDS = 0.25
 UNRESPONSIVE_SECONDS = 30.0
 STARTING_SECONDS = 600.0
 FINISHING_SECONDS = 60.0
-HEAD_START_SECONDS = 0.5
-"""Between the moment when all actors are there and the beginning of the run."""
+HEAD_START_SECONDS = 2.0
+HEAD_START_AN_ACTOR = 0.05
+"""Between the moment when all actors are there and the beginning of the run: until then each has to
+hear of it, start its entities and write their first entries."""
 
 
 class LiveFailed(RunFailed):
@@ -108,12 +110,9 @@ class LiveActor:
         return self._host.status
 
     async def connect(self, hosts: Sequence[str]) -> None:
-        """Make the connections to all other hosts, which take time when they are first used."""
-        greetings = [self._peer(host).greet.remote() for host in hosts]
+        """Send nothing to all other hosts: a connection takes time when it is first used."""
+        greetings = [self._peer(host).receive.remote(Outbox()) for host in hosts]
         await asyncio.gather(*greetings, return_exceptions=True)
-
-    async def greet(self) -> None:
-        """Nothing: the call alone has made the connection."""
 
     async def receive(self, outbox: Outbox) -> None:
         """Take in what a peer sent; what comes too early comes again."""
@@ -252,8 +251,9 @@ class _Actors:
         Gives whether it was interrupted meanwhile.
         """
         jobs, submitted_us = sum(self._grid.jobs_by_vo()), _submissions(self._grid)
-        epoch = time.time() + HEAD_START_SECONDS
-        next_kill = time.monotonic() + HEAD_START_SECONDS + self._until_next_kill()
+        head_start = HEAD_START_SECONDS + HEAD_START_AN_ACTOR * len(self._actors)
+        epoch = time.time() + head_start
+        next_kill = time.monotonic() + head_start + self._until_next_kill()
 
         def step() -> bool:
             nonlocal next_kill

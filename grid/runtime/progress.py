@@ -166,5 +166,6 @@ class RunProgress:
         self._started = moment if self._started is None else self._started
         rate = jobs / max(moment - self._started, 1.0)
         words = f"virtual time {timedelta(seconds=int(to_seconds(now)))}, "
-        words += f"{jobs:,} of {total:,} jobs ended, {rate:,.0f} a second"
+        words += f"{jobs:,} of {total:,} jobs ended"
+        words += f", {rate:,.0f} a second" if rate >= 1 else ""
         self._display.show(f"{words}, {more}" if more else words, jobs, total)

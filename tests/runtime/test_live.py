@@ -145,6 +145,21 @@ class TestOnRay:
         assert 0 < unfinished == sum(grid_of("two").jobs_by_vo()) - ended
         assert f"the time was over before {unfinished} jobs had ended" in done.output
 
+    def test_an_interrupted_run_gives_what_there_is(self, tmp_path: Path) -> None:
+        grid, seen = grid_of("two"), []
+
+        def interrupt(now: int, jobs: int, total: int, more: str = "") -> None:
+            seen.append((now, total, more))
+            if jobs:
+                raise KeyboardInterrupt
+
+        outcome = run_live(grid, tmp_path / "journals", Pace(speedup=4), "vo", progress=interrupt)
+        assert outcome.interrupted
+        ended = len(in_order(outcome.run.chunks))
+        assert 0 < ended == sum(grid.jobs_by_vo()) - outcome.unfinished
+        assert {total for _, total, _ in seen} == {sum(grid.jobs_by_vo())}
+        assert all("wait or run, 0 actors killed" in more for _, _, more in seen)
+
     def test_a_mistake_in_an_entity_ends_the_run_and_is_told(self, tmp_path: Path) -> None:
         grid = grid_of("partial-utility")
         table = grid.submitted[0]

@@ -1,0 +1,70 @@
+"""What goes wrong with Ray is told in one line, with what to do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import ray
+
+from grid.runtime.cluster import OTHERWISE, TO_DO, RayFailed, advice, ray_cluster
+
+GRID = (sys.executable, "-c", "from grid.cli import main; main()")
+
+
+def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[str]]:
+    """Exit code and lines on stderr, progress aside, of `grid run two-vos` on Ray."""
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [*GRID, "run", "two-vos", "--quiet", "--out", str(tmp_path / "out"), *arguments],
+        env=os.environ | {"PYTHONPATH": root} | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert not (tmp_path / "out").exists()
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_each_error_of_ray_that_is_told_of_exists() -> None:
+    for name in TO_DO:
+        assert issubclass(getattr(ray.exceptions, name), ray.exceptions.RayError), name
+
+
+def test_advice_is_one_line() -> None:
+    told = advice(ray.exceptions.OutOfMemoryError("\nTask was killed\nfor want of memory"))
+    assert told.startswith("Ray failed (OutOfMemoryError: Task was killed")
+    assert "--in-process" in told and "\n" not in told
+    assert advice(ray.exceptions.RayError("strange")).endswith(OTHERWISE)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_an_error_of_ray_within_a_run_is_told() -> None:
+    with pytest.raises(RayFailed, match="a node was lost"), ray_cluster(None):
+        raise ray.exceptions.NodeDiedError("node 7 is gone")
+
+
+@pytest.mark.ray
+def test_ray_that_cannot_start_says_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    code, lines = run(tmp_path, RAY_TMPDIR=str(tmp_path / "file"))
+    assert code == 1
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("Ray did not start on this machine (")
+    assert str(tmp_path / "file") in lines[0] and "--in-process" in lines[0]
+
+
+@pytest.mark.ray
+def test_a_port_that_nothing_or_something_else_has(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    code, lines = run(tmp_path, "--address", f"127.0.0.1:{port}")
+    assert (code, len(lines)) == (2, 1)
+    assert f"nothing that answers at 127.0.0.1:{port}" in lines[0]
