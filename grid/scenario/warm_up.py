@@ -44,7 +44,8 @@ def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
         # What others plug in has nothing of ours to compile, and is asked only in earnest.
         if not isinstance(policy, GuardedPolicy):
             _play(cluster, policy)
-    if any(names.scheduler(vo.name) in here for vo in grid.vos):
+    choosing = (names.scheduler, names.information_service)
+    if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         _select(grid)
 
 
