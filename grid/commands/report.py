@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from grid.commands.endings import endings
+from grid.commands.options import Quiet
 
 
 def report(
@@ -16,10 +18,13 @@ def report(
         Path | None,
         typer.Option(help="The page; default: report.html in the folder.", show_default=False),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write one self-contained HTML page about a run or a sweep, and its pictures beside it."""
     from grid.experiment.reporting import write_report
+    from grid.runtime.progress import display_on
 
-    with endings(folder=folder):
+    with endings(folder=folder), display_on(sys.stderr, quiet=quiet) as display:
+        display.stage("drawing the report")
         page = write_report(folder, out)
     typer.echo(f"report in {page}")

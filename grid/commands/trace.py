@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from grid.commands.endings import endings, wrong
+from grid.commands.options import Quiet
 
 if TYPE_CHECKING:
     from grid.workload.gwf import GwfLog
@@ -48,13 +50,16 @@ def trace(
         float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
     from grid.model.time import from_seconds
+    from grid.runtime.progress import display_on
     from grid.workload.convert import read_any_log, write_log
     from grid.workload.trace import describe, filter_log
 
-    with endings(folder=to):
+    with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
+        display.stage("reading the log")
         read = read_any_log(log)
         chosen = filter_log(
             read,
@@ -68,6 +73,7 @@ def trace(
         if interarrival_factor is not None:
             chosen = _scaled(chosen, interarrival_factor)
         if to is not None:
+            display.stage("writing the log")
             write_log(chosen, to)
     said = describe(chosen, max_processors=processors)
     said["left_out"] = {"filtered": len(read) - len(chosen), **said["left_out"]}

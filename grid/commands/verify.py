@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grid.commands.endings import ExitCode, endings
+from grid.commands.options import Quiet
 
 if TYPE_CHECKING:
+    from grid.runtime.progress import Display
     from grid.verify.verify import Figure
 
 
@@ -39,18 +41,21 @@ def verify(
     page: Annotated[
         Path | None, typer.Option(help="Write the table to this file, in Markdown.")
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Hold emulated grids against closed forms and recursions of queueing theory."""
+    from grid.runtime.progress import display_on
     from grid.verify.page import header, line, markdown
     from grid.verify.verify import orders_of
     from grid.verify.verify import verify as verify_case
 
-    with endings(folder=page):
+    with endings(folder=page), display_on(sys.stderr, quiet=quiet) as display:
         chosen = _chosen(cases, overrides)
         figures: list[Figure] = []
         typer.echo(header())
-        with _processes(cpus or os.cpu_count() or 1) as over:
+        with _processes(cpus or os.cpu_count() or 1, display) as over:
             for case, file in chosen:
+                display.stage(f"case {case.name}")
                 effort = case.quick if quick else case.full
                 for figure in verify_case(orders_of(case, file, overrides or (), effort), over):
                     typer.echo(line(figure, full=not quick))
@@ -79,28 +84,23 @@ def _chosen(names: Sequence[str] | None, overrides: Sequence[str] | None) -> lis
 
 
 @contextmanager
-def _processes(count: int) -> Iterator[Any]:
-    """A function that maps over `count` processes, with a bar on a terminal."""
+def _processes(count: int, display: Display) -> Iterator[Any]:
+    """A function that maps over `count` processes, and tells `display` how far it is."""
     from multiprocessing import get_context
 
     if count == 1:
-        yield lambda function, orders: _shown(map(function, orders), len(orders))
+        yield lambda function, orders: _shown(map(function, orders), len(orders), display)
         return
     # The processes end with this one, which alone is told of Ctrl-C.
     with get_context("spawn").Pool(count, _ignore_interrupts) as pool:
-        yield lambda function, orders: _shown(pool.imap(function, orders), len(orders))
+        yield lambda function, orders: _shown(pool.imap(function, orders), len(orders), display)
 
 
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _shown(results: Iterator[Any], count: int) -> Iterator[Any]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(file=sys.stderr)
-    shown = console.is_terminal
-    return iter(
-        track(results, "runs", total=count, console=console, transient=True, disable=not shown)
-    )
+def _shown(results: Iterator[Any], count: int, display: Display) -> Iterator[Any]:
+    for number, result in enumerate(results):
+        display.show(f"{number:,} of {count:,} runs done", number, count)
+        yield result

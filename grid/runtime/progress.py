@@ -145,7 +145,9 @@ def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
-    with Progress(*columns, console=Console(file=stream), transient=True) as bar:
+    # What is printed meanwhile goes above the bar, unless it goes to a file.
+    printed = {"redirect_stdout": sys.stdout.isatty()}
+    with Progress(*columns, console=Console(file=stream), transient=True, **printed) as bar:
         task = bar.add_task("", total=None)
         while not over.wait(TICK_SECONDS):
             display.listen()
