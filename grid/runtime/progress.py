@@ -146,8 +146,8 @@ def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
 
     columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
     # What is printed meanwhile goes above the bar, unless it goes to a file.
-    printed = {"redirect_stdout": sys.stdout.isatty()}
-    with Progress(*columns, console=Console(file=stream), transient=True, **printed) as bar:
+    redirect, console = sys.stdout.isatty(), Console(file=stream)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
         task = bar.add_task("", total=None)
         while not over.wait(TICK_SECONDS):
             display.listen()
