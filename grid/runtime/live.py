@@ -32,6 +32,7 @@ from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import Clock
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace, late_share
+from grid.runtime.transport import last_line, why_not_made
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
@@ -332,8 +333,15 @@ class _Actors:
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, PartFailed):
                 raise error.cause from None
+            if isinstance(error.cause, ray.exceptions.RaySystemError):
+                # What came could not be read there, such as a part of another module.
+                raise LiveFailed(
+                    f"Ray actor {host} cannot start: {last_line(error.cause)}"
+                ) from None
             raise LiveFailed(f"{host}: {error.cause}") from None
-        except ray.exceptions.RayError:
+        except ray.exceptions.RayError as error:
+            if reason := why_not_made(error):
+                raise LiveFailed(f"Ray actor {host} cannot start: {reason}") from None
             # It is dead, or not there yet; Ray sees to that.
             self._answered.discard(host)
             return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing import Any, NoReturn, Protocol
 
 import ray
 
+from grid.parts.origin import short_path
 from grid.runtime.window import Answer, Order, Reply, Window
 from grid.scenario.build import Grid
 
@@ -30,6 +32,23 @@ LOST = (
 """What a transport raises where an actor is gone."""
 
 POLL_SECONDS = 2.0
+
+_PLACE = re.compile(r'File "(.+)", line (\d+)')
+
+
+def why_not_made(lost: BaseException) -> str:
+    """Why an actor could not be made, such as a part that cannot be loaded there: one line.
+
+    Empty where it was lost for another reason, after which another actor may do.
+    """
+    return last_line(lost) if getattr(lost, "actor_init_failed", False) else ""
+
+
+def last_line(error: BaseException) -> str:
+    """What another process raised, from the traceback that Ray gives as the error's text."""
+    places = [place for place in _PLACE.findall(str(error)) if "/ray/_private/" not in place[0]]
+    where = f" ({short_path(places[-1][0])}:{places[-1][1]})" if places else ""
+    return f"{str(error).strip().splitlines()[-1].strip()}{where}"
 
 
 class Transport(Protocol):

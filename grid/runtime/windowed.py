@@ -17,7 +17,7 @@ from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
-from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor
+from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor, why_not_made
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
 
@@ -160,7 +160,9 @@ class _Workers:
             for number, call in enumerate(calls):
                 try:
                     answers.append(ray.get(call, timeout=ANSWER_SECONDS))
-                except LOST:
+                except LOST as lost:
+                    if reason := why_not_made(lost):
+                        raise ActorDied(f"Ray actor {number} cannot start: {reason}") from None
                     self._actors[number] = self._start_worker(number)
                     dead += 1
                 except ray.exceptions.GetTimeoutError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -365,3 +367,21 @@ def test_a_metric_has_a_name_of_its_own(mine: Path, metrics: Any, message: str) 
     mine.with_name("two.py").write_text(text)
     with pytest.raises(InputError, match=message):
         grid.load_scenario(scenario(metrics=metrics))
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_an_object_that_no_other_process_can_load_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its class is in a module of this process alone."""
+    only_here = types.ModuleType("only_here")
+    monkeypatch.setitem(sys.modules, "only_here", only_here)
+    exec("class Idle:\n    def plan(self, view, now):\n        return None\n", vars(only_here))
+    policies = {"idle": only_here.Idle}
+    line = r"^Ray actor .* cannot start: ModuleNotFoundError: No module named 'only_here'[^\n]*$"
+    with pytest.raises(RunFailed, match=line):
+        grid.run(scenario("idle"), policies=policies, ray=True, placement="2")
+    live = Live(Pace(speedup=4.0), tmp_path / "journals")
+    with pytest.raises(RunFailed, match=line):
+        execute(grid.load_scenario(scenario("idle"), policies=policies), "scenario", live=live)
