@@ -26,6 +26,10 @@ SETTINGS = {
 }
 LOOPBACK = "127.0.0.1"
 PLACING_SECONDS = 60.0
+KNOCK_SECONDS = 5.0
+HTTP2_SETTINGS = b"\x04"
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + HTTP2_SETTINGS + bytes(5)
+"""What a client of gRPC, which Ray speaks, says first, with an empty frame of settings."""
 SLIVER = 0.001
 """CPUs of a bundle: a bundle must ask for something, and actors share what CPUs there are."""
 
@@ -108,7 +112,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
         ray._private.utils.set_sigterm_handler = _do_nothing
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address:
-        _knock(address)
+        knock(address)
         try:
             with _at_home(address.startswith((LOOPBACK, "localhost"))):
                 ray.init(address=address, **options)
@@ -160,17 +164,32 @@ def _at_home(home: bool) -> Iterator[None]:
         ray_constants.ENABLE_RAY_CLUSTER = company
 
 
-def _knock(address: str) -> None:
-    """See whether anything answers at HOST:PORT; Ray itself would go on trying for minutes."""
+def knock(address: str) -> None:
+    """See whether a Ray cluster may be at HOST:PORT; Ray itself would go on trying for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
         return
+    found = ""
     try:
-        socket.create_connection((host, int(port)), timeout=5).close()
+        with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS) as connection:
+            if "RAY_USE_TLS" not in os.environ and not _speaks_as_ray(connection):
+                found = f"something that is no Ray cluster at {address}"
     except (OSError, OverflowError):
-        what = "a running Ray cluster"
-        mistake = Mistake("--address", None, "", f"nothing that answers at {address}", what)
-        raise InputError([mistake]) from None
+        found = f"nothing that answers at {address}"
+    if found:
+        raise InputError([Mistake("--address", None, "", found, "a running Ray cluster")])
+
+
+def _speaks_as_ray(connection: socket.socket) -> bool:
+    """Whether what is at the other end greets as a gRPC server does: with a frame of settings."""
+    connection.sendall(HTTP2_GREETING)
+    answer = b""
+    try:
+        while len(answer) < 4 and (more := connection.recv(9)):
+            answer += more
+    except TimeoutError:
+        return False
+    return answer[3:4] == HTTP2_SETTINGS
 
 
 @contextmanager

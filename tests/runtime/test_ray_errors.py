@@ -6,12 +6,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import ray
 
-from grid.runtime.cluster import OTHERWISE, TO_DO, RayFailed, advice, ray_cluster
+from grid.model.errors import InputError
+from grid.runtime.cluster import OTHERWISE, TO_DO, RayFailed, advice, knock, ray_cluster
 
 GRID = (sys.executable, "-c", "from grid.cli import main; main()")
 
@@ -61,10 +63,32 @@ def test_ray_that_cannot_start_says_what_it_needs(tmp_path: Path) -> None:
     assert str(tmp_path / "file") in lines[0] and "--in-process" in lines[0]
 
 
-@pytest.mark.ray
-def test_a_port_that_nothing_or_something_else_has(tmp_path: Path) -> None:
+def test_a_port_where_nothing_is(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     code, lines = run(tmp_path, "--address", f"127.0.0.1:{port}")
     assert (code, len(lines)) == (2, 1)
     assert f"nothing that answers at 127.0.0.1:{port}" in lines[0]
+
+
+def test_a_port_that_something_else_has() -> None:
+    """A web server answers at once, in its own way."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(InputError, match=f"something that is no Ray cluster at {address}"):
+            knock(address)
+        thread.join()
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_ray_cluster_is_let_pass() -> None:
+    knock(ray.get_runtime_context().gcs_address)
