@@ -55,7 +55,7 @@ def run_windowed(
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
-            stage(f"starting {len(options)} Ray actors")
+            stage(f"starting {len(options)} Ray actors, which compile code in a first run")
             workers = _Workers(grid, process_of, options, transport)
             try:
                 workers.begin()
