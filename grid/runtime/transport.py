@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import re
+import select
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
@@ -145,6 +146,9 @@ class Sockets:
                     self._connections.append(Client(address, authkey=key))
             self.close()
             raise
+        self._polls = [select.poll() for _ in actors]
+        for poll, connection in zip(self._polls, self._connections, strict=True):
+            poll.register(connection, select.POLLIN)
 
     def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
         for number, order in orders:
@@ -159,7 +163,8 @@ class Sockets:
         """The next answer. A node that is lost closes no connection: ask Ray now and then."""
         connection = self._connections[number]
         try:
-            while not connection.poll(POLL_SECONDS):
+            # The connection's own `poll` sets up anew what it waits with, each time.
+            while not self._polls[number].poll(1000 * POLL_SECONDS):
                 ended, _ = ray.wait([self._runs[number]], timeout=0)
                 if ended:
                     raise EOFError

@@ -47,6 +47,10 @@ class Reply:
     jobs: int
     batches: list[tuple[int, Time, bytes]] = field(default_factory=list)
 
+    def __reduce__(self) -> tuple[type[Reply], tuple[Any, ...]]:
+        """As the call that makes it, which takes a third of the time of its slots."""
+        return Reply, (self.next_time, self.idle, self.now, self.jobs, self.batches)
+
 
 @dataclass(slots=True)
 class Saved:

@@ -75,5 +75,5 @@ def test_a_mistake_in_an_entity_is_told_as_it_is() -> None:
     table = grid.submitted[0]
     assert table is not None
     del table.requirements[20:]
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="in vo1/source"):
         run_windowed(grid, actors=2)
