@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from grid.report.style import (
-    COLOURS,
-    DASHES,
-    HATCHES,
-    HEIGHT_INCHES,
-    MARKERS,
-    Picture,
-    drawing,
-    legend,
-    picture,
-    time_axis,
-)
-
-DODGE = 0.3
-TICKS = 6
-"""So many places on a logarithmic axis have a tick at most."""
+from grid.report.axes import numbers, places, time_unit
+from grid.report.style import COLOURS, DASHES, SHAPES, Columns, Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,97 +44,138 @@ def chart(labels: Labels, series: Sequence[Series]) -> Picture:
 
 
 def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
-    """A line for each of `series`, with a bar for every interval.
-
-    With markers, those of different series stand a little beside each other, or the last one
-    would hide the others.
-    """
-    with drawing(height=_height(len(series))) as (figure, axes):
-        for number, one in enumerate(series):
-            beside = number - (len(series) - 1) / 2 if markers else 0.0
-            axes.errorbar(
-                _dodged(one.x, beside / max(1, len(series) - 1), labels.log_x),
-                one.mean,
-                yerr=_errors(one),
-                color=COLOURS[number % len(COLOURS)],
-                linestyle=DASHES[number % len(DASHES)],
-                marker=MARKERS[number % len(MARKERS)] if markers else None,
-                capsize=2.5,
-                label=one.label,
-            )
-        _finish(axes, labels, series)
-        return picture(labels.name, labels.caption, figure)
-
-
-def _dodged(places: Sequence[Any], share: float, is_log: bool) -> Any:
-    """The places, moved by a share of the least room that there is between any two of them."""
-    if len(places) < 2 or share == 0.0:
-        return places
-    exact = np.log(np.asarray(places, np.float64)) if is_log else np.asarray(places, np.float64)
-    moved = exact + share * DODGE * float(np.diff(np.sort(exact)).min())
-    return np.exp(moved) if is_log else moved
+    """A line for each of `series`, at the places where its figures are, with their intervals."""
+    columns = dict(_columns(series))
+    names = [one.label for one in series]
+    encoding = {"x": _along(labels, columns, markers)}
+    y = _height(labels, columns)
+    if markers:
+        encoding |= by_series(names)
+        told = {"tooltip": _told(labels), **by_series(names, "shape")}
+        layers: list[dict[str, Any]] = [
+            {"mark": "line", "encoding": {"y": y}},
+            {"mark": "point", "encoding": {"y": y, **told}},
+        ]
+    else:
+        encoding |= by_line(names)
+        layers = [{"mark": "line", "encoding": {"y": y}}]
+    if _has_intervals(columns):
+        layers.append(_intervals(y))
+    return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
 def bars(labels: Labels, series: Sequence[Series]) -> Picture:
     """Bars in groups: a group for each x, in it a bar for each of `series`."""
-    groups = list(dict.fromkeys(x for one in series for x in one.x))
-    width = 0.8 / len(series)
-    with drawing(height=_height(len(series))) as (figure, axes):
-        for number, one in enumerate(series):
-            places = np.array([groups.index(x) for x in one.x], np.float64)
-            axes.bar(
-                places + (number - (len(series) - 1) / 2) * width,
-                one.mean,
-                width * 0.92,
-                yerr=_errors(one),
-                color=COLOURS[number % len(COLOURS)],
-                hatch=HATCHES[number % len(HATCHES)],
-                edgecolor="white",
-                ecolor="black",
-                capsize=2.5,
-                label=one.label,
-            )
-        is_long = sum(len(str(group)) for group in groups) > 36
-        turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if is_long else {}
-        axes.set_xticks(range(len(groups)), [str(group) for group in groups], **turned)
-        axes.grid(visible=False, axis="x")
-        _finish(axes, labels, series)
-        return picture(labels.name, labels.caption, figure)
+    columns = dict(_columns(series))
+    columns["x"] = [str(x) for x in columns["x"]]
+    groups = list(dict.fromkeys(columns["x"]))
+    names = [one.label for one in series]
+    x: dict[str, Any] = {"field": "x", "type": "nominal", "sort": groups, "title": labels.x}
+    turned = sum(len(group) + 2 for group in groups) > 50
+    x["axis"] = {"labelAngle": -35 if turned else 0, "labelOverlap": False, "labelLimit": 220}
+    encoding: dict[str, Any] = {"x": x}
+    if len(names) > 1:
+        encoding |= {"xOffset": {"field": "series", "sort": names}, **by_series(names)}
+    y = _height(labels, columns, from_zero=True)
+    bar = {"type": "bar", "color": COLOURS[0]} if len(names) == 1 else {"type": "bar"}
+    layers = [{"mark": bar, "encoding": {"y": y, "tooltip": _told(labels)}}]
+    if _has_intervals(columns):
+        layers.append(_intervals(y, color="var(--ink)"))
+    return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
-def _errors(one: Series) -> Any:
-    """How far each interval reaches below and above, none where nothing is known."""
-    if one.low is None or one.high is None:
-        return None
-    pairs = [
-        (mean - low, high - mean) if math.isfinite(low) and math.isfinite(high) else (0.0, 0.0)
-        for mean, low, high in zip(one.mean, one.low, one.high, strict=True)
-    ]
-    return np.array(pairs).T
+def by_series(
+    names: Sequence[str], channel: str = "color", field: str = "series", **legend: Any
+) -> dict[str, Any]:
+    """An encoding that tells series apart by colour, dash or marker; with a legend of several."""
+    choices: Sequence[Any] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}[channel]
+    chosen = [choices[number % len(choices)] for number in range(len(names))]
+    scale = {"domain": list(names), "range": chosen}
+    shown = {"title": None, **legend} if len(names) > 1 else None
+    return {channel: {"field": field, "type": "nominal", "scale": scale, "legend": shown}}
 
 
-def _finish(axes: Any, labels: Labels, series: Sequence[Series]) -> None:
-    axes.set(xlabel=labels.x, ylabel=labels.y)
-    places = sorted({x for one in series for x in one.x})
+def by_line(names: Sequence[str]) -> dict[str, Any]:
+    """Encodings that tell lines without markers apart, by colour and dash."""
+    stroke: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 500}
+    return by_series(names, **stroke) | by_series(names, "strokeDash", **stroke)
+
+
+def _has_intervals(columns: Columns) -> bool:
+    return any(low is not None for low in columns["low"])
+
+
+def _columns(series: Sequence[Series]) -> Mapping[str, list[Any]]:
+    columns: dict[str, list[Any]] = {name: [] for name in ("series", "x", "mean", "low", "high")}
+    for one in series:
+        columns["series"] += [one.label] * len(one.x)
+        columns["x"] += one.x
+        columns["mean"] += one.mean
+        for name, bounds in (("low", one.low), ("high", one.high)):
+            columns[name] += _finite(bounds, len(one.x))
+    return columns
+
+
+def _finite(bounds: Sequence[float] | None, count: int) -> list[float | None]:
+    if bounds is None:
+        return [None] * count
+    return [bound if math.isfinite(bound) else None for bound in bounds]
+
+
+def _along(labels: Labels, columns: dict[str, list[Any]], markers: bool) -> dict[str, Any]:
+    """The axis along x: time in its unit, the places of few figures, or a range."""
     if labels.over_time:
-        time_axis(axes, places[0], places[-1])
-    if labels.log_x:
-        axes.set_xscale("log")
-        some = places[:: -(-len(places) // TICKS)]
-        axes.set_xticks(some, [f"{place:g}" for place in some])
-        axes.set_xticks([], minor=True)
-    least = min((value for one in series for value in one.mean), default=0.0)
-    if labels.log_y:
-        axes.set_yscale("log")
-        # An interval may reach to nothing, which is infinitely far down.
-        if least > 0:
-            axes.set_ylim(bottom=max(axes.get_ylim()[0], least / 4))
-    elif least >= 0 > axes.get_ylim()[0]:
-        # What cannot be negative is not drawn there, wherever its interval reaches.
-        axes.set_ylim(bottom=0)
-    legend(axes, len(series))
+        first, last = min(columns["x"], default=0.0), max(columns["x"], default=0.0)
+        seconds, unit = time_unit(last - first)
+        columns["x"] = [x / seconds for x in columns["x"]]
+        return time_axis("x", unit)
+    along = places if markers else numbers
+    x = along("x", labels.x, columns["x"])
+    if labels.log_x and min(columns["x"], default=0) > 0:
+        x["scale"] = {**x["scale"], "type": "log"}
+    return x
 
 
-def _height(entries: int) -> float:
-    """Room for the legend below."""
-    return HEIGHT_INCHES + 0.2 * math.ceil(entries / 2)
+def time_axis(field: str, unit: str) -> dict[str, Any]:
+    """An axis for time that a column tells in `unit`."""
+    axis = {"format": ",.6~g", "tickCount": 6}
+    scale = {"zero": False, "nice": False}
+    title = f"time ({unit})"
+    return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": scale}
+
+
+def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[str, Any]:
+    values = [
+        value for name in ("mean", "low", "high") for value in columns[name] if value is not None
+    ]
+    is_near_zero = min(values, default=0.0) <= max(values, default=0.0) / 2
+    y: dict[str, Any] = {"field": "mean", "type": "quantitative", "title": None}
+    y["axis"] = {"format": ",.6~g", "tickCount": 6}
+    y["scale"] = {"zero": from_zero or is_near_zero}
+    if labels.log_y and min(values, default=0.0) > 0:
+        y["scale"] = {"type": "log"}
+    return y
+
+
+def _intervals(y: Mapping[str, Any], **mark: Any) -> dict[str, Any]:
+    """A bar from each `low` to its `high`, where these are known."""
+    low = {**y, "field": "low"}
+    bounded = {"filter": "isValid(datum.low) && isValid(datum.high)"}
+    rule = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [1, 0], **mark}
+    return {"transform": [bounded], "mark": rule, "encoding": {"y": low, "y2": {"field": "high"}}}
+
+
+def _told(labels: Labels) -> list[dict[str, Any]]:
+    figures = {"type": "quantitative", "format": ",.5~g"}
+    return [
+        {"field": "series", "title": " "},
+        {"field": "x", "title": labels.x or " "},
+        {"field": "mean", "title": labels.y, **figures},
+        {"field": "low", "title": "from", **figures},
+        {"field": "high", "title": "to", **figures},
+    ]
+
+
+def _picture(labels: Labels, specification: dict[str, Any], columns: Columns) -> Picture:
+    whole = {"width": "container", "title": labels.y, "data": {"name": labels.name}}
+    return Picture(labels.name, labels.caption, {**whole, **specification}, {labels.name: columns})

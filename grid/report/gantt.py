@@ -1,111 +1,137 @@
-"""The Gantt chart of one cluster of a run: every CPU with its jobs, or every job with its times."""
+"""Gantt charts of the clusters of a run: every CPU with its jobs, or every job with its times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
-from matplotlib.patches import Patch
 
-from grid.model.arrays import Floats
+from grid.report.charts import by_series, time_axis
 from grid.report.run_data import RunData
-from grid.report.style import COLOURS, Picture, drawing, picture, time_axis
+from grid.report.style import COLOURS, Picture
+from grid.report.zoom import ZOOM
 
-JOBS_DRAWN = 20_000
-"""More jobs than this are more than a picture shows; the first ones are drawn."""
+BARS = 60_000
+"""So many bars all clusters have at most, or a page grows too large; each has its share of them."""
+BARS_A_CLUSTER = 6000
+FEW_CLUSTERS = 4
+"""So many clusters have a chart each; of more, the reader chooses one."""
 MOSTLY = 0.8
 """Where it is known of so many jobs which CPUs they had, the chart has a row for every CPU."""
-THIN = 2000
-"""More bars than this have no room for an edge."""
-PIXELS = 400
-WAITED = "#BFBFBF"
+PIXELS = 600
+OWNERS = 7
+"""The jobs of so many VOs have a colour each."""
+WAITING, OWN, OTHERS = "waiting", "jobs of its own VO", "jobs of other VOs"
+HEIGHT = 300
 
 Rows = npt.NDArray[np.intp]
-Bars = list[tuple[float, float, float, float]]
-"""Rectangles: from, to (s), lowest row, rows."""
+Bar = tuple[str, float, float, float, float, str, int]
+"""Cluster, from and to in seconds, lowest and highest row, what the colour means, job."""
+COLUMNS = ("cluster", "from", "to", "low", "high", "kind", "job")
 
 
-def gantt(run: RunData) -> Iterator[Picture]:
-    """The chart of the cluster that ran most jobs; none where no job ran."""
-    rows = _busiest_cluster(run)
-    if not len(rows):
+def gantt_charts(run: RunData) -> Iterator[Picture]:
+    """A chart for each cluster that ran jobs; with many clusters one chart to choose them in."""
+    found = rows_by_cluster(run)
+    if not found:
         return
-    first = rows[0]
-    where = f"{run.jobs['executed_vo'][first].as_py()}/{run.jobs['cluster'][first].as_py()}"
-    caption = f"Gantt chart of {where}, the cluster with most jobs."
-    if len(rows) > JOBS_DRAWN:
-        caption += f" Of its {len(rows):,} jobs the first {JOBS_DRAWN:,} are drawn."
-        rows = rows[:JOBS_DRAWN]
-    by_cpu = run.jobs["allocated_resources"].take(rows).to_pylist()
-    known = np.array([bool(cpus) for cpus in by_cpu])
-    if known.mean() > MOSTLY:
-        if not known.all():
-            caption += f" {np.count_nonzero(~known)} jobs that were preempted are left out."
-        yield _by_cpu(run, rows, by_cpu, caption)
-    else:
-        caption += " A line a job, by submission: grey while it waits, then until its end."
-        yield _by_job(run, rows, caption)
+    most = min(BARS_A_CLUSTER, BARS // len(found))
+    bars: list[Bar] = []
+    notes: dict[str, str] = {}
+    for name, rows in found.items():
+        bars_of, notes[name] = _bars_of(run, name, rows, most)
+        bars += bars_of
+    seconds, unit = run.time_unit
+    columns: dict[str, list[Any]] = {
+        key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
+    }
+    columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
+    if len(found) <= FEW_CLUSTERS:
+        for number, (name, note) in enumerate(notes.items(), start=1):
+            rows_of = {
+                key: [value for value, of in zip(values, columns["cluster"], strict=True)
+                      if of == name]
+                for key, values in columns.items()
+            }  # fmt: skip
+            table = f"gantt-{number}"
+            yield Picture(
+                table, f"{name}. {note}", _chart(rows_of, table, unit, name), {table: rows_of}, True
+            )
+        return
+    caption = "The cluster chosen above. Rows are CPUs, or jobs where their CPUs are not known."
+    chosen: dict[str, Any] = _chart(columns, "gantt", unit, {"text": {"expr": "cluster"}})
+    chosen["params"] = [{"name": "cluster", "value": run.cluster_titles[0]}]
+    chosen["transform"] = [{"filter": "datum.cluster === cluster"}]
+    cut = sum("first" in note for note in notes.values())
+    if cut:
+        caption += f" Of {cut} clusters with more jobs, the first {most:,} bars are drawn."
+    yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
 
 
-def _busiest_cluster(run: RunData) -> Rows:
-    """The rows of the jobs that ran in the cluster with most of them."""
+def rows_by_cluster(run: RunData) -> dict[str, Rows]:
+    """The rows of the jobs that ran in each cluster that ran any, by the cluster's name."""
     names = list(dict.fromkeys(name for _, name in run.clusters))
     executed, cluster = run.positions("executed_vo", run.vos), run.positions("cluster", names)
     started = ~np.isnan(run.column("starting_time")) & (executed >= 0) & (cluster >= 0)
-    place = np.where(started, executed * len(names) + cluster, -1)
-    values, counts = np.unique(place[started], return_counts=True)
-    return np.flatnonzero(place == values[np.argmax(counts)]) if len(values) else np.array([], int)
+    found = {}
+    for (vo, name), title in zip(run.clusters, run.cluster_titles, strict=True):
+        mine = started & (executed == run.vos.index(vo)) & (cluster == names.index(name))
+        if mine.any():
+            found[title] = np.flatnonzero(mine)
+    return found
 
 
-def _by_cpu(run: RunData, rows: Rows, by_cpu: Sequence[str], caption: str) -> Picture:
+def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str]:
+    """The bars of a cluster, and what is to be said of them."""
+    note = ""
+    if len(rows) > most:
+        note = f" Of {len(rows):,} jobs the first {most:,} are drawn."
+        rows = rows[:most]
+    cpus = [_intervals(text) for text in run.jobs["allocated_resources"].take(rows).to_pylist()]
+    known = np.array([bool(places) for places in cpus])
+    if known.mean() <= MOSTLY:
+        return _by_job(run, name, rows, most), f"A row a job, by submission.{note}"
+    if not known.all():
+        note += f" {np.count_nonzero(~known)} jobs that were preempted are left out."
+    return _by_cpu(run, name, rows, cpus)[:most], f"A row a CPU.{note}"
+
+
+def _by_cpu(
+    run: RunData, name: str, rows: Rows, cpus: Sequence[list[tuple[float, float]]]
+) -> list[Bar]:
     """A row for each CPU of the cluster, from 0, with the jobs that had it."""
     start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]
-    cpus = [_intervals(text) for text in by_cpu]
     lowest = min(low for places in cpus for low, _ in places)
-    bars = [
-        (start[i], end[i], low - lowest, n) for i, places in enumerate(cpus) for low, n in places
+    kinds, number = _kinds(run, name, rows), run.column("job_id")[rows].astype(int)
+    return [
+        (name, start[i], end[i], low - lowest, low - lowest + n, kinds[i], int(number[i]))
+        for i, places in enumerate(cpus)
+        for low, n in places
     ]
-    of_job = [i for i, places in enumerate(cpus) for _ in places]
-    with drawing(height=3.6) as (figure, axes):
-        shades, handles = _shades(run, rows)
-        _draw(axes, bars, [shades[job] for job in of_job], 0.2 if len(bars) < THIN else 0.0)
-        time_axis(axes, float(start.min()), float(end.max()))
-        axes.set_ylabel("CPU")
-        if handles:
-            axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
-        return picture("gantt", caption, figure)
 
 
-def _by_job(run: RunData, rows: Rows, caption: str) -> Picture:
+def _by_job(run: RunData, name: str, rows: Rows, most: int) -> list[Bar]:
     """A row for each job, where the table does not tell when it held which CPUs."""
+    rows = rows[: most // 2]
     submit = run.column("submission_time")[rows]
     rows, submit = rows[np.argsort(submit, kind="stable")], np.sort(submit)
     start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]
-    ran = ~np.isnan(end)
-    places = np.flatnonzero(ran)
-    waits = [(submit[i], start[i], float(i), 1.0) for i in places]
+    kinds, number = _kinds(run, name, rows), run.column("job_id")[rows].astype(int)
     # What runs for less than a pixel is seen nonetheless.
-    least = float(end[ran].max() - submit.min()) / PIXELS
-    runs = [(start[i], max(end[i], start[i] + least), float(i), 1.0) for i in places]
-    with drawing(height=3.6) as (figure, axes):
-        shades, handles = _shades(run, rows)
-        if not handles:
-            shades = [COLOURS[0]] * len(rows)
-            handles = [Patch(color=COLOURS[0], label="from first start to end")]
-        colours = [WAITED] * len(waits) + [shades[i] for i in places]
-        _draw(axes, waits + runs, colours, 0.0)
-        time_axis(axes, float(submit.min()), float(end[ran].max()))
-        axes.set_ylabel("job")
-        axes.invert_yaxis()
-        handles.insert(0, Patch(color=WAITED, label="waiting"))
-        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
-        return picture("gantt", caption, figure)
+    least = float(np.nanmax(end) - submit.min()) / PIXELS
+    bars: list[Bar] = []
+    for i in np.flatnonzero(~np.isnan(end)).tolist():
+        job = int(number[i])
+        if start[i] > submit[i]:
+            bars.append((name, submit[i], start[i], float(i), i + 1.0, WAITING, job))
+        until = max(end[i], start[i] + least)
+        bars.append((name, start[i], until, float(i), i + 1.0, kinds[i], job))
+    return bars
 
 
-def _intervals(cpus: str) -> list[tuple[float, float]]:
+def _intervals(cpus: str | None) -> list[tuple[float, float]]:
     """Lowest CPU and number of CPUs of each interval of a set such as "0-3 5"."""
     found = []
     for part in (cpus or "").split():
@@ -114,43 +140,52 @@ def _intervals(cpus: str) -> list[tuple[float, float]]:
     return found
 
 
-def _shades(run: RunData, rows: Rows) -> tuple[list[str], list[Patch]]:
-    """The colour of each job, and what the colours mean.
-
-    That is whose the jobs are; where all are one VO's, or too many VOs', colours only tell
-    neighbours apart.
-    """
-    owner = run.positions("vo", run.vos)[rows]
-    present = np.unique(owner).tolist()
-    if not 1 < len(present) <= len(COLOURS):
-        return [COLOURS[place % len(COLOURS)] for place in range(len(rows))], []
-    shade = {one: COLOURS[place] for place, one in enumerate(present)}
-    handles = [Patch(color=shade[one], label=f"jobs of {run.vos[one]}") for one in present]
-    return [shade[one] for one in owner.tolist()], handles
+def _kinds(run: RunData, cluster: str, rows: Rows) -> list[str]:
+    """What the colour of each job means: whose it is; with one VO it tells neighbours apart."""
+    owner = run.positions("vo", run.vos)[rows].tolist()
+    if len(run.vos) == 1:
+        return [f"{number % 6}" for number in range(len(rows))]
+    if len(run.vos) <= OWNERS:
+        return [f"jobs of {run.vos[one]}" for one in owner]
+    own = run.vos.index(run.clusters[run.cluster_titles.index(cluster)][0])
+    return [OWN if one == own else OTHERS for one in owner]
 
 
-def _draw(axes: Axes, bars: Bars, colours: Sequence[str], edge: float) -> None:
-    begin, end, low, rows = np.array(bars, np.float64).T
-    axes.add_collection(
-        PolyCollection(
-            list(_corners(begin, end, low, low + rows)),
-            facecolors=list(colours),
-            edgecolors="white",
-            linewidths=edge,
-            rasterized=True,
-        )
-    )
-    axes.set_ylim(low.min(), (low + rows).max())
-    axes.grid(visible=False)
-
-
-def _corners(begin: Floats, end: Floats, low: Floats, high: Floats) -> Floats:
-    return np.stack(
-        [
-            np.column_stack([begin, low]),
-            np.column_stack([begin, high]),
-            np.column_stack([end, high]),
-            np.column_stack([end, low]),
-        ],
-        axis=1,
-    )
+def _chart(
+    columns: dict[str, list[Any]], table: str, unit: str, title: str | dict[str, Any]
+) -> dict[str, Any]:
+    kinds = sorted(dict.fromkeys(columns["kind"]))
+    colour = by_series([kind for kind in kinds if kind != WAITING], field="kind")["color"]
+    if WAITING in kinds:
+        domain, shades = colour["scale"]["domain"], colour["scale"]["range"]
+        colour["scale"] = {"domain": [WAITING, *domain], "range": ["var(--waiting)", *shades]}
+        colour["legend"] = {"title": None}
+    if all(kind.isdigit() for kind in kinds):
+        colour = {**colour, "legend": None}
+    row = {"type": "quantitative", "title": None, "axis": {"grid": False, "format": "d"}}
+    scale = {"reverse": True, "nice": False, "zero": False}
+    edge = "var(--paper)" if len(columns["job"]) < BARS_A_CLUSTER else COLOURS[0]
+    return {
+        "width": "container",
+        "height": HEIGHT,
+        "title": title,
+        "data": {"name": table},
+        "layer": [{
+            "params": [ZOOM],
+            "mark": {"type": "rect", "stroke": edge, "strokeWidth": 0.3, "clip": True},
+            "encoding": {
+                "x": time_axis("from", unit),
+                "x2": {"field": "to"},
+                "y": {"field": "low", **row, "scale": scale},
+                "y2": {"field": "high"},
+                "color": colour,
+                "tooltip": [
+                    {"field": "job", "title": "job"},
+                    {"field": "kind", "title": " "},
+                    {"field": "from", "title": f"from ({unit})", "format": ",.5~g"},
+                    {"field": "to", "title": f"to ({unit})", "format": ",.5~g"},
+                    {"field": "low", "title": "first row"},
+                ],
+            },
+        }],
+    }  # fmt: skip

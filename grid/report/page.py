@@ -1,45 +1,32 @@
-"""One HTML page that needs no other file: text, tables, pictures."""
+"""One HTML page that needs no other file: text, tables, charts that answer the pointer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
+from pathlib import Path
+from typing import Any
 
-from grid.report.style import Picture
+from grid.report.style import CONFIG, DARK, LIGHT, Column, Picture, plain, script
 
-_STYLE = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 78rem; font: 1rem/1.5 system-ui, sans-serif;
-       color: #1a1a1a; background: #fff; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .5rem; }
-h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; border-bottom: 1px solid #ccc; }
-.pictures { display: grid; gap: 1.5rem; align-items: start;
-            grid-template-columns: repeat(auto-fill, minmax(min(100%, 27rem), 1fr)); }
-figure { margin: 0; }
-figure img { display: block; width: 100%; max-width: 36rem; height: auto; }
-figcaption { font-size: .9rem; color: #444; }
-.scroll { overflow-x: auto; margin: .5rem 0 1rem; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap; vertical-align: top;
-         overflow-wrap: normal; border-bottom: 1px solid #e3e3e3; }
-th { font-weight: 600; }
-th:first-child, td:first-child { text-align: left; }
-table.prose td, table.prose th { text-align: left; white-space: normal; min-width: 5rem; }
-pre { font-size: .85rem; overflow-x: auto; padding: .75rem; background: #f5f5f5;
-      overflow-wrap: normal; }
-summary { cursor: pointer; }
-"""
+_HERE = Path(__file__).parent
+NO_SCRIPT = "This browser runs no scripts. The charts are in the folder pictures beside this page."
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; with `prose` its cells are sentences and may break, else figures."""
+    """A table; with `prose` its cells are sentences and may break, else figures.
+
+    `hints` are what headers mean, shown where the pointer rests on one.
+    """
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     prose: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +37,34 @@ class Source:
     text: str
 
 
-Block = str | Table | Source | Picture
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A list to choose from: `options` are values and how they read; the first is chosen.
+
+    Charts that have a parameter of the name `signal` follow it, as does every `When`. A page may
+    have the same choice at several places.
+    """
+
+    signal: str
+    label: str
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A block that is shown while the choice `signal` is `value`."""
+
+    signal: str
+    value: str
+    block: str | Table
+
+
+Block = str | Table | Source | Picture | Choice | When
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it: paragraphs, tables, files, pictures."""
+    """A heading and what stands under it: paragraphs, tables, files, charts, choices."""
 
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
@@ -63,56 +72,140 @@ class Section:
 
 def html_page(title: str, introduction: str, sections: Sequence[Section]) -> str:
     """The whole page. All texts are plain: what is markup in them is shown as it is written."""
+    filled = [section for section in sections if section.blocks]
+    pictures = [one for section in filled for one in section.blocks if isinstance(one, Picture)]
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
         # A page that has an icon does not ask a server for one.
         '<link rel="icon" href="data:,">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<title>{escape(title)}</title><style>{_style()}</style></head><body>",
         f"<h1>{escape(title)}</h1><p>{escape(introduction)}</p>",
     ]
-    for section in sections:
-        if section.blocks:
-            parts.append(f"<section><h2>{escape(section.title)}</h2>")
-            parts += _blocks(section.blocks)
-            parts.append("</section>")
+    if len(filled) > 3:
+        links = (f'<a href="#part-{n}">{escape(one.title)}</a>' for n, one in enumerate(filled))
+        parts.append(f"<nav>{''.join(links)}</nav>")
+    if pictures:
+        parts.append(f"<noscript><p>{NO_SCRIPT}</p></noscript>")
+    for number, section in enumerate(filled):
+        parts.append(f'<section id="part-{number}"><h2>{escape(section.title)}</h2>')
+        parts += _blocks(section.blocks)
+        parts.append("</section>")
+    parts += _scripts(pictures)
     return "\n".join([*parts, "</body></html>", ""])
+
+
+def _style() -> str:
+    """The style sheet, after the colours on light and dark screens; paper is light."""
+    light, dark = (
+        ":root {" + "".join(f"--{name}:{value};" for name, value in colours.items()) + "}"
+        for colours in (LIGHT, DARK)
+    )
+    sheet = (_HERE / "page.css").read_text(encoding="utf-8")
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n{sheet}"
+
+
+def _scripts(pictures: Sequence[Picture]) -> list[str]:
+    """The script of the page; for charts also their data, what draws them, and how they look."""
+    own = (_HERE / "page.js").read_text(encoding="utf-8")
+    parts = [f'<script type="text/javascript">{own}</script>']
+    if not pictures:
+        return parts
+    tables = {
+        name: {column: _packed(values) for column, values in columns.items()}
+        for one in pictures
+        for name, columns in one.tables.items()
+    }
+    data = [_json(tables, 'id="tables"'), _json(CONFIG, 'id="config"')]
+    return [f'<script type="text/javascript">{_drawing()}</script>', *data, *parts]
+
+
+@cache
+def _drawing() -> str:
+    return script()
+
+
+def _packed(values: Column) -> Any:
+    """A column for JSON; of texts each one once, and the place of each value among them."""
+    listed = plain(values)
+    if not listed or not isinstance(listed[0], str):
+        return listed
+    places = {text: place for place, text in enumerate(dict.fromkeys(listed))}
+    return {"of": list(places), "at": [places[text] for text in listed]}
+
+
+def _json(content: Any, attributes: str = "") -> str:
+    """Data for a script; it holds nothing that could end the element."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.replace("<", "\\u003c")
+    return f'<script type="application/json" {attributes}>{text}</script>'
 
 
 def _blocks(blocks: Sequence[Block]) -> list[str]:
     parts: list[str] = []
-    are_pictures = False
+    group = ""
     for block in blocks:
-        if isinstance(block, Picture) != are_pictures:
-            are_pictures = not are_pictures
-            parts.append('<div class="pictures">' if are_pictures else "</div>")
+        needed = {Picture: "pictures", Choice: "choices"}.get(type(block), "")
+        if needed != group:
+            parts += ["</div>"] * bool(group) + [f'<div class="{needed}">'] * bool(needed)
+            group = needed
         parts.append(_block(block))
-    if are_pictures:
-        parts.append("</div>")
-    return parts
+    return [*parts, "</div>"] if group else parts
 
 
 def _block(block: Block) -> str:
     if isinstance(block, Picture):
-        caption = escape(block.caption)
-        image = f'<img src="{block.address}" alt="{escape(block.caption, quote=True)}">'
-        return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+        return _figure(block)
     if isinstance(block, Source):
         summary = f"<summary>{escape(block.title)}</summary>"
         return f"<details>{summary}<pre>{escape(block.text)}</pre></details>"
     if isinstance(block, Table):
         return _table(block)
+    if isinstance(block, Choice):
+        return _choice(block)
+    if isinstance(block, When):
+        wanted = escape(json.dumps({block.signal: block.value}), quote=True)
+        return f'<div data-when="{wanted}" hidden>{_block(block.block)}</div>'
     return f"<p>{escape(block)}</p>"
 
 
+def _figure(picture: Picture) -> str:
+    caption = escape(picture.caption, quote=True)
+    wide = ' class="wide"' if picture.is_wide else ""
+    tall = " tall" if picture.is_tall else ""
+    return (
+        f'<figure data-chart="{escape(picture.name, quote=True)}"{wide}>'
+        f'<div class="chart{tall}" role="img" aria-label="{caption}"></div>'
+        f"{_json(picture.specification)}<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _choice(choice: Choice) -> str:
+    options = "".join(
+        f'<option value="{escape(value, quote=True)}">{escape(text)}</option>'
+        for value, text in choice.options.items()
+    )
+    signal = escape(choice.signal, quote=True)
+    return (
+        f"<label><span>{escape(choice.label)}</span>"
+        f'<select data-signal="{signal}" autocomplete="off">{options}</select></label>'
+    )
+
+
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(header)}</th>" for header in table.headers)
+    def header(text: str) -> str:
+        hint = table.hints.get(text, "")
+        titled = f' title="{escape(hint, quote=True)}"' if hint else ""
+        return f'<th scope="col"{titled}>{escape(text)}</th>'
+
+    head = "".join(header(text) for text in table.headers)
     body = "\n".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
     )
-    kind = ' class="prose"' if table.prose else ""
+    kind = "prose" if table.prose else "sorts"
     return (
-        f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table class="{kind}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )

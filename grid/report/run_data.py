@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError, Mistake
+from grid.report.axes import time_unit
 from grid.scenario.text_file import read_mapping, read_text, reason, refuse_no_file
 
 EXPECTED = "a file of a run"
@@ -63,6 +64,18 @@ class RunData:
         """The clusters as (VO, name), in the scenario's order."""
         pairs = zip(self.series["vo"].to_pylist(), self.series["cluster"].to_pylist(), strict=True)
         return list(dict.fromkeys(pairs))
+
+    @cached_property
+    def cluster_titles(self) -> list[str]:
+        """What the clusters are called: as their VOs, where each of these has one."""
+        is_one_each = len(self.clusters) == len(self.vos)
+        return [vo if is_one_each else f"{vo}/{name}" for vo, name in self.clusters]
+
+    @cached_property
+    def time_unit(self) -> tuple[float, str]:
+        """The seconds and the name of the unit in which times of this run are told."""
+        times = self.series["time_s"].to_numpy()
+        return time_unit(float(times.max() - times.min()) if len(times) else 0.0)
 
 
 def is_run(folder: Path) -> bool:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from grid.report.flows import flow_map, flow_tables
+from grid.report.gantt import gantt_charts
 from grid.report.labels import counted, shown
-from grid.report.page import Section, Source, Table, html_page
+from grid.report.page import Block, Choice, Section, Source, Table, When, html_page
 from grid.report.run_data import RunData, read_run
-from grid.report.run_pictures import run_pictures
-from grid.results.definitions import label_of
+from grid.report.run_pictures import LINES, courses, vo_bars
+from grid.report.style import Picture
+from grid.report.waiting import distributions, wait_against_size
+from grid.report.zoom import HINT
+from grid.results.definitions import METRICS, label_of, row_texts
 
-VOS_SHOWN = 12
-FLOWS_SHOWN = 12
 PICTURES = "pictures"
-CDFS = ("cdf-wait", "cdf-slowdown")
-MAP = "vo-map"
+FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
+"""What is chosen first, if there is such a metric."""
+NO_AGE = (
+    "How old the information was that a decision rested on is not in the results. For that, the "
+    "Information Service would have to give its answer with the time of each snapshot in it, and "
+    "the Local Scheduler to keep, for each job, the age of the one whose resource it chose."
+)
 
 
 def write_run_page(folder: Path, page: Path) -> None:
     """Write the report of the run in `folder`, and its pictures into `pictures` beside it."""
     run = read_run(folder)
-    pictures = list(run_pictures(run))
-    for drawn in pictures:
-        drawn.save(page.parent / PICTURES)
     manifest = run.manifest
     jobs = manifest["jobs"]
     place = f"{counted(len(run.clusters), 'cluster')} of {counted(len(run.vos), 'VO')}"
@@ -34,55 +38,107 @@ def write_run_page(folder: Path, page: Path) -> None:
         f"failed, {jobs['rejected']:,} rejected, on {place}."
     )
     sections = [
-        Section("Results", [_results(run), *_left_out(run)]),
-        Section("Over time", [one for one in pictures if one.name not in (*CDFS, MAP)]),
-        Section("Distributions", [one for one in pictures if one.name in CDFS]),
-        Section(
-            "Forwarding", [*(one for one in pictures if one.name == MAP), *_largest_flows(run)]
-        ),
+        Section("Results", [_results(run)]),
+        Section("By virtual organization", _by_vo(run)),
+        Section("Over time", _over_time(run)),
+        Section("Gantt charts", _gantt(run)),
+        Section("Waits and slowdowns", _waiting(run)),
+        Section("Flows between VOs", _flows(run)),
+        Section("Age of information", [NO_AGE] if len(run.vos) > 1 else []),
         Section(
             "How it was made",
             [_making(manifest), Source("The scenario, defaults filled in", run.scenario)],
         ),
     ]
+    save_pictures(sections, page.parent)
     title = f"Run of {manifest.get('scenario', folder.resolve().name)}"
     page.write_text(html_page(title, introduction, sections), encoding="utf-8")
 
 
+def save_pictures(sections: Sequence[Section], folder: Path) -> None:
+    """Write all charts of a page, as files, into `pictures` in `folder`."""
+    for section in sections:
+        for block in section.blocks:
+            if isinstance(block, Picture):
+                block.save(folder / PICTURES)
+
+
+def meaning_of(metric: str) -> str:
+    """The definition of a metric in a sentence or two, with its source; empty if plugged in."""
+    known = METRICS.get(metric)
+    if known is None:
+        return ""
+    source = f" Source: {known.source}." if known.source else ""
+    better = f" Better is {known.better}." if known.better else ""
+    over = f"Taken over: {known.over}. Values: {known.values}."
+    return f"{known.meaning} {over}{better}{source}".replace("`", "")
+
+
+def hints_of(metrics: Sequence[str]) -> dict[str, str]:
+    """What the headers that name metrics mean."""
+    return {label_of(metric): meaning_of(metric) for metric in metrics}
+
+
 def _results(run: RunData) -> Table:
-    """The metrics of the grid and of the VOs with most jobs."""
-    vos = run.metrics["vos"]
-    names = sorted(vos, key=lambda name: -(vos[name]["jobs_submitted"] or 0))[:VOS_SHOWN]
-    # Of a single VO the grid's figures tell all.
-    names = [name for name in vos if name in names and len(vos) > 1]
-    columns = [run.metrics["grid"], *(vos[name] for name in names)]
+    """The metrics of the grid, with what they mean."""
     rows = [
-        [label_of(metric), *(shown(column.get(metric)) for column in columns)]
-        for metric in run.metrics["grid"]
-        if any(column.get(metric) is not None for column in columns)
+        [label_of(metric), shown(value), meaning_of(metric)]
+        for metric, value in run.metrics["grid"].items()
+        if value is not None
     ]
-    return Table(["metric", "grid", *names], rows)
+    return Table(["metric", "grid", "meaning"], rows, prose=True)
 
 
-def _left_out(run: RunData) -> list[str]:
-    count = len(run.vos) - VOS_SHOWN
-    return [f"{count} VOs with fewer jobs stand in metrics.json alone."] if count > 0 else []
+def _by_vo(run: RunData) -> list[Block]:
+    """A chart of a metric that is chosen, and a table of all, a row a VO."""
+    vos = run.metrics["vos"]
+    if len(vos) < 2:
+        return []
+    given = list(dict.fromkeys(metric for figures in vos.values() for metric in figures))
+    known = [one for one in given if any(vos[vo].get(one) is not None for vo in vos)]
+    known.sort(key=lambda metric: FIRST.index(metric) if metric in FIRST else len(FIRST))
+    columns = [row_texts([vos[vo].get(metric) for vo in vos], "–") for metric in known]
+    rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
+    table = Table(["VO", *(label_of(metric) for metric in known)], rows, hints=hints_of(known))
+    return [
+        Choice("metric", "Metric", {metric: label_of(metric) for metric in known}),
+        *(When("metric", metric, meaning_of(metric)) for metric in known if meaning_of(metric)),
+        vo_bars(run, known),
+        "All metrics; choose a column's header to sort by it.",
+        table,
+    ]
 
 
-def _largest_flows(run: RunData) -> list[Table]:
-    """The pairs of VOs of which one ran most jobs of the other."""
-    moved = run.moved.copy()
-    np.fill_diagonal(moved, 0)
-    order = np.argsort(-moved, axis=None, kind="stable")[:FLOWS_SHOWN]
-    pairs = [divmod(int(place), len(run.vos)) for place in order]
-    rows = [
-        [f"{run.vos[owner]} → {run.vos[host]}", shown(moved[owner, host]),
-         shown(100 * moved[owner, host] / run.moved[owner].sum())]
-        for owner, host in pairs
-        if moved[owner, host]
-    ]  # fmt: skip
-    headers = ["largest flows", "jobs", "% of the first's jobs"]
-    return [Table(headers, rows)] if rows else []
+def _over_time(run: RunData) -> list[Block]:
+    pictures = list(courses(run))
+    if not pictures:
+        return []
+    choice = [_cluster_choice(run.cluster_titles)] if len(run.clusters) > LINES else []
+    return [HINT, *choice, *pictures]
+
+
+def _gantt(run: RunData) -> list[Block]:
+    pictures = list(gantt_charts(run))
+    if len(pictures) == 1 and pictures[0].name == "gantt":
+        return [_cluster_choice(run.cluster_titles), *pictures]
+    return list(pictures)
+
+
+def _cluster_choice(titles: Sequence[str]) -> Choice:
+    return Choice("cluster", "Cluster", {title: title for title in titles})
+
+
+def _waiting(run: RunData) -> list[Block]:
+    pictures = [*distributions(run), *wait_against_size(run)]
+    many = len(run.vos) > LINES
+    choice = Choice("vo", "Virtual organization", {vo: vo for vo in run.vos})
+    return [*([choice] if many and pictures else []), *pictures]
+
+
+def _flows(run: RunData) -> list[Block]:
+    if len(run.vos) < 2 or not run.moved.any():
+        return []
+    return [flow_map(run.vos, run.moved), *flow_tables(run.vos, run.moved)]
 
 
 def _making(manifest: dict[str, Any]) -> Table:
@@ -95,7 +151,7 @@ def _making(manifest: dict[str, Any]) -> Table:
         else:
             rows.append([name, _plain(value)])
     rows = [[name.replace("_", " "), value] for name, value in rows]
-    return Table(["", "value"], rows, prose=True)
+    return Table(["what", "value"], rows, prose=True)
 
 
 def _plain(value: Any) -> str:

@@ -1,175 +1,186 @@
-"""Pictures of one run: who did what when, how busy it was, who waited and who helped whom."""
+"""Charts of one run: how busy it was, who waited, how the VOs did, and who ran whose jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 
 from grid.model.arrays import Floats, Ints
-from grid.report.gantt import gantt
+from grid.report.charts import by_line, time_axis
 from grid.report.run_data import RunData
-from grid.report.style import (
-    COLOURS,
-    DASHES,
-    SEQUENTIAL,
-    Picture,
-    drawing,
-    legend,
-    picture,
-    time_axis,
-)
+from grid.report.style import Columns, Picture
+from grid.report.zoom import ZOOM
+from grid.results.definitions import label_of
 
 LINES = 6
-"""More lines than this are a tangle; the middle of them is drawn instead."""
-WIDE = 10.0
-"""A range over which values grow by more than this factor is seen on a logarithmic scale."""
+"""More lines than this are a tangle: their middle is drawn, and one that the reader chooses."""
 STEPS = 240
-"""Points along the time axis: one for about every pixel of a small screen."""
-ANNOTATED = 10
+"""Points along the time axis of a few clusters; of many there are half as many."""
+ALL, CHOSEN = "all clusters, median", "the chosen cluster"
+COURSES = {
+    "utilization": "CPUs in use / CPUs",
+    "queued": "jobs waiting",
+    "license_use": "license copies in use / copies",
+    "lost_cpus": "CPUs lost to fragmentation",
+    "power_w": "power (W)",
+}
 
 
-def run_pictures(run: RunData) -> Iterator[Picture]:
-    """All pictures that the run has data for."""
-    yield from gantt(run)
-    for column, label in (
-        ("utilization", "CPUs in use / CPUs"),
-        ("queued", "jobs waiting"),
-        ("license_use", "license copies in use / copies"),
-        ("lost_cpus", "CPUs lost to fragmentation"),
-    ):
-        yield from _course(run, column, label)
-    yield from _distributions(run)
-    yield from _map_of_vos(run)
-
-
-def _course(run: RunData, column: str, label: str) -> Iterator[Picture]:
-    """How a column of the series went over time, a line a cluster or the middle of all."""
-    if column not in run.series.column_names:
-        return
-    values = run.series[column].to_numpy(zero_copy_only=False)
-    times = run.series["time_s"].to_numpy()
+def courses(run: RunData) -> Iterator[Picture]:
+    """How each column of the series went over time, a line a cluster, or the middle of all."""
     count = len(run.clusters)
-    is_only_one = count == len(run.vos)
-    if not len(times) or np.isnan(values).all():
+    times = run.series["time_s"].to_numpy()
+    if not len(times):
         return
     length = len(times) // count
-    time, levels = _thinned(times[:length], values.reshape(count, length))
-    with drawing() as (figure, axes):
-        if count <= LINES:
-            for number, (vo, name) in enumerate(run.clusters):
-                if np.isnan(levels[number]).all():
-                    continue
-                axes.step(
-                    time,
-                    levels[number],
-                    where="post",
-                    color=COLOURS[number],
-                    linestyle=DASHES[number],
-                    label=vo if is_only_one else f"{vo}/{name}",
-                )
-            caption = f"{label[0].upper()}{label[1:]}, by cluster."
-        else:
-            low, middle, high = np.nanquantile(levels, (0.1, 0.5, 0.9), axis=0)
-            axes.fill_between(
-                time, low, high, step="post", color=COLOURS[5], alpha=0.5, label="10 % to 90 %"
-            )
-            axes.step(time, middle, where="post", color=COLOURS[0], label="median")
-            mean = np.nanmean(levels, axis=0)
-            axes.step(time, mean, where="post", color=COLOURS[1], linestyle="--", label="mean")
-            caption = f"{label[0].upper()}{label[1:]}, over {count} clusters."
-        time_axis(axes, float(time[0]), float(time[-1]))
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-        legend(axes, count if count <= LINES else 3)
-        yield picture(column.replace("_", "-"), caption, figure)
-
-
-def _thinned(time: Floats, levels: Floats) -> tuple[Floats, Floats]:
-    """Means over at most STEPS intervals of alike length."""
-    width = -(-len(time) // STEPS)
-    starts = np.arange(0, len(time), width)
-    sums = np.add.reduceat(levels, starts, axis=1)
-    counts = np.diff(np.append(starts, len(time)))
-    return time[starts], sums / counts
-
-
-def _distributions(run: RunData) -> Iterator[Picture]:
-    """The share of jobs that waited so long, or were slowed down so much, at most."""
-    submit, wait = run.column("submission_time"), run.column("waiting_time")
-    end = run.column("finish_time")
-    run_s = run.column("execution_time")
-    if "held_time" in run.jobs.column_names:
-        run_s = run.column("held_time")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slowdown = np.where(run_s > 0, (end - submit) / run_s, np.nan)
-    owner = run.positions("vo", run.vos)
-    for name, values, label in (
-        ("wait", wait, "wait (s)"),
-        ("slowdown", slowdown, "slowdown"),
-    ):
+    width = -(-length // (STEPS if count <= LINES else STEPS // 2))
+    starts = np.arange(0, length, width)
+    seconds, unit = run.time_unit
+    time = times[:length][starts] / seconds
+    given = {column: label for column, label in COURSES.items()
+             if column in run.series.column_names}  # fmt: skip
+    for column in run.series.column_names:
+        if column not in (*COURSES, "time_s", "vo", "cluster", "busy_cpus"):
+            given[column] = label_of(column)
+    for column, label in given.items():
+        values = run.series[column].to_numpy(zero_copy_only=False).astype(np.float64)
         if np.isnan(values).all():
             continue
-        with drawing() as (figure, axes):
-            lines = _groups(values, owner, run.vos)
-            for number, (group, mine) in enumerate(lines):
-                axes.step(
-                    np.sort(mine),
-                    np.arange(1, len(mine) + 1) / len(mine),
-                    where="post",
-                    color=COLOURS[number % len(COLOURS)],
-                    linestyle=DASHES[number % len(DASHES)],
-                    label=group,
-                )
-            _spread(axes, values)
-            axes.set(xlabel=label, ylabel="share of jobs", ylim=(0, 1.01))
-            legend(axes, len(lines))
-            caption = f"Distribution of {name}: the share of jobs with at most so much."
-            yield picture(f"cdf-{name}", caption, figure)
+        levels = _means(values.reshape(count, length), starts)
+        draw = _lines if count <= LINES else _middle
+        yield draw(run, column.replace("_", "-"), label, unit, time, levels)
 
 
-def _spread(axes: Axes, values: Floats) -> None:
-    """A logarithmic scale for what spans more than one can see on a linear one."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    if high > WIDE * max(low, 1.0):
-        axes.set_xscale("symlog", linthresh=1.0)
-    axes.set_xlim(low, high if high > low else low + 1.0)
+def _means(levels: Floats, starts: Ints) -> Floats:
+    """Means over the intervals of columns that begin at `starts`."""
+    sums = np.add.reduceat(levels, starts, axis=1)
+    means: Floats = sums / np.diff(np.append(starts, levels.shape[1]))
+    return means
 
 
-def _groups(values: Floats, owner: Ints, vos: list[str]) -> list[tuple[str, Floats]]:
-    """The values of each VO that has any; of all jobs together where there are many VOs."""
-    known = ~np.isnan(values)
-    if not 1 < len(vos) <= LINES:
-        return [("all jobs", values[known])]
-    groups = [(f"jobs of {vo}", values[known & (owner == number)]) for number, vo in enumerate(vos)]
-    return [(name, mine) for name, mine in groups if len(mine)]
+def _lines(run: RunData, name: str, label: str, unit: str, time: Floats, levels: Floats) -> Picture:
+    titles = [
+        title for title, row in zip(run.cluster_titles, levels, strict=True)
+        if not np.isnan(row).all()
+    ]  # fmt: skip
+    known = levels[~np.isnan(levels).all(axis=1)]
+    columns: Columns = {
+        "series": [title for title in titles for _ in time],
+        "time": np.tile(time, len(titles)),
+        "value": known.ravel(),
+    }
+    encoding = {**_course_axes(unit), **by_line(titles)}
+    layers = [
+        {"params": [ZOOM], "mark": _STEP},
+        {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
+    ]
+    caption = f"{label[0].upper()}{label[1:]}, by cluster."
+    return _course(name, label, caption, {"encoding": encoding, "layer": layers}, columns)
 
 
-def _map_of_vos(run: RunData) -> Iterator[Picture]:
-    """How many jobs of each VO (rows) ran in each (columns)."""
-    count = len(run.vos)
-    if count < 2:
-        return
-    moved = run.moved
-    with drawing(height=3.9) as (figure, axes):
-        shown = np.where(moved > 0, moved, np.nan)
-        norm = LogNorm(vmin=1, vmax=max(2.0, float(moved.max())))
-        image = axes.imshow(shown, cmap=SEQUENTIAL, norm=norm)
-        figure.colorbar(image, ax=axes, label="jobs", shrink=0.8)
-        axes.set(xlabel="ran in", ylabel="submitted in")
-        axes.grid(visible=False)
-        if count <= ANNOTATED:
-            axes.set_xticks(range(count), run.vos, rotation=45, ha="right")
-            axes.set_yticks(range(count), run.vos)
-            for row, column in np.ndindex(count, count):
-                light = moved[row, column] < np.sqrt(norm.vmax or 1.0)
-                colour = "white" if light and moved[row, column] else "black"
-                axes.text(
-                    column, row, f"{moved[row, column]:.0f}", ha="center", va="center", color=colour
-                )
-        caption = (
-            "Who forwarded how much to whom: jobs by the VO of their user and the VO they ran in."
-        )
-        yield picture("vo-map", caption, figure)
+def _middle(
+    run: RunData, name: str, label: str, unit: str, time: Floats, levels: Floats
+) -> Picture:
+    """Median and the middle 80 % of the clusters, and the cluster that is chosen."""
+    low, middle, high = np.nanquantile(levels, (0.1, 0.5, 0.9), axis=0)
+    nothing: Any = [None] * levels.size
+    columns: Columns = {
+        "cluster": [*("" for _ in time), *(one for one in run.cluster_titles for _ in time)],
+        "series": [*(ALL for _ in time), *(CHOSEN for _ in range(levels.size))],
+        "time": np.tile(time, len(levels) + 1),
+        "value": np.concatenate([middle, levels.ravel()]),
+        "low": [*low.tolist(), *nothing],
+        "high": [*high.tolist(), *nothing],
+    }
+    y = _course_axes(unit)["y"]
+    band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": {"value": "var(--c7)"}}
+    layers = [
+        {
+            "params": [ZOOM],
+            "transform": [{"filter": "datum.cluster === ''"}],
+            "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True},
+            "encoding": band,
+        },
+        {"mark": _STEP, "encoding": {"y": y, **by_line([ALL, CHOSEN])}},
+        {"mark": _UNSEEN, "encoding": {"y": y, "tooltip": _tooltip(label, unit)}},
+    ]
+    specification = {
+        "params": [{"name": "cluster", "value": run.cluster_titles[0]}],
+        "transform": [{"filter": "datum.cluster === '' || datum.cluster === cluster"}],
+        "encoding": {"x": _course_axes(unit)["x"]},
+        "layer": layers,
+    }
+    caption = (
+        f"{label[0].upper()}{label[1:]}, over {len(levels)} clusters: the median, and shaded "
+        "the middle 80 %."
+    )
+    return _course(name, label, caption, specification, columns)
+
+
+_STEP = {"type": "line", "interpolate": "step-after", "clip": True}
+_UNSEEN = {"type": "point", "opacity": 0, "size": 90, "clip": True}
+
+
+def _course_axes(unit: str) -> dict[str, Any]:
+    axis = {"format": ",.4~g", "tickCount": 5}
+    y = {"field": "value", "type": "quantitative", "title": None, "axis": axis}
+    return {"x": time_axis("time", unit), "y": y}
+
+
+def _tooltip(label: str, unit: str) -> list[dict[str, Any]]:
+    return [
+        {"field": "series", "title": " "},
+        {"field": "time", "title": f"time ({unit})", "format": ",.5~g"},
+        {"field": "value", "title": label, "format": ",.5~g"},
+    ]
+
+
+def _course(
+    name: str, label: str, caption: str, specification: Mapping[str, Any], columns: Columns
+) -> Picture:
+    whole = {"width": "container", "height": 220, "title": label, "data": {"name": name}}
+    return Picture(name, caption, {**whole, **specification}, {name: columns})
+
+
+def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
+    """A bar for each VO, of the metric that is chosen."""
+    vos = run.metrics["vos"]
+    found = [(vo, metric, vos[vo].get(metric)) for vo in run.vos for metric in metrics]
+    known = [one for one in found if one[2] is not None]
+    columns = {key: [one[place] for one in known] for place, key in
+               enumerate(("vo", "metric", "value"))}  # fmt: skip
+    titles = {metric: label_of(metric) for metric in metrics}
+    shown = {"field": "value", "type": "quantitative"}
+    y = {"field": "vo", "type": "nominal", "title": None, "axis": {"labelOverlap": False}}
+    bar = {"type": "bar", "color": "var(--c0)", "tooltip": True}
+    specification = {
+        "width": "container",
+        "height": 20 * len(run.vos),
+        "title": {"text": {"expr": "titles[metric]"}},
+        "data": {"name": "vos"},
+        "params": [
+            {"name": "metric", "value": metrics[0]},
+            {"name": "titles", "value": titles},
+        ],
+        "transform": [{"filter": "datum.metric === metric"}],
+        "encoding": {
+            "y": {**y, "sort": {"field": "value", "op": "max", "order": "descending"}},
+            "x": {**shown, "title": None, "axis": {"format": ",.4~g", "tickCount": 5}},
+        },
+        "layer": [
+            {"mark": bar},
+            {
+                "mark": {
+                    "type": "text",
+                    "align": {"expr": "datum.value < 0 ? 'right' : 'left'"},
+                    "dx": {"expr": "datum.value < 0 ? -4 : 4"},
+                },
+                "encoding": {"text": {**shown, "format": ",.4~g"}},
+            },
+        ],
+    }  # fmt: skip
+    caption = "The metric chosen above, of the users and the machines of each VO."
+    is_tall = len(run.vos) > 30
+    return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)

@@ -1,73 +1,130 @@
-"""How all pictures look: colours that everybody can tell apart, and text that small screens show.
+"""How all charts look, and what a chart is: a Vega-Lite specification with its data.
 
-Colours are those of Okabe and Ito ("Color Universal Design", 2008); lines also differ in marker and
-dash, bars in hatching, so that no picture depends on colour. A picture is drawn about as wide as a
-telephone shows it, so its text stays readable there.
+Colours are those of Okabe and Ito ("Color Universal Design", 2008), lightened for dark screens;
+lines also differ in dash and marker, so that no chart depends on colour. Specifications name
+colours as variables of style sheets: a page changes between light and dark, and to paper, without
+drawing anything again.
 """
 
 from __future__ import annotations
 
-import base64
-import io
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+import numpy as np
+import numpy.typing as npt
 
-COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C8C",
+LIGHT = {
+    "ink": "#1a1a1a", "soft": "#555555", "line": "#dddddd", "paper": "#ffffff", "faint": "#f4f4f4",
+    "waiting": "#b8b8b8",
+    "c0": "#0072b2", "c1": "#d55e00", "c2": "#009e73", "c3": "#cc79a7",
+    "c4": "#d08f00", "c5": "#3f9fd6", "c6": "#000000", "c7": "#808080",
+}  # fmt: skip
+DARK = {
+    "ink": "#e8e8e8", "soft": "#b0b0b0", "line": "#3c3c3c", "paper": "#161616", "faint": "#242424",
+    "waiting": "#6a6a6a",
+    "c0": "#4ba3e3", "c1": "#f08a3c", "c2": "#2fc49a", "c3": "#e39fc5",
+    "c4": "#f0b83c", "c5": "#8fd0f5", "c6": "#ffffff", "c7": "#a0a0a0",
+}  # fmt: skip
+COLOURS = tuple(f"var(--c{number})" for number in range(8))
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+SHAPES = (
+    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
+    "stroke",
 )  # fmt: skip
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES = ("-", "--", "-.", ":", "-", "--", "-.", ":")
-HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
-SEQUENTIAL = "cividis"
 
-WIDTH_INCHES = 4.6
-HEIGHT_INCHES = 3.1
-PNG_DPI = 200
+WIDTH, HEIGHT = 520, 260
+PNG_SCALE = 2.0
+VERSION = "6.4"
+"""Of Vega-Lite."""
+DIGITS = 6
+"""So many digits of a figure go into a page."""
 
-_UNITS = ((86_400.0, "days"), (3600.0, "hours"), (1.0, "s"))
-_MANY = 3.0
-"""A time axis has a unit that fits into it so often at least."""
+Specification = Mapping[str, Any]
+Column = Sequence[Any] | npt.NDArray[Any]
+Columns = Mapping[str, Column]
+"""A table for charts: the values of each column, all of one length."""
 
-_SETTINGS: Any = {
-    "font.size": 10,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-    "hatch.linewidth": 0.6,
-    # Equal data give equal files.
-    "svg.hashsalt": "grid",
+CONFIG: Mapping[str, Any] = {
+    "font": "sans-serif",
+    "background": None,
+    "view": {"stroke": None, "continuousHeight": HEIGHT, "continuousWidth": WIDTH},
+    "axis": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--ink)",
+        "gridColor": "var(--line)",
+        "domainColor": "var(--soft)",
+        "tickColor": "var(--soft)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 150,
+        "labelOverlap": "greedy",
+        "labelSeparation": 6,
+    },
+    "legend": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--ink)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 140,
+        "orient": "bottom",
+        "columns": 3,
+        "symbolStrokeWidth": 2,
+    },
+    "title": {
+        "color": "var(--ink)",
+        "anchor": "start",
+        "frame": "group",
+        "fontSize": 12.5,
+        "fontWeight": "normal",
+        "offset": 8,
+    },
+    "header": {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 12},
+    "text": {"color": "var(--ink)", "fontSize": 11},
+    "range": {"category": list(COLOURS), "symbol": list(SHAPES)},
+    "line": {"strokeWidth": 1.8},
+    "point": {"filled": True, "size": 55},
+    "rect": {"stroke": None},
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
-    """A drawn figure: its file name, what it shows, and its bytes."""
+    """A chart: its file name, what it shows, its specification, and the tables that this names.
+
+    On a page it is drawn by a script and answers the pointer; `svg` and `png` are the same chart
+    as files. `is_wide` asks for the whole width of a page; what `is_tall` scrolls on it.
+    """
 
     name: str
     caption: str
-    svg: bytes
-    png: bytes
+    specification: Specification
+    tables: Mapping[str, Columns] = field(default_factory=dict)
+    is_wide: bool = False
+    is_tall: bool = False
 
-    @property
-    def address(self) -> str:
-        """The picture itself as an address, for a page that needs no other file."""
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg).decode()
+    @cached_property
+    def svg(self) -> bytes:
+        """The chart as an SVG file, on white."""
+        import vl_convert
+
+        text: str = vl_convert.vegalite_to_svg(self._whole(), vl_version=VERSION)
+        return text.encode()
+
+    @cached_property
+    def png(self) -> bytes:
+        """The chart as a PNG file, on white."""
+        import vl_convert
+
+        picture: bytes = vl_convert.svg_to_png(self.svg.decode(), scale=PNG_SCALE)
+        return picture
 
     def save(self, folder: Path) -> None:
         """Write NAME.svg and NAME.png into `folder`, which is made if it is not there."""
@@ -75,54 +132,40 @@ class Picture:
         (folder / f"{self.name}.svg").write_bytes(self.svg)
         (folder / f"{self.name}.png").write_bytes(self.png)
 
-
-@contextmanager
-def drawing(height: float = HEIGHT_INCHES, columns: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """A new figure and its axes (a row of them for several columns), in the style of all."""
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(WIDTH_INCHES * columns, height), layout="constrained")
-        yield figure, figure.subplots(1, columns)
-
-
-def picture(name: str, caption: str, figure: Figure) -> Picture:
-    """The figure as it is now."""
-    with matplotlib.rc_context(_SETTINGS):
-        return Picture(name, caption, _bytes(figure, "svg"), _bytes(figure, "png"))
+    def _whole(self) -> dict[str, Any]:
+        """The specification with its data, a width, and colours instead of variables."""
+        datasets = {name: rows_of(columns) for name, columns in self.tables.items()}
+        specification = {**self.specification, "config": {**CONFIG, "background": "white"}}
+        if specification.get("width") == "container":
+            specification["width"] = WIDTH
+        text = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], json.dumps(specification))
+        return {**json.loads(text), "datasets": datasets}
 
 
-def _bytes(figure: Figure, kind: str) -> bytes:
-    target = io.BytesIO()
-    # No date and no version inside, so that equal data give equal files.
-    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-    figure.savefig(target, format=kind, dpi=PNG_DPI, metadata=metadata)
-    return target.getvalue()
+def rows_of(columns: Columns) -> list[dict[str, Any]]:
+    """The table row by row."""
+    names = list(columns)
+    return [
+        dict(zip(names, row, strict=True))
+        for row in zip(*(plain(columns[name]) for name in names), strict=True)
+    ]
 
 
-def time_axis(axes: Axes, first_s: float, last_s: float) -> None:
-    """Time from `first_s` to `last_s` along x, in the unit in which people speak of so long."""
-    fitting = [one for one in _UNITS if last_s - first_s >= one[0] * _MANY]
-    seconds, unit = fitting[0] if fitting else _UNITS[-1]
-    axes.set_xlim(first_s, last_s if last_s > first_s else first_s + 1.0)
-    axes.xaxis.set_major_locator(_TimeLocator(seconds))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value / seconds:,.10g}")
-    axes.set_xlabel(f"time ({unit})")
+def plain(values: Column) -> list[Any]:
+    """The values for JSON: figures with DIGITS digits, None for what is not finite."""
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return [_plain(value) for value in listed]
 
 
-class _TimeLocator(MaxNLocator):
-    """Ticks at round numbers of a unit; the axis itself is in seconds."""
-
-    def __init__(self, unit_s: float) -> None:
-        super().__init__(nbins=6, steps=[1, 2, 3, 5, 10])
-        self._unit_s = unit_s
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        ticks = super().tick_values(vmin / self._unit_s, vmax / self._unit_s)
-        return [tick * self._unit_s for tick in ticks]
+def _plain(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return float(f"{value:.{DIGITS}g}") if abs(value) < float("inf") else None
 
 
-def legend(axes: Axes, entries: int) -> None:
-    """A legend below the axes, where it hides nothing; none for a single entry."""
-    if entries < 2:
-        return
-    columns = 2 if entries > 3 else entries
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns)
+def script() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, which needs nothing else."""
+    import vl_convert
+
+    text: str = vl_convert.javascript_bundle(vl_version=VERSION)  # type: ignore[call-arg]
+    return text

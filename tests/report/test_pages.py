@@ -14,7 +14,7 @@ from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
-from grid.report.style import COLOURS
+from grid.report.style import DARK, LIGHT
 
 
 def test_markup_in_texts_is_shown_and_not_obeyed() -> None:
@@ -59,9 +59,17 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_colours_stand_out_from_white() -> None:
-    for colour in COLOURS:
-        assert 1.05 / (luminance(colour) + 0.05) > 2.1, colour
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_stand_out_from_the_page(colours: dict[str, str]) -> None:
+    paper = luminance(colours["paper"])
+
+    def contrast(colour: str) -> float:
+        return (max(paper, luminance(colour)) + 0.05) / (min(paper, luminance(colour)) + 0.05)
+
+    assert set(LIGHT) == set(DARK)
+    assert contrast(colours["ink"]) > 7 and contrast(colours["soft"]) > 4.5
+    for name in (f"c{number}" for number in range(8)):
+        assert contrast(colours[name]) > 2.5, name
 
 
 @pytest.mark.parametrize(

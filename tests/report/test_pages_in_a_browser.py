@@ -9,6 +9,7 @@ import pytest
 
 import grid
 from grid.experiment.reporting import write_report
+from grid.results.definitions import label_of
 from tests.report import chromium
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
@@ -16,12 +17,31 @@ pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on
 WIDTHS = (400, 1280)
 NAMES = ("run", "farm", "sweep")
 WANTED = {
-    "run": {"gantt", "utilization", "queued", "cdf-wait", "cdf-slowdown", "vo-map"},
-    "farm": {"gantt", "utilization", "queued", "license-use", "cdf-wait", "cdf-slowdown"},
+    "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-slowdown", "flows"},
+    "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-slowdown"},
     "sweep": {"cdf-wait-s", "cdf-slowdown", "course-utilization", "compare-user-utility"},
 }
 SMALLEST_TEXT = 8.0
-"""Pixels; smaller text in a picture is not read but guessed."""
+"""Pixels; smaller text in a chart is not read but guessed."""
+MISPLACED = """(() => {
+  const found = [];
+  for (const chart of document.querySelectorAll("figure[data-chart]")) {
+    const room = chart.querySelector(".chart").getBoundingClientRect();
+    const texts = [...chart.querySelectorAll("svg text")].filter(
+      (text) => text.textContent.trim() && getComputedStyle(text).opacity !== "0");
+    const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+    for (const [text, box] of boxes)
+      if (box.left < room.left - 1 || box.right > room.right + 1)
+        found.push(`${chart.dataset.chart}: ${text} is cut`);
+    boxes.forEach(([one, a], place) => boxes.slice(place + 1).forEach(([other, b]) => {
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 1 && high > 3) found.push(`${chart.dataset.chart}: ${one} on ${other}`);
+    }));
+  }
+  return found;
+})()"""
+"""Texts of charts that lie on each other or reach beyond their chart."""
 
 SCENARIO = """\
 parameters: {selection: partial}
@@ -75,30 +95,92 @@ def browser() -> Iterator[chromium.Browser]:
         yield page
 
 
+def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light") -> None:
+    """Load the page and wait until its charts are drawn."""
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.ask("Emulation.setEmulatedMedia", features=[feature])
+    browser.show(page, width)
+    drawn = "new Promise((done) => { (function look() {document.body.dataset.drawn ? done() : "
+    drawn += "requestAnimationFrame(look)})() })"
+    browser.ask("Runtime.evaluate", expression=drawn, awaitPromise=True, timeout=60_000)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_report_is_whole_and_readable(
     pages: dict[str, Path], browser: chromium.Browser, name: str, width: int
 ) -> None:
-    browser.show(pages[name], width)
+    show(browser, pages[name], width)
     assert browser.value("window.innerWidth") == width
     assert browser.complaints == []
     fetched = [url for url in browser.requests if not url.startswith("data:")]
     assert fetched == [pages[name].resolve().as_uri()]
-    images = browser.value(
-        "[...document.images].map(i => [i.complete, i.naturalWidth, i.width, i.alt.length])"
-    )
-    saved = sorted((pages[name].parent / "pictures").glob("*.svg"))
-    assert len(images) == len(saved)
-    assert {path.stem for path in saved} >= WANTED[name]
-    assert len(list((pages[name].parent / "pictures").glob("*.png"))) == len(saved)
-    for complete, natural, shown, words in images:
-        assert complete and natural > 0 and words > 10
-        # The drawings' text is 10 points, that is 13.3 pixels, at their natural width.
-        assert 13.3 * min(1.0, shown / natural) >= SMALLEST_TEXT
+    charts = browser.value("[...document.querySelectorAll('figure')].map(f => f.dataset.chart)")
+    drawn = browser.value("[...document.querySelectorAll('figure svg')].length")
+    saved = {path.stem for path in (pages[name].parent / "pictures").glob("*.svg")}
+    assert set(charts) == saved and drawn == len(charts)
+    assert saved >= WANTED[name]
+    assert {path.stem for path in (pages[name].parent / "pictures").glob("*.png")} == saved
+    assert browser.value(MISPLACED) == []
+    sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
+    assert min(browser.value(sizes + ".fontSize))")) >= SMALLEST_TEXT
     # Wide tables scroll in themselves; the page does not.
     assert browser.value("document.documentElement.scrollWidth") <= width
     assert browser.value("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
+
+
+def test_colours_follow_the_screen(pages: dict[str, Path], browser: chromium.Browser) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    ink = "getComputedStyle(document.querySelector('figure svg text')).fill"
+    show(browser, pages["run"], 1280)
+    light = browser.value(paper), browser.value(ink)
+    show(browser, pages["run"], 1280, "dark")
+    assert (browser.value(paper), browser.value(ink)) == light[::-1] or (
+        browser.value(paper) != light[0] and browser.value(ink) != light[1]
+    )
+    assert browser.complaints == []
+
+
+def test_a_choice_changes_its_charts_and_texts(
+    pages: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, pages["run"], 1280)
+    title = "document.querySelector('figure[data-chart=vos] svg .role-title text').textContent"
+    assert browser.value(title) == label_of("wait_mean")
+    choose = (
+        "(async () => { const one = document.querySelector('select[data-signal=metric]');"
+        "one.value = 'utilization'; one.dispatchEvent(new Event('change'));"
+        "await new Promise((done) => setTimeout(done, 300)); })()"
+    )
+    browser.ask("Runtime.evaluate", expression=choose, awaitPromise=True)
+    assert browser.value(title) == label_of("utilization")
+    shown = "[...document.querySelectorAll('[data-when]')].filter(e => !e.hidden).length"
+    assert browser.value(shown) == 1
+
+
+def test_a_header_sorts_its_table(pages: dict[str, Path], browser: chromium.Browser) -> None:
+    show(browser, pages["run"], 1280)
+    column = (
+        "[...document.querySelectorAll('table.sorts')[0].tBodies[0].rows]"
+        ".map(row => parseFloat(row.children[1].textContent))"
+    )
+    click = "document.querySelectorAll('table.sorts')[0].tHead.rows[0].children[1].click()"
+    browser.value(click)
+    down = browser.value(column)
+    assert down == sorted(down, reverse=True)
+    browser.value(click)
+    assert browser.value(column) == sorted(down)
+
+
+def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<body data-drawn=1><figure data-chart=one><div class=chart style='width:200px'><svg "
+        "width=400><text y=20>first</text><text y=22>second</text><text x=300 y=20>far</text>"
+        "</svg></div></figure>"
+    )
+    show(browser, page, 400)
+    assert browser.value(MISPLACED) == ["one: far is cut", "one: first on second"]
 
 
 def test_a_browser_would_complain(tmp_path: Path, browser: chromium.Browser) -> None:

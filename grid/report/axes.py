@@ -1,0 +1,107 @@
+"""Axes: a linear or a logarithmic scale as the range asks for it, with ticks that can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grid.model.arrays import Floats
+
+WIDE = 50.0
+"""Values that span more than this factor are seen on a logarithmic scale."""
+LOWEST = 0.1
+"""Where zeros are among the values, so many of the others may be below what counts as small."""
+MANY_DECADES = 2e3
+"""An axis over a smaller factor has ticks at 2 and 5 times the powers of ten, too."""
+UNEVEN = 8.0
+"""Places of which two are so many times as far apart as others are seen on a logarithmic scale."""
+
+Encoding = dict[str, Any]
+
+DURATIONS = {
+    0.0: "0", 0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1.0: "1 s", 10.0: "10 s", 60.0: "1 min",
+    600.0: "10 min", 3600.0: "1 h", 36_000.0: "10 h", 86_400.0: "1 day", 864_000.0: "10 days",
+    8_640_000.0: "100 days",
+}  # fmt: skip
+_UNITS = ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "s"))
+_MANY = 3.0
+"""A time axis has a unit that fits into it so often at least."""
+
+
+def numbers(field: str, title: str | None, values: Sequence[float] | Floats) -> Encoding:
+    """An axis for figures: logarithmic if they span much; ticks are at powers of ten then."""
+    known = _known(values)
+    scale, ticks = _scale(known, is_duration=False)
+    encoding: Encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
+    encoding["axis"] = {"format": ",.6~g", "tickCount": 6}
+    if ticks:
+        encoding["axis"] |= {"values": ticks}
+    return encoding
+
+
+def durations(field: str, title: str, values: Sequence[float] | Floats) -> Encoding:
+    """An axis for durations in seconds: logarithmic if they span much, with ticks in words then."""
+    known = _known(values)
+    scale, ticks = _scale(known, is_duration=True)
+    encoding: Encoding = {"field": field, "type": "quantitative", "scale": scale}
+    if ticks:
+        names = json.dumps({f"{tick:.10g}": DURATIONS[tick] for tick in ticks})
+        axis = {"values": ticks, "labelExpr": f"{names}[datum.value]"}
+        return {**encoding, "title": title, "axis": axis}
+    return {**encoding, "title": f"{title} (s)", "axis": {"format": ",.6~g", "tickCount": 5}}
+
+
+def places(field: str, title: str, values: Sequence[float]) -> Encoding:
+    """An axis for the values of a setting, each of which has a tick at its place."""
+    exact = sorted({float(value) for value in values})
+    gaps = np.diff(exact)
+    is_uneven = len(exact) > 2 and gaps.max() > UNEVEN * gaps.min()
+    scale: dict[str, Any] = {"type": "linear", "zero": False, "nice": False, "padding": 14}
+    if is_uneven and exact[0] > 0:
+        scale["type"] = "log"
+    elif is_uneven and exact[0] == 0:
+        scale |= {"type": "symlog", "constant": exact[1]}
+    axis = {"values": exact, "format": ",.6~g", "grid": False}
+    encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
+    return {**encoding, "axis": axis}
+
+
+def time_unit(length_s: float) -> tuple[float, str]:
+    """The seconds and the name of the unit in which people speak of so long a time."""
+    fitting = [one for one in _UNITS if length_s >= one[0] * _MANY]
+    return fitting[0] if fitting else _UNITS[-1]
+
+
+def _known(values: Sequence[float] | Floats) -> Floats:
+    exact = np.asarray(values, np.float64)
+    return exact[np.isfinite(exact)]
+
+
+def _scale(values: Floats, *, is_duration: bool) -> tuple[dict[str, Any], list[float]]:
+    """A scale over `values`; where it is logarithmic also its ticks."""
+    if not len(values):
+        return {"type": "linear"}, []
+    low, high = float(values.min()), float(values.max())
+    positive = values[values > 0]
+    if low < 0 or not len(positive):
+        return {"type": "linear", "zero": False}, []
+    small = float(np.quantile(positive, LOWEST)) if low == 0 else low
+    if high <= WIDE * small:
+        return {"type": "linear", "zero": low < high / 2}, []
+    ticks = _ticks(small, high, is_duration)
+    if low > 0:
+        return {"type": "log", "domain": [low, high], "nice": False}, ticks
+    constant = ticks[0] if ticks else small
+    return {"type": "symlog", "constant": constant, "domain": [0, high]}, [0.0, *ticks]
+
+
+def _ticks(low: float, high: float, is_duration: bool) -> list[float]:
+    if is_duration:
+        return [tick for tick in DURATIONS if low / 1.01 <= tick <= high]
+    first, last = int(np.floor(np.log10(low))), int(np.floor(np.log10(high)))
+    steps = (1, 2, 5) if high < MANY_DECADES * low else (1,)
+    ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    return [tick for tick in ticks if low / 1.01 <= tick <= high]

@@ -1,0 +1,128 @@
+// Draws the charts of a report, and makes its choices and the headers of its tables work.
+(() => {
+  "use strict";
+  const NARROW = 460;
+  const PANEL = 360;
+  const find = (selector) => [...document.querySelectorAll(selector)];
+  const told = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "{}");
+  const tables = told("tables");
+  const config = told("config");
+  const charts = [];
+
+  // A column is a list of values, or names and their positions.
+  function rows(columns) {
+    const names = Object.keys(columns);
+    const lists = names.map((name) => {
+      const column = columns[name];
+      return Array.isArray(column) ? column : column.at.map((place) => column.of[place]);
+    });
+    return (lists[0] ?? []).map((_, number) =>
+      Object.fromEntries(names.map((name, which) => [name, lists[which][number]])));
+  }
+  const known = {};
+  const rowsOf = (name) => (known[name] ??= rows(tables[name]));
+
+  const chosen = () =>
+    Object.fromEntries(find("select[data-signal]").map((one) => [one.dataset.signal, one.value]));
+
+  // Panels stand beside each other as far as there is room, all of them as wide as each other.
+  function fitPanels(spec, width) {
+    if (!spec.facet || !spec.spec) return;
+    const most = Math.max(1, Math.min(spec.columns ?? 1, Math.floor(width / PANEL)));
+    spec.columns = most;
+    spec.spec.width = Math.max(120, Math.floor(width / most) - 75);
+  }
+
+  async function draw(figure) {
+    const holder = figure.querySelector(".chart");
+    const spec = JSON.parse(figure.querySelector("script").textContent);
+    const width = holder.clientWidth;
+    const names = JSON.stringify(spec).matchAll(/"data": ?\{"name": ?"([^"]+)"\}/g);
+    spec.datasets = Object.fromEntries([...names].map(([, name]) => [name, rowsOf(name)]));
+    const values = chosen();
+    for (const one of spec.params ?? []) if (one.name in values) one.value = values[one.name];
+    const columns = width < NARROW ? 2 : Math.max(2, Math.floor(width / 170));
+    spec.config = { ...config, font: "system-ui, sans-serif",
+      legend: { ...config.legend, columns, labelLimit: width < NARROW ? 120 : 140 } };
+    fitPanels(spec, width);
+    if (spec.width === "container") {
+      spec.width = width;
+      spec.autosize = { type: "fit-x", contains: "padding" };
+    }
+    const options = { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } };
+    const made = await vegaEmbed(holder, spec, options);
+    charts.push({ figure, width, view: made.view, signals: (spec.params ?? []).map((p) => p.name) });
+  }
+
+  async function drawAll() {
+    for (const figure of find("figure[data-chart]")) {
+      await draw(figure);
+      await new Promise((resume) => setTimeout(resume, 0));
+    }
+    document.body.dataset.drawn = charts.length;
+  }
+
+  let waiting = 0;
+  function fitAgain() {
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      for (const one of [...charts]) {
+        const width = one.figure.querySelector(".chart").clientWidth;
+        if (!width || width === one.width) continue;
+        charts.splice(charts.indexOf(one), 1);
+        one.view.finalize();
+        await draw(one.figure);
+      }
+    }, 200);
+  }
+
+  // What stands for other choices is hidden.
+  function showChosen() {
+    const values = chosen();
+    for (const part of find("[data-when]")) {
+      const wanted = JSON.parse(part.dataset.when);
+      part.hidden = Object.entries(wanted).some(([name, value]) => values[name] !== value);
+    }
+    for (const select of find("select[data-signal]"))
+      select.parentElement.dataset.chosen = select.selectedOptions[0]?.textContent ?? "";
+  }
+
+  function choose(event) {
+    const { signal } = event.target.dataset;
+    const { value } = event.target;
+    for (const same of find(`select[data-signal="${signal}"]`)) same.value = value;
+    showChosen();
+    for (const { view, signals } of charts)
+      if (signals.includes(signal)) view.signal(signal, value).runAsync();
+  }
+
+  function sortBy(header) {
+    const table = header.closest("table");
+    const place = [...header.parentElement.children].indexOf(header);
+    const down = header.getAttribute("aria-sort") !== "descending";
+    for (const other of header.parentElement.children) other.removeAttribute("aria-sort");
+    header.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const text = (row) => row.children[place].textContent;
+    const figure = (row) => parseFloat(text(row).replaceAll(",", "").replace("−", "-"));
+    const compare = (a, b) => {
+      const [x, y] = [figure(a), figure(b)];
+      if (isNaN(x) || isNaN(y))
+        return isNaN(x) && isNaN(y) ? text(a).localeCompare(text(b)) * (down ? 1 : -1)
+          : isNaN(x) - isNaN(y);
+      return down ? y - x : x - y;
+    };
+    table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
+  }
+
+  for (const select of find("select[data-signal]")) select.addEventListener("change", choose);
+  for (const header of find("table.sorts thead th")) {
+    header.tabIndex = 0;
+    header.addEventListener("click", () => sortBy(header));
+    header.addEventListener("keydown", (event) => event.key === "Enter" && sortBy(header));
+  }
+  showChosen();
+  if (find("figure[data-chart]").length) {
+    drawAll();
+    addEventListener("resize", fitAgain);
+  }
+})();

@@ -1,0 +1,179 @@
+"""Charts of a run's waits: their distribution as the steps that it is, and against job size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from grid.model.arrays import Bools, Floats
+from grid.report.axes import Encoding, durations, numbers
+from grid.report.charts import by_line, by_series
+from grid.report.run_data import RunData
+from grid.report.run_pictures import LINES
+from grid.report.style import Columns, Picture
+
+POINTS = 300
+"""Steps of a distribution of which more would not be seen; of each of many VOs, a third of them."""
+ALL, CHOSEN = "all jobs", "jobs of the chosen VO"
+
+
+def distributions(run: RunData) -> Iterator[Picture]:
+    """The share of jobs that waited so long, or were slowed down so much, at most."""
+    submit, end = run.column("submission_time"), run.column("finish_time")
+    has_held = "held_time" in run.jobs.column_names
+    run_s = run.column("held_time" if has_held else "execution_time")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slowdown = np.where(run_s > 0, (end - submit) / run_s, np.nan)
+    wait = run.column("waiting_time")
+    for name, values, axis in (
+        ("wait", wait, durations("value", "wait", wait)),
+        ("slowdown", slowdown, numbers("value", "slowdown", slowdown)),
+    ):
+        if not np.isnan(values).all():
+            columns = _steps(run, values)
+            caption = f"Distribution of {name}: the share of jobs with at most so much."
+            yield distribution(f"cdf-{name}", caption, axis, columns, _is_chosen(run))
+
+
+def distribution(
+    name: str, caption: str, axis: Encoding, columns: Columns, chosen: dict[str, Any]
+) -> Picture:
+    """Distributions of `columns` (series, value, share), in steps; `chosen` filters the series."""
+    series = list(dict.fromkeys(columns["series"]))
+    y: dict[str, Any] = {"field": "share", "type": "quantitative", "title": None}
+    y |= {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%", "tickCount": 5}}
+    told = [
+        {"field": "series", "title": " "},
+        {"field": "value", "title": axis["title"], "format": ",.5~g"},
+        {"field": "share", "title": "share of jobs", "format": ".1%"},
+    ]
+    step = {"type": "line", "interpolate": "step-after", "clip": True}
+    specification: dict[str, Any] = {
+        "width": "container",
+        "title": "share of jobs",
+        "data": {"name": name},
+        **chosen,
+        "encoding": {"x": axis, "y": y, **by_line(series)},
+        "layer": [
+            {"mark": step},
+            {"mark": {"type": "point", "opacity": 0, "size": 70}, "encoding": {"tooltip": told}},
+        ],
+    }
+    return Picture(name, caption, specification, {name: columns})
+
+
+def steps_of(values: Floats, points: int = POINTS) -> tuple[Floats, Floats]:
+    """Where the empirical distribution steps up, and how high, from zero at the least value.
+
+    Of more than `points` different values so many are taken, all of them exact.
+    """
+    found, counts = np.unique(values, return_counts=True)
+    shares = np.cumsum(counts) / len(values)
+    if len(found) > points:
+        places = np.searchsorted(shares, np.linspace(0, 1, points))
+        chosen = np.unique(np.clip(places, 0, len(found) - 1))
+        found, shares = found[chosen], shares[chosen]
+    return np.append(found[0], found), np.append(0.0, shares)
+
+
+def _groups(run: RunData) -> Iterator[tuple[str, str, Bools]]:
+    """The jobs of each VO as (VO, name in the legend, rows); of all together too, with many VOs."""
+    owner = run.positions("vo", run.vos)
+    if len(run.vos) == 1 or len(run.vos) > LINES:
+        yield "", ALL, np.ones(len(owner), np.bool_)
+    if len(run.vos) > 1:
+        for number, vo in enumerate(run.vos):
+            yield vo, CHOSEN if len(run.vos) > LINES else f"jobs of {vo}", owner == number
+
+
+def _is_chosen(run: RunData) -> dict[str, Any]:
+    """With many VOs: all jobs, and those of the VO that is chosen."""
+    if len(run.vos) <= LINES:
+        return {}
+    return {
+        "params": [{"name": "vo", "value": run.vos[0]}],
+        "transform": [{"filter": "datum.vo === '' || datum.vo === vo"}],
+    }
+
+
+def _steps(run: RunData, values: Floats) -> Columns:
+    columns: dict[str, list[Any]] = {name: [] for name in ("vo", "series", "value", "share")}
+    points = POINTS if len(run.vos) <= LINES else POINTS // 3
+    for vo, series, rows in _groups(run):
+        mine = values[rows & ~np.isnan(values)]
+        if not len(mine):
+            continue
+        found, shares = steps_of(mine, points)
+        columns["vo"] += [vo] * len(found)
+        columns["series"] += [series] * len(found)
+        columns["value"] += found.tolist()
+        columns["share"] += shares.tolist()
+    return columns
+
+
+def wait_against_size(run: RunData) -> Iterator[Picture]:
+    """The median wait of jobs of about a size, and the middle 80 % of the waits of all."""
+    wait = run.column("waiting_time")
+    cpus, length = run.column("requested_number_of_resources"), run.column("execution_time")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_cpus, by_length = np.floor(np.log2(cpus)), np.floor(2 * np.log10(length))
+    for name, size, classes, axis, words in (
+        ("cpus", cpus, by_cpus, numbers("size", "CPUs of the job", cpus),
+         "CPUs, in classes that double"),
+        ("run-time", length, by_length, durations("size", "run time", length[length > 0]),
+         "run time, in two classes for each power of ten"),
+    ):  # fmt: skip
+        columns = _classes(run, wait, size, classes)
+        if len(set(columns["size"])) > 1:
+            yield _against(f"wait-by-{name}", words, axis, columns, run)
+
+
+def _classes(run: RunData, wait: Floats, size: Floats, classes: Floats) -> Columns:
+    names = ("vo", "series", "size", "wait", "low", "high", "jobs")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    known = np.isfinite(wait) & np.isfinite(classes)
+    every = [("", ALL, known)] if len(run.vos) > 1 else []
+    for vo, series, rows in [*every, *(one for one in _groups(run) if one[0] or not every)]:
+        mine = known & rows
+        for place in np.unique(classes[mine]):
+            chosen = mine & (classes == place)
+            low, middle, high = np.quantile(wait[chosen], (0.1, 0.5, 0.9)).tolist()
+            row = (vo, series, float(np.median(size[chosen])), middle, low, high, int(chosen.sum()))
+            for name, value in zip(names, row, strict=True):
+                columns[name].append(value)
+    return columns
+
+
+def _against(name: str, words: str, axis: Encoding, columns: Columns, run: RunData) -> Picture:
+    series = list(dict.fromkeys(columns["series"]))
+    waits = np.array([*columns["low"], *columns["high"]])
+    y = {**durations("wait", "wait", waits), "title": None}
+    unit = "" if "labelExpr" in y["axis"] else " (s)"
+    told: list[dict[str, Any]] = [
+        {"field": "series", "title": " "},
+        {"field": "jobs", "title": "jobs"},
+        {"field": "size", "title": axis["title"], "format": ",.5~g"},
+        {"field": "wait", "title": "median wait (s)", "format": ",.5~g"},
+        {"field": "low", "title": "a tenth waited at most (s)", "format": ",.5~g"},
+        {"field": "high", "title": "nine tenths at most (s)", "format": ",.5~g"},
+    ]
+    band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": {"value": "var(--c7)"}}
+    specification = {
+        "width": "container",
+        "title": f"median wait{unit}",
+        "data": {"name": name},
+        **_is_chosen(run),
+        "encoding": {"x": axis},
+        "layer": [
+            {"transform": [{"filter": "datum.vo === ''"}],
+             "mark": {"type": "area", "opacity": 0.25}, "encoding": band},
+            {"mark": {"type": "line", "clip": True},
+             "encoding": {"y": y, **by_series(series)}},
+            {"mark": "point", "encoding": {
+                "y": y, **by_series(series), **by_series(series, "shape"), "tooltip": told}},
+        ],
+    }  # fmt: skip
+    caption = f"Wait against {words}; shaded the middle 80 % of all jobs."
+    return Picture(name, caption, specification, {name: columns})
