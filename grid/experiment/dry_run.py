@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 from grid.experiment.cases import expand, key_of
@@ -42,7 +44,7 @@ def dry_run_lines(
         f"{kept:,} of them are in {folder}, {len(keys) - kept:,} are to be run",
     ]
     count = cpus or usable_cpus()
-    found = _seconds_a_run(experiment, len(cases), folder, quick)
+    found = _seconds_a_run(experiment, cases[0].scenario.name, len(cases), folder, quick)
     if found is None:
         return [*lines, "how long they take is not known: none like them ran here before"]
     seconds, known_from = found
@@ -52,16 +54,30 @@ def dry_run_lines(
 
 
 def _seconds_a_run(
-    experiment: ExperimentSection, runs: int, folder: Path, quick: bool
+    experiment: ExperimentSection, scenario: str, runs: int, folder: Path, quick: bool
 ) -> tuple[float, str] | None:
     """Processor seconds of a run like these, and how that is known."""
-    took = []
-    for path in sorted((folder / "clock").glob("*.json"))[:SAMPLE]:
-        cpu = read_json(path).get("cpu_seconds")
-        if isinstance(cpu, dict):
-            took.append(sum(cpu.values()))
+    took = _seconds_of(folder)
     if took:
         return sum(took) / len(took), f"as {len(took)} runs in {folder} took"
     places = Path("reproduction"), Path("reproduction-quick"), experiments_folder() / "reproduced"
     cost = Costs.read(*places).of(experiment.name, quick)
-    return None if cost is None else (cost / runs, "as the same experiment took before")
+    if cost is not None:
+        return cost / runs, "as the same experiment took before"
+    for other in sorted(folder.parent.glob("*/scenario.yaml")):
+        beginning = other.read_text(encoding="utf-8", errors="replace")[:200]
+        if re.search(rf"^name: {re.escape(scenario)}$", beginning, re.MULTILINE):
+            took = _seconds_of(other.parent)
+            if took:
+                mean = sum(took) / len(took)
+                return mean, f"as {len(took)} runs of {scenario} in {other.parent} took"
+    return None
+
+
+def _seconds_of(folder: Path) -> list[float]:
+    """Processor seconds of runs of the sweep in a folder, of whatever code and settings."""
+    took = []
+    for path in sorted((folder / "clock").glob("*.json"))[:SAMPLE]:
+        with suppress(InputError, TypeError, AttributeError):
+            took.append(float(sum(read_json(path)["cpu_seconds"].values())))
+    return took

@@ -62,3 +62,26 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "0 of them are in sweeps/snapshot-age, 12 are to be run",
     ]
     assert not Path("sweeps/snapshot-age").exists()
+
+
+def test_a_dry_run_goes_by_what_ran_here_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = ["two-vos", "--in-process", "--quiet", "--set", "protocol.ttl=0,1"]
+    assert CliRunner().invoke(app, ["run", *settings, "--out", "sweeps/first"]).exit_code == 0
+    text = f"name: more\nscenario: {TWO_VOS}\naxes: {{protocol.ttl: [1, 2, 3]}}\nseeds: 1\n"
+    Path("more.yaml").write_text(text)
+
+    def lines(out: str) -> list[str]:
+        command = ["sweep", "more.yaml", "--dry-run", "--in-process", "--out", out]
+        return CliRunner().invoke(app, command).stdout.splitlines()
+
+    assert lines("sweeps/more")[-1].endswith("as 2 runs of two-vos in sweeps/first took")
+    assert lines("sweeps/first")[1:] == [
+        "1 of them are in sweeps/first, 2 are to be run",
+        lines("sweeps/first")[2],
+    ]
+    assert lines("sweeps/first")[2].endswith("as 2 runs in sweeps/first took")
+    assert lines("elsewhere/more")[-1].startswith("how long they take is not known")
+    assert not Path("sweeps/more").exists()

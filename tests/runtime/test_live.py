@@ -19,6 +19,7 @@ from grid.results.checkers import check
 from grid.runtime.lateness import Lateness
 from grid.runtime.live import LiveFailed, LiveOutcome, run_live
 from grid.runtime.pace import Pace, late_share, live_lines
+from grid.runtime.progress import RunProgress
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.fault_sections import FaultsSection
@@ -145,19 +146,27 @@ class TestOnRay:
         assert 0 < unfinished == sum(grid_of("two").jobs_by_vo()) - ended
         assert f"the time was over before {unfinished} jobs had ended" in done.output
 
-    def test_an_interrupted_run_gives_what_there_is(self, tmp_path: Path) -> None:
-        grid, seen = grid_of("two"), []
+    def test_an_interrupted_run_gives_what_there_is(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen = []
 
-        def interrupt(now: int, jobs: int, total: int, more: str = "") -> None:
+        def interrupt(_: Any, now: int, jobs: int, total: int, more: str = "") -> None:
             seen.append((now, total, more))
             if jobs:
                 raise KeyboardInterrupt
 
-        outcome = run_live(grid, tmp_path / "journals", Pace(speedup=4), "vo", progress=interrupt)
-        assert outcome.interrupted
-        ended = len(in_order(outcome.run.chunks))
-        assert 0 < ended == sum(grid.jobs_by_vo()) - outcome.unfinished
-        assert {total for _, total, _ in seen} == {sum(grid.jobs_by_vo())}
+        monkeypatch.setattr(RunProgress, "__call__", interrupt)
+        scenario, out = str(SCENARIOS / "two.yaml"), tmp_path / "out"
+        command = ["run", scenario, "--live", "--speedup", "4", "--placement", "vo", "--quiet"]
+        done = CliRunner().invoke(app, [*command, "--out", str(out)])
+        assert done.exit_code == 130, done.output
+        live = json.loads((out / "manifest.json").read_text(encoding="utf-8"))["live"]
+        ended = len((out / "jobs.csv").read_text(encoding="utf-8").splitlines()) - 1
+        jobs = sum(grid_of("two").jobs_by_vo())
+        assert live["interrupted"] and 0 < ended == jobs - live["unfinished"]
+        assert f"interrupted before {live['unfinished']} jobs had ended" in done.output
+        assert {total for _, total, _ in seen} == {jobs}
         assert all("wait or run, 0 actors killed" in more for _, _, more in seen)
 
     def test_a_mistake_in_an_entity_ends_the_run_and_is_told(self, tmp_path: Path) -> None:
