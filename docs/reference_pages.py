@@ -7,25 +7,26 @@ with the sentence on each, for the test that nothing is missing and nothing lack
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-import typer
+import yaml
+from command_pages import commands, commands_page, exit_codes_page, parameter_text
+from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from pydantic import BaseModel
 
 import grid
-from grid.cli import app
-from grid.commands.endings import ExitCode
+from grid.cluster import engines
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
 from grid.results import column_definitions, definitions
 from grid.scenario.part_kinds import KINDS
 from grid.scenario.schema import Scenario
 
-MADE = "<!-- Made from the code by docs/reference_pages.py. Do not edit. -->\n\n"
+ROOT = Path(__file__).parents[1]
 
 
 class Entry(NamedTuple):
@@ -34,90 +35,6 @@ class Entry(NamedTuple):
     page: str
     name: str
     sentence: str
-
-
-# What a key may be, in words.
-
-_WORDS = {
-    "integer": "a whole number", "number": "a number", "boolean": "true or false",
-    "string": "text", "object": "a mapping", "array": "a list", "null": "null",
-}  # fmt: skip
-_LIMITS = {
-    "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above",
-    "exclusiveMaximum": "below",
-}  # fmt: skip
-_UNITS = {
-    "_s": "s", "_mb": "MB", "_mbps": "Mbit/s", "mips": "MIPS", "watts_idle": "W", "watts_busy": "W",
-}  # fmt: skip
-_SPECIAL = {
-    r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$": (
-        "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
-    ),
-    r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}|[^\x00-\x1f]{1,1000}:[A-Za-z_]\w*)$": (
-        "the name of a part, or where it stands (`my_file.py:Name`)"
-    ),
-}
-
-
-def number(value: float) -> str:
-    """A limit as people write it."""
-    if abs(value) >= 2**53:
-        return f"2^{math.ceil(math.log2(value))}"
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.9f}".rstrip("0")
-
-
-def type_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
-    """What a value may be, from its JSON Schema; models are links to their sections."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return f"[a mapping](#{anchors[name]})"
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(type_of(one, anchors) for one in schema["anyOf"]))
-    choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    if choices:
-        return " or ".join(f"`{one}`" for one in choices)
-    if schema.get("type") == "array":
-        return list_of(schema, anchors)
-    return _SPECIAL.get(schema.get("pattern", "")) or scalar(schema)
-
-
-def list_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
-    """What a list may hold."""
-    fixed = schema.get("prefixItems")
-    size = f" of {len(fixed)}" if fixed else ""
-    if not fixed and "minItems" in schema:
-        size = f" of at least {schema['minItems']}"
-    inner = fixed[0] if fixed else schema.get("items") or {}
-    return f"a list{size}, each {type_of(inner, anchors)}"
-
-
-def scalar(schema: Mapping[str, Any]) -> str:
-    """A number with its limits, a text, or any mapping."""
-    if schema.get("type") == "object" and "additionalProperties" in schema:
-        return "a mapping of names to values"
-    words = _WORDS.get(str(schema.get("type")), "any value")
-    if "minimum" in schema and "maximum" in schema:
-        return f"{words} from {number(schema['minimum'])} to {number(schema['maximum'])}"
-    limits = [f"{said} {number(schema[key])}" for key, said in _LIMITS.items() if key in schema]
-    return f"{words} {', '.join(limits)}".strip()
-
-
-def unit_of(name: str) -> str:
-    """The unit that a key carries in its name."""
-    units = [unit for end, unit in _UNITS.items() if name.endswith(end)]
-    return f"unit {units[0]}" if units else ""
-
-
-def default_of(field: Any) -> str:
-    """The default of a key as it is written in a file."""
-    if field.is_required():
-        return "required"
-    value = field.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel) or value in ((), {}):
-        return ""
-    shown = {None: "null", True: "true", False: "false"}
-    text = shown[value] if value is None or isinstance(value, bool) else f"{value}"
-    return f"default `{text}`"
 
 
 # Sections of a file.
@@ -219,25 +136,78 @@ def part_text(part: Part) -> str:
 
 
 def settings_of(part: Part) -> Iterator[tuple[str, str, str]]:
-    """Name, facts and sentence of each setting of a part."""
-    model = part.declared.model
+    """Name, facts and sentence of each setting of a part, and of what stands within a setting."""
+    yield from _keys_of(part.declared.model)
+    for model in list(sections(part.declared.model))[1:]:
+        word = model.__name__.lower()
+        for name, facts, sentence in _keys_of(model):
+            yield f"{word}: {name}", facts, sentence
+
+
+def _keys_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
     shown = model.model_json_schema()
-    anchors: dict[str, str] = {}
     for name, field in model.model_fields.items():
-        schema = shown["properties"][name]
-        facts = [type_of(inlined(schema, shown), anchors), unit_of(name), default_of(field)]
-        yield name, ", ".join(fact for fact in facts if fact), field.description or ""
+        schema = inlined(shown["properties"][name], shown)
+        facts = [type_of(schema, {}), unit_of(name), default_of(field)]
+        about = inspect.getdoc(model) if "const" in schema else field.description
+        yield name, ", ".join(fact for fact in facts if fact), about or ""
 
 
-def inlined(schema: Any, whole: Mapping[str, Any]) -> Any:
-    """The schema with what it refers to in its place."""
-    if isinstance(schema, list):
-        return [inlined(one, whole) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return inlined(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
-    return {key: inlined(value, whole) for key, value in schema.items()}
+# Cores and citations.
+
+
+def cores_page() -> str:
+    """Which core plays which cluster."""
+    cores = list(engines.CAPABILITIES)
+    lines = [f"{MADE}# The cores of clusters\n"]
+    lines.append(
+        "A cluster is played by one of these cores. You do not choose: the fastest one that can "
+        "do what the scenario asks for is taken. What no core, or the policy, would take account "
+        "of is a mistake, which `grid check` reports.\n"
+    )
+    for core in cores:
+        about = inspect.getdoc(import_module(f"grid.cluster.{core}")) or ""
+        lines.append(f"`{core}`\n: {markdown(about.partition(chr(10))[0])}\n")
+    lines.append("| what a scenario may ask for | " + " | ".join(cores) + " |")
+    lines.append("| --- |" + " --- |" * len(cores))
+    for feature in engines.FEATURES:
+        marks = ["yes" if feature in engines.CAPABILITIES[core] else "-" for core in cores]
+        lines.append(f"| {feature} | " + " | ".join(marks) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def papers_page() -> str:
+    """How to cite, and what is cited, from CITATION.cff."""
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    lines = [f"{MADE}# Papers and citations\n"]
+    lines.append(
+        f"{cited['message']} The file `CITATION.cff` of the repository has all of this in a form "
+        "that reference managers read. Name the version and the digests of your runs.\n\n"
+        f"> {citation(cited)}\n"
+    )
+    lines.append("## The papers that are reproduced, and the logs\n")
+    lines += [f"- {citation(one)}" for one in cited["references"]]
+    lines.append(
+        "\nThe short names stand for these papers in the whole documentation. What we find about "
+        "their claims: [the papers, and what we find](explanation/papers-and-claims.md).\n"
+    )
+    return "\n".join(lines)
+
+
+def citation(entry: Mapping[str, Any]) -> str:
+    """One entry of CITATION.cff as text."""
+    people = [
+        one.get("name") or f"{one['given-names']} {one['family-names']}" for one in entry["authors"]
+    ]
+    pages = f"pages {entry['start']} to {entry['end']}" if "start" in entry else ""
+    facts = [
+        ", ".join(people), f"*{entry['title']}*", entry.get("collection-title", ""), pages,
+        str(entry.get("year", "")), f"version {entry['version']}" if "version" in entry else "",
+        f"DOI {entry['doi']}" if "doi" in entry else "",
+        f"ISBN {entry['isbn']}" if "isbn" in entry else "",
+    ]  # fmt: skip
+    notes = f" {entry['notes'].strip()}" if "notes" in entry else ""
+    return ". ".join(fact for fact in facts if fact) + "." + notes
 
 
 # Figures and files.
@@ -301,69 +271,6 @@ def comment_after(module: Any, attribute: str) -> str:
     return markdown(found.group(1)) if found is not None else ""
 
 
-# Commands.
-
-
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command by the words that call it."""
-    group = typer.main.get_command(app)
-    waiting: list[tuple[str, Any]] = [("grid", group)]
-    for words, command in waiting:
-        yield words, command
-        inner = getattr(command, "commands", {})
-        waiting += [(f"{words} {name}", one) for name, one in inner.items()]
-
-
-def commands_page() -> str:
-    """Every command with its options."""
-    lines = [f"{MADE}# Commands\n"]
-    lines.append(
-        "`scripts/grid` in a clone is the same command; it sets up the environment first. "
-        "Every command has `--help`. What they exit with: [exit codes](exit-codes.md).\n"
-    )
-    for words, command in commands():
-        about = markdown(inspect.cleandoc(command.help or ""))
-        lines.append(f"(command-{words.replace(' ', '-')})=\n## {words}\n\n{about}\n")
-        for parameter in command.params:
-            names, facts = parameter_text(parameter)
-            lines.append(f"{names}\n: {facts}\n")
-    return "\n".join(lines)
-
-
-def parameter_text(parameter: Any) -> tuple[str, str]:
-    """How an argument or option is written, and what it is."""
-    if parameter.param_type_name == "argument":
-        names = f"`{(parameter.metavar or parameter.name).upper()}`"
-        names += "" if parameter.required else " (may be left out)"
-    else:
-        value = "" if parameter.is_flag else f" {parameter.metavar or value_of(parameter)}"
-        written = (*parameter.opts, *parameter.secondary_opts)
-        names = ", ".join(f"`{name}{value}`" for name in written)
-    said = [(parameter.help or "").strip()]
-    limits = {"at least": parameter.min, "at most": parameter.max}
-    shown = [f"{words} {limit:g}" for words, limit in limits.items() if limit is not None]
-    if shown:
-        said.append(f"Limits: {', '.join(shown)}.")
-    if parameter.multiple:
-        said.append("May be given several times.")
-    if isinstance(parameter.default, int | float | str) and not isinstance(parameter.default, bool):
-        said.append(f"Default: {parameter.default}.")
-    return names, " ".join(said) if said[0] else ""
-
-
-def value_of(parameter: Any) -> str:
-    """What stands for the value of an option."""
-    words = {"int": "NUMBER", "float": "NUMBER", "Path": "PATH", "str": "TEXT"}
-    return words.get(getattr(parameter.type_descriptor.annotation, "__name__", ""), "VALUE")
-
-
-def exit_codes_page() -> str:
-    """What each exit code means."""
-    lines = [f"{MADE}# Exit codes\n", "| code | meaning |", "| --- | --- |"]
-    lines += [f"| {code.value} | {code.meaning} |" for code in ExitCode]
-    return "\n".join(lines) + "\n"
-
-
 # Python.
 
 
@@ -386,17 +293,14 @@ def python_page() -> str:
     return "\n".join(lines)
 
 
-def markdown(docstring: str) -> str:
-    """A docstring as Markdown: its own indented blocks stay as they are."""
-    return inspect.cleandoc(docstring).replace("<", "&lt;").replace("*", "\\*")
-
-
 def pages() -> dict[str, str]:
     """All pages by their path below `docs/`."""
     return {
         "reference/scenario.md": scenario_page(),
         "reference/experiment.md": experiment_page(),
         "reference/parts.md": parts_page(),
+        "reference/cores.md": cores_page(),
+        "papers.md": papers_page(),
         "reference/metrics.md": metrics_page(),
         "reference/files.md": files_page(),
         "reference/commands.md": commands_page(),

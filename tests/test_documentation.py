@@ -30,7 +30,9 @@ def written_by_hand() -> list[Path]:
     ]
 
 
-def module(name: str) -> Any:
+def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of the documentation's own."""
+    monkeypatch.syspath_prepend(DOCS)
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None and spec.loader is not None
     found = importlib.util.module_from_spec(spec)
@@ -130,10 +132,12 @@ def test_a_wrong_example_is_found() -> None:
     assert [one.partition(":")[0] for one in wrong_in(page)] == ["line 6", "line 10"]
 
 
-def test_commands_that_are_not_run_have_options_that_are_there() -> None:
+def test_commands_that_are_not_run_have_options_that_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Those on Ray, on logs, and those that take long."""
     known: dict[str, set[str]] = {}
-    for words, command in module("reference_pages").commands():
+    for words, command in module("reference_pages", monkeypatch).commands():
         known[words] = {name for one in command.params for name in one.opts}
     for page in written_by_hand():
         for block in blocks(page.read_text()):
@@ -158,9 +162,9 @@ def unknown_options(line: str, known: dict[str, set[str]]) -> list[str]:
     return [word for word in rest if word.startswith("--") and word not in options]
 
 
-def test_everything_in_the_reference_has_a_sentence() -> None:
+def test_everything_in_the_reference_has_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scenario keys, parts, settings, metrics, columns, options and exported names."""
-    reference = module("reference_pages")
+    reference = module("reference_pages", monkeypatch)
     pages = reference.pages()
     entries = list(reference.entries())
     assert len(entries) > 300
@@ -172,9 +176,8 @@ def test_everything_in_the_reference_has_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_give_what_is_stored_in_them(
-    path: Path, in_a_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("in_a_folder")
+def test_notebooks_give_what_is_stored_in_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")
     names: dict[str, Any] = {"__name__": "notebook"}
     for number, cell in enumerate(json.loads(path.read_text())["cells"]):

@@ -65,7 +65,7 @@ class Weibull(_Law):
     """Weibull's law with scale mean / Γ(1 + 1 / shape)."""
 
     law: Literal["weibull"]
-    shape: Annotated[float, Field(ge=0.1, le=100)]
+    shape: Annotated[float, Field(ge=0.1, le=100, description="1 is exponential")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """`count` times in seconds."""
@@ -142,7 +142,7 @@ Arrivals = Annotated[
 class Size(_Settings):
     """Jobs of one width."""
 
-    processors: Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+    processors: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="of each job")]
     share: Annotated[float, Field(gt=0, le=1e6, description="relative to the other sizes'")]
 
 
