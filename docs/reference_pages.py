@@ -254,7 +254,8 @@ def files_page() -> str:
         "`series.parquet`, `metrics.json` (the [metrics](metrics.md) of the `grid` and of each of "
         "the `vos`), `manifest.json` and `scenario.yaml` (the scenario with all defaults filled "
         "in; it runs again). A sweep writes its tables of results, and a file for each run, from "
-        "which it goes on after an interruption. Metrics of your own are columns after these.\n"
+        "which it goes on after an interruption. Metrics of your own are columns after these. "
+        "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
     )
     for title, attribute in _FILES:
         lines.append(f"## {title}\n\n{comment_after(column_definitions, attribute)}\n")

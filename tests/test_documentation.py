@@ -16,7 +16,11 @@ from typing import Any, NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+import grid
 from grid.cli import app
+from grid.cluster import make_cluster
+from grid.model.job import Job
+from grid.model.platform import Cluster, Machine
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -122,6 +126,47 @@ def test_examples_do_what_the_page_says(page: Path) -> None:
     wrong = wrong_in(page.read_text())
     if wrong:
         pytest.fail("\n".join(wrong), pytrace=False)
+
+
+def test_the_policy_of_the_tutorial_plans() -> None:
+    page = (DOCS / "tutorials" / "own-parts.md").read_text()
+    (source,) = (block.text for block in blocks(page) if block.file == "my_parts.py")
+    names: dict[str, Any] = {}
+    exec(source, names)
+    cluster = make_cluster(
+        Cluster("c", (Machine("slow", 4, 500.0), Machine("fast", 2, 1000.0))),
+        names["LargestFirst"](),
+    )
+    for number, processors in enumerate((1, 2, 4)):
+        cluster.submit(
+            Job(
+                number=number,
+                vo="v",
+                user=0,
+                submit_us=0,
+                processors=processors,
+                estimate_us=1_000_000,
+                run_us=1_000_000,
+            ),
+            -1,
+            0,
+        )
+    cluster.advance(10_000_000)
+    ended = {
+        key[1]: (outcome.machine, outcome.start_us, outcome.end_us)
+        for key, outcome in cluster.take_ended()
+    }
+    # Four CPUs on the slow machine, two on the fast; the single one waits for the fast to be free.
+    assert ended == {
+        2: (0, 0, 2_000_000),
+        1: (1, 0, 1_000_000),
+        0: (1, 1_000_000, 2_000_000),
+    }
+
+
+@pytest.mark.usefixtures("in_a_folder")
+def test_the_examples_of_help_are_true() -> None:
+    assert not run_python(grid.__doc__ or "", {})
 
 
 @pytest.mark.usefixtures("in_a_folder")
