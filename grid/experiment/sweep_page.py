@@ -12,11 +12,14 @@ import numpy as np
 from grid.experiment.statistics import Interval, repetitions
 from grid.experiment.store import EXPECTED, MAX_BYTES
 from grid.experiment.study import Study, read_study
-from grid.report.charts import Labels, Series, chart, lines
-from grid.report.labels import shown
+from grid.experiment.sweep_vos import by_vo
+from grid.report.axes import durations, numbers
+from grid.report.charts import Labels, Series, chart, lines, reach
+from grid.report.labels import counted, shown
 from grid.report.page import Block, Section, Source, Table, html_page
-from grid.report.run_page import PICTURES
+from grid.report.run_page import hints_of, save_pictures
 from grid.report.style import Picture
+from grid.report.waiting import distribution, steps_of
 from grid.results.definitions import label_of
 from grid.scenario.text_file import read_text
 
@@ -40,26 +43,35 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     comparisons = [one for metric in metrics for one in comparison_charts(study, metric)]
     distributions = list(_distributions(study))
     courses = list(_courses(study))
-    for drawn in (*comparisons, *distributions, *courses):
-        drawn.save(page.parent / PICTURES)
     axes = "; ".join(
         f"{name}: {', '.join(map(str, values))}" for name, values in study.axes.items()
     )
     seeds = len({seed for _, seed, _ in study.runs})
     introduction = (
-        f"{len(study.runs)} runs: {len(study.points)} combinations with up to {seeds} seeds each. "
-        f"{axes}. Intervals are Student's, at a level of {100 * study.level:g} %; the same seed "
-        "means the same jobs."
+        f"{len(study.runs)} runs: {len(study.points)} combinations with up to "
+        f"{counted(seeds, 'seed')} each. {axes}. {_certainty(study, seeds)}"
     )
+    vos = by_vo(study, metrics, _compared_points(study), _elsewhere(study))
     sections = [
         Section("Comparisons", comparisons),
         Section("Means", [means_table(study, metrics)]),
         Section("Differences, paired by seed", _differences(study, metrics)),
+        Section("By virtual organization", vos),
         Section("Distributions", distributions),
         Section("Over time", courses),
         Section("How it was made", _sources(folder)),
     ]
+    save_pictures(sections, page.parent)
     page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
+
+
+def _certainty(study: Study, seeds: int) -> str:
+    if seeds == 1:
+        return "With one seed there are no intervals: nothing here says how sure a mean is."
+    return (
+        f"Intervals are Student's, at a level of {100 * study.level:g} %; the same seed means the "
+        "same jobs."
+    )
 
 
 def telling_metrics(study: Study) -> tuple[str, ...]:
@@ -81,15 +93,20 @@ def comparison_charts(study: Study, metric: str) -> Iterator[Picture]:
     rest = [name for name in others if name != across]
     fixed = [{name: point[name] for name in rest} for point in study.points]
     unique = [point for n, point in enumerate(fixed) if point not in fixed[:n]]
-    for number, where in enumerate(unique[:CHARTS_A_METRIC], start=1):
-        series = list(_series(study, metric, across, where))
+    panels = [
+        (where, list(_series(study, metric, across, where))) for where in unique[:CHARTS_A_METRIC]
+    ]
+    # Panels that are compared have one range.
+    y_range = reach([one for _, series in panels for one in series])
+    for number, (where, series) in enumerate(panels, start=1):
         if not series:
             continue
         suffix = f"-{number}" if len(unique) > 1 else ""
         with_fixed = "".join(f", {name} {value}" for name, value in where.items())
         caption = f"{label_of(metric)[0].upper()}{label_of(metric)[1:]}{with_fixed}."
         name = f"compare-{metric.replace('_', '-')}{suffix}"
-        yield chart(Labels(name, caption, across or study.compare or "", label_of(metric)), series)
+        x = across or study.compare or ""
+        yield chart(Labels(name, caption, x, label_of(metric), y_range=y_range), series)
 
 
 def _series(
@@ -109,7 +126,8 @@ def _series(
         base = {**where, study.compare: value} if study.compare is not None else dict(where)
         places = list(study.axes[across])
         points = [{**base, across: place} for place in places]
-        one = series_of(study, metric, str(value), places, points)
+        label = "" if study.compare is None else named(study.compare, value)
+        one = series_of(study, metric, label, places, points)
         if one is not None:
             yield one
 
@@ -149,14 +167,15 @@ def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
                 most = max(most, repetitions(values, wished, study.level) or 0)
         rows.append([*(str(value) for value in point.values()), *cells, shown(most or None)])
     enough = f"repetitions for ± {100 * WISHED:g} %"
-    return Table([*study.axes, *(label_of(metric) for metric in metrics), enough], rows)
+    headers = [*study.axes, *(label_of(metric) for metric in metrics), enough]
+    return Table(headers, rows, hints=hints_of(metrics))
 
 
 def plus_minus(interval: Interval) -> str:
     """The mean, and how far from it the interval reaches."""
     half = interval.half_width
     if not math.isfinite(half):
-        return f"{shown(interval.mean)} (one run)"
+        return shown(interval.mean)
     if half == 0.0:
         return f"{shown(interval.mean)} ± 0"
     # As many places as two digits of the uncertainty have.
@@ -182,30 +201,32 @@ def _differences(study: Study, metrics: tuple[str, ...]) -> list[Block]:
         return []
     others = [name for name in study.axes if name != study.compare]
     headers = [study.compare or "", *others, *(label_of(metric) for metric in metrics)]
-    return ["A difference whose interval contains zero is unsure.", Table(headers, rows)]
+    table = Table(headers, rows, hints=hints_of(metrics))
+    return ["A difference whose interval contains zero is unsure.", table]
 
 
 def _doubt(difference: Interval) -> str:
-    if difference.above_zero or difference.below_zero:
+    if difference.above_zero or difference.below_zero or difference.count < 2:
         return ""
     return " (equal)" if difference.low == difference.high else " (unsure)"
 
 
 def _distributions(study: Study) -> Iterator[Picture]:
-    """Percentiles of waits and slowdowns, averaged over seeds, at the first value of other axes."""
-    for name, label in (("wait_s", "wait (s)"), ("slowdown", "slowdown")):
-        found = []
-        for value, where in _compared_points(study):
-            sets = [study.records[key]["quantiles"][name] for key in study.keys(where).values()]
-            sets = [quantiles for quantiles in sets if quantiles]
-            if sets:
-                mean = np.mean(np.array(sets), axis=0)
-                found.append(Series(value, mean.tolist(), np.linspace(0, 1, len(mean)).tolist()))
-        if found:
-            is_wide = max(one.x[-1] for one in found) > 30 * max(1, min(one.x[0] for one in found))
+    """Waits and slowdowns of the jobs of all seeds, at the first value of other axes."""
+    for name, label, along in (("wait_s", "wait", durations), ("slowdown", "slowdown", numbers)):
+        columns: dict[str, list[Any]] = {"series": [], "value": [], "share": []}
+        for series, where in _compared_points(study):
+            sets = [study.records[key]["quantiles"].get(name) for key in study.keys(where).values()]
+            values = np.array([value for quantiles in sets for value in quantiles or ()])
+            if len(values):
+                found, shares = steps_of(values)
+                columns["series"] += [series] * len(found)
+                columns["value"] += found.tolist()
+                columns["share"] += shares.tolist()
+        if columns["value"]:
+            axis = along("value", label, columns["value"])
             caption = f"Share of jobs with at most so much {label}{_elsewhere(study)}."
-            text = Labels(f"cdf-{name.replace('_', '-')}", caption, label, "share of jobs", is_wide)
-            yield lines(text, found, markers=False)
+            yield distribution(f"cdf-{name.replace('_', '-')}", caption, axis, columns, {})
 
 
 def _courses(study: Study) -> Iterator[Picture]:
@@ -227,7 +248,17 @@ def _compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
     first = {name: values[0] for name, values in study.axes.items()}
     if study.compare is None:
         return [(study.name, first)]
-    return [(str(value), {**first, study.compare: value}) for value in study.axes[study.compare]]
+    axis = study.compare
+    return [(named(axis, value), {**first, axis: value}) for value in study.axes[axis]]
+
+
+def named(axis: str, value: Any) -> str:
+    """A value as a legend has it: a name as it is, a figure with its axis, such as "ttl 0"."""
+    return (
+        value
+        if isinstance(value, str)
+        else f"{axis.rsplit('.', maxsplit=1)[-1].replace('_', ' ')} {value}"
+    )
 
 
 def _elsewhere(study: Study) -> str:

@@ -34,6 +34,8 @@ class Labels:
     log_y: bool = False
     over_time: bool = False
     """Whether x is time in seconds, for which the axis finds a unit."""
+    y_range: tuple[float, float] | None = None
+    """From where to where y reaches at least; by default as far as the figures do."""
 
 
 def chart(labels: Labels, series: Sequence[Series]) -> Picture:
@@ -105,6 +107,14 @@ def _has_intervals(columns: Columns) -> bool:
     return any(low is not None for low in columns["low"])
 
 
+def reach(series: Sequence[Series]) -> tuple[float, float] | None:
+    """The least and the largest figure or bound of several charts; None where there is none."""
+    columns = _columns(series)
+    every = [value for name in ("mean", "low", "high") for value in columns[name]]
+    known = [value for value in every if value is not None and math.isfinite(value)]
+    return (min(known), max(known)) if known and min(known) < max(known) else None
+
+
 def _columns(series: Sequence[Series]) -> Mapping[str, list[Any]]:
     columns: dict[str, list[Any]] = {name: [] for name in ("series", "x", "mean", "low", "high")}
     for one in series:
@@ -152,6 +162,10 @@ def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[s
     y: dict[str, Any] = {"field": "mean", "type": "quantitative", "title": None}
     y["axis"] = {"format": ",.6~g", "tickCount": 6}
     y["scale"] = {"zero": from_zero or is_near_zero}
+    if labels.y_range is not None:
+        low, high = labels.y_range
+        y["scale"] = {"domain": [min(low, 0.0) if from_zero or low <= high / 2 else low, high]}
+        y["scale"] |= {"nice": True, "zero": False}
     if labels.log_y and min(values, default=0.0) > 0:
         y["scale"] = {"type": "log"}
     return y
