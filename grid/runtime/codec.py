@@ -38,8 +38,11 @@ def encode(value: Any) -> str:
 
 
 def decode(text: str, packages: Collection[str] = OWN) -> Any:
-    """What `encode` was given. Raises ValueError for what `packages` do not define."""
-    return _Decoder(packages).value(json.loads(text))
+    """What `encode` was given. Raises ValueError for other text, or what is not of `packages`."""
+    try:
+        return _Decoder(packages).value(json.loads(text))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        raise ValueError(f"no text of ours ({type(error).__name__}: {error})") from None
 
 
 class _Encoder:
@@ -193,8 +196,8 @@ class _Decoder:
 
 
 def _plain(dtype: str) -> np.dtype[Any]:
-    """A type of plain numbers, flags or text."""
+    """A type of plain numbers, flags or text. Others hold anything, or so much as a number says."""
     found = np.dtype(dtype)
-    if found.hasobject:
-        raise ValueError(f"{dtype} may hold anything")
+    if found.kind not in "biufU":
+        raise ValueError(f"{dtype} is no type of plain numbers, flags or text")
     return found

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +31,8 @@ from grid.scenario.build import Grid
 from grid.scenario.wrapped import fault_tolerant, outages_of_entities
 
 HANDLED_AT_A_TIME = 50
+SEQUENCE_BITS = 40
+"""No process sends so many messages as these bits count."""
 
 
 class HostClock(Protocol):
@@ -130,8 +131,7 @@ class Host:
             grid.seed,
             grid.first_rows(),
             present=self._present,
-            # Above the numbers of all processes that have had these entities before.
-            first_sequence=time.time_ns(),
+            first_sequence=first_sequence(self._storages.values()),
         )
         self._alarm: asyncio.TimerHandle | None = None
         self._dirty = asyncio.Event()
@@ -253,6 +253,14 @@ class Host:
             self._deliver(host, part)
         if mine is not None:
             self.receive(mine)
+
+
+def first_sequence(storages: Iterable[JournalStorage]) -> int:
+    """Above the numbers of all processes that have had these entities before.
+
+    The clock of the machine would not do: it may be set back.
+    """
+    return (max(storage.journal.opened for storage in storages) - 1) << SEQUENCE_BITS
 
 
 def _storages(grid: Grid, members: Sequence[str], folder: Path) -> dict[str, JournalStorage]:

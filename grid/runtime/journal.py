@@ -42,7 +42,8 @@ class Superseded(Exception):
 class Journal:
     """The journal at `path`, made if it is not there.
 
-    What it holds may be of this program or of `packages` (see `grid.runtime.codec`).
+    What it holds may be of this program or of `packages` (see `grid.runtime.codec`). `opened` is
+    how often it has been opened by now, and with that the number of its owner.
     """
 
     def __init__(self, path: Path, packages: Collection[str] = OWN) -> None:
@@ -56,7 +57,7 @@ class Journal:
         self._db.executescript(
             f"begin immediate; {_TABLES} update owner set number = number + 1; commit"
         )
-        (self._owner,) = self._db.execute("select number from owner").fetchone()
+        (self.opened,) = self._db.execute("select number from owner").fetchone()
 
     def entries(self) -> list[Any]:
         """All that is saved and has not been stood for, in order."""
@@ -80,7 +81,7 @@ class Journal:
         db = self._db
         db.execute("begin immediate")
         try:
-            if db.execute("select number from owner").fetchone() != (self._owner,):
+            if db.execute("select number from owner").fetchone() != (self.opened,):
                 raise Superseded
             for body, stands_for_all in entries:
                 if stands_for_all:

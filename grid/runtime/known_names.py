@@ -21,6 +21,10 @@ OWN = (
 )  # fmt: skip
 
 
+NEVER = ("grid.parts.reference", "grid.parts.registry", "grid.parts.source")
+"""Modules among them that find and load code. No state of an entity holds anything of them."""
+
+
 class KnownNames:
     """What `packages` define, by `module:name`. Our own modules are imported if need be, all of
     them; those of others are known once their part is loaded.
@@ -69,7 +73,8 @@ def _loaded(packages: tuple[str, ...]) -> list[ModuleType]:
     return [
         module
         for name, module in sorted(sys.modules.items())
-        if any(name == package or name.startswith(package + ".") for package in packages)
+        if name not in NEVER
+        and any(name == package or name.startswith(package + ".") for package in packages)
     ]
 
 

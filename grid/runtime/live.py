@@ -29,7 +29,7 @@ from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import Host, Status, packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.lateness import Lateness
-from grid.runtime.live_clock import Clock
+from grid.runtime.live_clock import Clock, Epoch, epoch_in
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace, late_share
 from grid.runtime.transport import last_line, why_not_made
@@ -92,7 +92,7 @@ class LiveActor:
         self._peers: dict[str, Any] = {}
         self._host: Host | None = None
 
-    async def pulse(self, shared: list[Any], epoch: float | None) -> Status:
+    async def pulse(self, shared: list[Any], epoch: Epoch | None) -> Status:
         """How the host is; with `epoch`, it begins if it has not.
 
         `shared` is a reference to the grid and to the host of each entity, in a list, so that it
@@ -253,7 +253,7 @@ class _Actors:
         """
         jobs, submitted_us = sum(self._grid.jobs_by_vo()), _submissions(self._grid)
         head_start = HEAD_START_SECONDS + HEAD_START_AN_ACTOR * len(self._actors)
-        epoch = time.time() + head_start
+        epoch = epoch_in(head_start)
         next_kill = time.monotonic() + head_start + self._until_next_kill()
 
         def step() -> bool:
@@ -307,7 +307,7 @@ class _Actors:
             outcome.timers.merge(status.timers)
         return outcome
 
-    def _ask(self, epoch: float | None, done: Callable[[], bool], seconds: float) -> None:
+    def _ask(self, epoch: Epoch | None, done: Callable[[], bool], seconds: float) -> None:
         """Ask all actors how they are, over and over, until `done` or for so many seconds."""
         end = time.monotonic() + seconds
         while not done() and time.monotonic() < end:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import NamedTuple
 
 from grid.kernel.reliable import Rules
 from grid.model.time import SECOND_US, Time
@@ -13,14 +15,39 @@ INPUTS_A_STATE = 256
 EARLY_SECONDS = 0.001
 """An event loop wakes up to a millisecond after the time that it was given. So it is given one
 earlier, and what is due within that is handled as if its time had come."""
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Epoch(NamedTuple):
+    """When a live run begins: a time of `time.monotonic()` since the `boot` of a machine, and one
+    of `time.time()`, for other machines."""
+
+    boot: str
+    monotonic: float
+    wall: float
+
+
+def epoch_in(seconds: float) -> Epoch:
+    """So many seconds from now."""
+    return Epoch(_boot(), time.monotonic() + seconds, time.time() + seconds)
+
+
+def _boot() -> str:
+    """What no two starts of any machines have in common; empty where that cannot be told."""
+    return _BOOT.read_text() if _BOOT.exists() else ""
 
 
 class Clock:
-    """Virtual time as a multiple of the real one; zero is `epoch`, a time of `time.time()`."""
+    """Virtual time as a multiple of the real one; it is zero at `epoch`.
 
-    def __init__(self, epoch: float, speedup: float) -> None:
-        # Read once: what sets the clock of the machine must not set ours.
-        self._zero = time.monotonic() + (epoch - time.time())
+    On the machine where the epoch was set, nothing that sets the clock of the machine touches it;
+    elsewhere, nothing does from now on.
+    """
+
+    def __init__(self, epoch: Epoch, speedup: float) -> None:
+        here = epoch.boot and epoch.boot == _boot()
+        away = time.monotonic() + (epoch.wall - time.time())
+        self._zero = epoch.monotonic if here else away
         self._scale = speedup * SECOND_US
 
     def now(self) -> Time:

@@ -11,15 +11,16 @@ import os
 import pickle
 import re
 import select
-import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Connection
 from typing import Any, NoReturn, Protocol
 
 import ray
 
 from grid.parts.origin import short_path
+from grid.runtime.cluster import LOOPBACK
+from grid.runtime.door import Address, Door, connect
 from grid.runtime.window import Answer, Order, Reply, Window
 from grid.scenario.build import Grid
 
@@ -81,14 +82,15 @@ class WindowActor:
         assert self._window is not None
         return self._window.carry_out(order)
 
-    def listen(self, key: bytes) -> Any:
-        """Where the coordinator is to connect to."""
-        self._listener = Listener((ray.util.get_node_ip_address(), 0), authkey=key)
-        return self._listener.address
+    def listen(self, key: bytes, node: str) -> Address:
+        """Where the coordinator, on the Ray node `node`, is to connect to."""
+        is_here = ray.get_runtime_context().get_node_id() == node
+        self._door = Door(LOOPBACK if is_here else ray.util.get_node_ip_address(), key)
+        return self._door.address
 
     def serve(self) -> None:
         """Carry out orders from the coordinator's connection until it is closed."""
-        with self._listener, at_once(self._listener.accept()) as connection:
+        with self._door.wait() as connection:
             while True:
                 try:
                     order = connection.recv_bytes()
@@ -103,14 +105,6 @@ class WindowActor:
     def outcome(self) -> Any:
         assert self._window is not None
         return self._window.outcome()
-
-
-def at_once(connection: Connection) -> Connection:
-    """The same, sending what is written at once: a large message is two writes, of which the second
-    would wait 40 ms for the answer to the first (RFC 896)."""
-    with socket.socket(fileno=os.dup(connection.fileno())) as link:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
 
 
 class RayCalls:
@@ -133,17 +127,18 @@ class Sockets:
 
     def __init__(self, actors: Sequence[Any]) -> None:
         key = os.urandom(32)
-        addresses = ray.get([actor.listen.remote(key) for actor in actors])
+        node = ray.get_runtime_context().get_node_id()
+        addresses = ray.get([actor.listen.remote(key, node) for actor in actors])
         self._runs = [actor.serve.remote() for actor in actors]
         self._connections: list[Connection] = []
         try:
             for address in addresses:
-                self._connections.append(at_once(Client(address, authkey=key)))
+                self._connections.append(connect(address, key))
         except LOST:
             # The others wait for a connection and would wait for ever.
             for address in addresses[len(self._connections) :]:
-                with suppress(OSError, EOFError):
-                    self._connections.append(Client(address, authkey=key))
+                with suppress(ConnectionError):
+                    self._connections.append(connect(address, key, seconds=POLL_SECONDS))
             self.close()
             raise
         self._polls = [select.poll() for _ in actors]

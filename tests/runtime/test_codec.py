@@ -120,11 +120,28 @@ def test_a_random_stream_goes_on_where_it_was() -> None:
         ["object", "grid.entities.workload_source:WorkloadSource", ["dict", [["__class__", 1]]]],
         ["number", "O", 1],
         ["array", "O", [1], "AAAAAAAAAAA="],
+        ["number", "V8", 10**10],  # so many bytes
+        ["number", "S1", 10**10],
+        ["array", "i4,O", [1], "AAAAAAAAAAA="],
+        ["object", "grid.parts.source:Source", ["dict", [["path", "x"], ["text", "import os"]]]],
+        ["called", "grid.parts.reference:resolve_reference"],
+        ["again", 7],
+        ["dict", [[["list", []], 1]]],
+        ["tuple", 7],
+        [[]],
+        [],
     ],
 )
 def test_nothing_but_what_this_program_writes_is_read(tree: Any) -> None:
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ValueError):
         decode(json.dumps(tree))
+
+
+def test_text_that_is_nested_deep_is_refused() -> None:
+    with pytest.raises(ValueError):
+        decode('["list",[' * 50_000)
+    with pytest.raises(ValueError):
+        decode('["list",[' * 900 + "]]" * 900)
 
 
 @pytest.mark.parametrize(

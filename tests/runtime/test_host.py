@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grid.kernel.process import LogicalProcess, Outbox
@@ -13,7 +15,8 @@ from grid.kernel.reliable import Reliable
 from grid.model.time import NEVER, Time
 from grid.runtime import host as host_module
 from grid.runtime.codec import encode
-from grid.runtime.host import Host
+from grid.runtime.host import Host, JournalStorage, first_sequence
+from grid.runtime.journal import Journal
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
 from grid.scenario.fault_sections import FaultsSection
@@ -127,9 +130,8 @@ def test_entities_handle_live_just_what_they_handle_in_virtual_time(
     process.advance(NEVER)
     expected = {name: list(inputs) for name, inputs in handled.items()}
     handled.clear()
-    # Waits are times of the real clock, and numbers those of a new process: here as in one run.
+    # Waits are times of the real clock: here as in one run.
     monkeypatch.setattr(host_module, "live_rules", lambda _: virtual_rules(grid))
-    monkeypatch.setattr(host_module.time, "time_ns", lambda: 0)
     actors = 1 if placement == "one" else 2
     process_of = deal(grid, "vo" if placement == "one" else placement, actors)
     ended_us = asyncio.run(live(grid, tmp_path, process_of))
@@ -137,3 +139,19 @@ def test_entities_handle_live_just_what_they_handle_in_virtual_time(
         before = [one for one in handled[name] if one[0] < ended_us]
         assert before == [one for one in expected[name] if one[0] < ended_us], name
     assert sum(map(len, handled.values())) > 50
+
+
+def test_a_process_numbers_its_messages_above_those_of_all_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the clock of the machine has been set back: peers take no number twice."""
+    numbers = []
+    for hour in (3, 2, 1):
+        monkeypatch.setattr(time, "time_ns", lambda hour=hour: hour * 3600 * 10**9)
+        journals = [Journal(tmp_path / name) for name in ("a", "b")]
+        numbers.append(first_sequence([JournalStorage(one, False) for one in journals]))
+        if hour == 2:
+            Journal(tmp_path / "a").close()
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] == 0
+    assert min(np.diff(numbers)) >= 2**40
