@@ -128,6 +128,14 @@ def test_examples_do_what_the_page_says(page: Path) -> None:
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
+@pytest.mark.usefixtures("in_a_folder")
+def test_the_study_of_the_readme_is_an_experiment() -> None:
+    (study,) = (one.text for one in blocks((ROOT / "README.md").read_text()) if "axes:" in one.text)
+    Path("old-information.yaml").write_text(study)
+    assert len(study.splitlines()) <= 10
+    assert CliRunner().invoke(app, ["check", "old-information.yaml"]).exit_code == 0
+
+
 def test_the_policy_of_the_tutorial_plans() -> None:
     page = (DOCS / "tutorials" / "own-parts.md").read_text()
     (source,) = (block.text for block in blocks(page) if block.file == "my_parts.py")
