@@ -1,0 +1,47 @@
+"""Axes as their ranges ask for, distributions as the steps that they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grid.report.axes import durations, numbers, places, time_unit
+from grid.report.charts import Series, reach
+from grid.report.waiting import steps_of
+
+
+def test_a_wide_range_asks_for_a_logarithmic_axis() -> None:
+    assert numbers("x", "x", [1, 2, 30])["scale"]["type"] == "linear"
+    assert numbers("x", "x", [1, 20, 3000])["scale"]["type"] == "log"
+    assert numbers("x", "x", [0, 1, 20, 3000])["scale"]["type"] == "symlog"
+    assert numbers("x", "x", [-1, 20, 3000])["scale"]["type"] == "linear"
+
+
+def test_long_durations_have_ticks_in_words() -> None:
+    axis = durations("x", "wait", [0, 1, 1, 1, 90_000])["axis"]
+    assert axis["values"] == [0, 1, 10, 60, 600, 3600, 36_000, 86_400]
+    assert "10 min" in axis["labelExpr"]
+    assert durations("x", "wait", [1, 2])["title"] == "wait (s)"
+
+
+def test_values_of_a_setting_keep_their_spacing() -> None:
+    assert places("x", "ttl", [0, 1, 5])["scale"]["type"] == "linear"
+    assert places("x", "VOs", [4, 16, 64, 256])["scale"]["type"] == "log"
+    assert places("x", "VOs", [5, 1, 5])["axis"]["values"] == [1, 5]
+    assert time_unit(10 * 3600) == (3600.0, "hours")
+
+
+def test_steps_are_those_of_the_empirical_distribution() -> None:
+    found, shares = steps_of(np.array([3.0, 1.0, 1.0, 7.0]))
+    assert found.tolist() == [1, 1, 3, 7]
+    assert shares.tolist() == [0, 0.5, 0.75, 1]
+    values = np.random.default_rng(1).exponential(size=5000)
+    found, shares = steps_of(values, 100)
+    assert len(found) <= 101
+    for value, share in zip(found[1:], shares[1:], strict=True):
+        assert share == np.mean(values <= value)
+
+
+def test_panels_reach_as_far_as_the_farthest_of_them() -> None:
+    one = Series("a", [1, 2], [3.0, 4.0], [-np.inf, 2.0], [np.inf, 9.0])
+    assert reach([one, Series("b", [1], [1.0])]) == (1.0, 9.0)
+    assert reach([]) is None
