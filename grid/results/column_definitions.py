@@ -118,6 +118,7 @@ MANIFEST_KEYS: Columns = {
     "live.kills": ("", "Actors that were killed on purpose."),
     "live.restarts": ("", "Actors that started again."),
     "live.unfinished": ("jobs", "Jobs that had not ended when the time was over."),
+    "live.interrupted": ("", "Whether Ctrl-C or SIGTERM ended the run; it has what there was."),
     "live.late.messages.count": ("", "Messages whose lateness was measured."),
     "live.late.messages.p50_s": ("s", "Their median lateness, in real time."),
     "live.late.messages.p99_s": ("s", "Their lateness that one in a hundred passes."),
