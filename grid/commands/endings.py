@@ -38,6 +38,10 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept, and how to go on."
 
 
+MOST_LINES = 5
+"""On the mistakes of one file: as many as anybody reads."""
+
+
 @contextmanager
 def endings(
     interrupted: str = "Nothing was written.",
@@ -75,10 +79,13 @@ def endings(
 def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
     """A line for each mistake; with `traceback`, what is known of the part that made it, too."""
     lines = []
-    for mistake in error.mistakes:
+    many = len(error.mistakes) > MOST_LINES
+    for mistake in error.mistakes[: MOST_LINES - many]:
         lines.append(str(mistake))
         if traceback and mistake.details:
             lines.append(mistake.details)
+    if many:
+        lines.append(f"and {len(error.mistakes) - MOST_LINES + 1} more")
     return lines
 
 

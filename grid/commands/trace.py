@@ -53,7 +53,6 @@ def trace(
     quiet: Quiet = False,
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
-    from grid.model.time import from_seconds
     from grid.runtime.progress import display_on
     from grid.workload.convert import read_any_log, write_log
     from grid.workload.trace import describe, filter_log
@@ -63,8 +62,8 @@ def trace(
         read = read_any_log(log)
         chosen = filter_log(
             read,
-            from_us=None if from_s is None else from_seconds(from_s),
-            before_us=None if before_s is None else from_seconds(before_s),
+            from_us=_time("--from-s", from_s),
+            before_us=_time("--before-s", before_s),
             users=user or None,
             statuses=status or None,
             min_processors=min_processors,
@@ -80,6 +79,15 @@ def trace(
     _print(chosen, said, as_json=json)
     if to is not None:
         typer.echo(f"written to {to}", err=json)
+
+
+def _time(option: str, seconds: float | None) -> int | None:
+    from grid.model.time import from_seconds
+
+    try:
+        return None if seconds is None else from_seconds(seconds)
+    except ValueError:
+        wrong([f"{option}: found {seconds!r}, expected a time in seconds below 4e12"])
 
 
 def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None:

@@ -124,3 +124,11 @@ def test_what_a_run_would_leave_out_and_what_it_would_not(tmp_path: Path) -> Non
     result = trace(made(tmp_path, "made.swf", "\n".join(lines)))
     assert "would not run           1 negative submit time\n" in result.output
     assert "would run all the same  1 negative requested time\n" in result.output
+
+
+@pytest.mark.parametrize("option", ["--from-s", "--before-s"])
+def test_a_time_that_is_none_is_blamed_on_its_own_option(tmp_path: Path, option: str) -> None:
+    result = trace(made(tmp_path, "made.swf", JOBS), option, "1e300")
+    assert result.exit_code == 2
+    expected = f"{option}: found 1e+300, expected a time in seconds below 4e12"
+    assert result.stderr.splitlines()[-1] == expected

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.fuzz.judge import judged, private_folder
 from tests.fuzz.subjects import SUBJECTS, Files, Subject
@@ -33,7 +32,7 @@ def broken_rules(files: Files, command: Sequence[str]) -> list[str]:
         (folder / "out").mkdir()
         before = {path: path.stat().st_mtime_ns for path in (folder / "in").rglob("*")}
         words = [
-            word.replace("IN", str(folder / "in")).replace("OUT", str(folder / "out"))
+            word.replace("IN/", f"{folder}/in/").replace("OUT/", f"{folder}/out/")
             for word in command
         ]
         verdict = judged(words, folder)
@@ -43,7 +42,7 @@ def broken_rules(files: Files, command: Sequence[str]) -> list[str]:
         return verdict.wrong
 
 
-def fuzz(subject: Subject, inputs: int, number: int, *, thorough: bool = False) -> None:
+def fuzz(subject: Subject, inputs: int, number: int) -> None:
     """Try `inputs` inputs, always the same for a `number`. Raises AssertionError with the least."""
 
     @seed(number)
@@ -52,10 +51,9 @@ def fuzz(subject: Subject, inputs: int, number: int, *, thorough: bool = False) 
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate, Phase.shrink] if not thorough else [Phase.generate],
-        verbosity=Verbosity.normal,
+        phases=[Phase.generate, Phase.shrink],
     )
-    @given(subject.files, st.sampled_from([tuple(command) for command in subject.commands]))
+    @given(subject.files, subject.commands)
     def attempt(files: Files, command: tuple[str, ...]) -> None:
         wrong = broken_rules(files, command)
         assert not wrong, f"{' '.join(command)}: {'; '.join(wrong)}\n{files}"

@@ -144,7 +144,7 @@ def judged(command: Sequence[str], *folders: Path) -> Verdict:
 def _run(invoke: Callable[[], Any]) -> Verdict:
     began = time.process_time()
     try:
-        with limited():
+        with limited(CPU_SECONDS):
             done = invoke()
     except TookTooLong:
         return Verdict(-1, [], [f"no end after {time.process_time() - began:.0f} s of CPU"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -9,22 +10,27 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tests.fuzz.mutations import mutated
+from tests.fuzz.mutations import NASTY, mutated
 
 CORPUS = Path(__file__).parent / "corpus"
 Files = dict[str, bytes]
 """The content of each file by its path in the folder of an input."""
+Command = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Subject:
     """`files` are what a reader is given, `commands` what is done with them.
 
-    In commands `IN` stands for the folder of the input and `OUT` for that of the results.
+    In commands `IN/` stands for the folder of the input and `OUT/` for that of the results.
     """
 
     files: st.SearchStrategy[Files]
-    commands: Sequence[Sequence[str]]
+    commands: st.SearchStrategy[Command]
+
+
+def _always(*commands: str) -> st.SearchStrategy[Command]:
+    return st.sampled_from([tuple(command.split()) for command in commands])
 
 
 def _corpus(*names: str) -> list[bytes]:
@@ -37,9 +43,20 @@ def _one(
     return mutated(corpus).map(lambda data: {**(beside or {}), name: data})
 
 
+def _one_of(whole: Files) -> st.SearchStrategy[Files]:
+    """All files as they are but one, which is changed, gone, or another one's."""
+
+    def changed(name: str) -> st.SearchStrategy[Files]:
+        others = {other: data for other, data in whole.items() if other != name}
+        other = st.sampled_from(sorted(whole)).map(lambda chosen: {**others, name: whole[chosen]})
+        near = mutated([whole[name]]).map(lambda data: {**others, name: data})
+        return st.one_of(near, near, near, other, st.just(others))
+
+    return st.sampled_from(sorted(whole)).flatmap(changed)
+
+
 @cache
-def parquet_logs() -> list[bytes]:
-    """The logs of the corpus as Parquet, and one that is packed to next to nothing."""
+def _parquet_logs() -> list[bytes]:
     from grid.workload.gwf import read_gwf
     from grid.workload.parquet import write_parquet
     from grid.workload.swf import read_swf
@@ -47,31 +64,138 @@ def parquet_logs() -> list[bytes]:
 
     with private_folder() as name:
         folder = Path(name)
-        for path in (CORPUS / "log.swf", CORPUS / "log.gwf"):
-            log = read_swf(path) if path.suffix == ".swf" else read_gwf(path)
-            write_parquet(log, folder / f"{path.suffix}.parquet")
+        write_parquet(read_swf(CORPUS / "log.swf"), folder / "swf.parquet")
+        write_parquet(read_gwf(CORPUS / "log.gwf"), folder / "gwf.parquet")
         return [path.read_bytes() for path in sorted(folder.iterdir())]
 
 
-TRACED = b"""\
-name: traced
-workload: {trace: log.swf}
-vos_from_trace: {route: partition}
-"""
+@cache
+def _run_folder() -> Files:
+    import grid
+    from tests.fuzz.judge import private_folder
+
+    with private_folder() as name:
+        grid.run(CORPUS / "scenario.yaml", out=Path(name) / "run")
+        return _contents(Path(name))
+
+
+@cache
+def _sweep_folder() -> Files:
+    from grid.experiment.cases import load_experiment
+    from grid.experiment.sweep import run_sweep
+    from tests.fuzz.judge import private_folder
+
+    with private_folder() as name:
+        file = CORPUS / "experiment.yaml"
+        run_sweep(load_experiment(file), file, Path(name) / "sweep", in_process=True)
+        return _contents(Path(name))
+
+
+def _contents(folder: Path) -> Files:
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths)}
+
+
+WORDS = (
+    "run", "check", "sweep", "report", "trace", "schema", "policies", "parts", "chaos", "scenarios",
+    "IN/scenario.yaml", "IN/experiment.yaml", "IN/log.swf", "IN/", "two-vos", "--set", "seed=3",
+    "seed=1,2", "vos.0.count=2", "=", "a=b=c", "--seed", "--seeds", "1", "--in-process", "--out",
+    "OUT/x", "--placement", "vo", "--live", "--speedup", "--kill", "--time-limit", "--transport",
+    "calls", "--from-s", "--before-s", "--user", "--status", "--processors", "--to", "OUT/x.swf",
+    "OUT/x.gwf", "OUT/x.parquet", "--interarrival-factor", "--json", "--quick", "--dry-run", "--",
+    "-", "--help", "--version", "--force", "--quiet", "--traceback", "--first", "--min-processors",
+)  # fmt: skip
+"""No command that takes minutes, starts Ray, or writes elsewhere by default is made of them."""
+
+
+def _is_bounded(words: Sequence[str]) -> bool:
+    """Whether a command line starts no Ray and leaves nothing beside the folders it is given."""
+    named = {word.split("=")[0] for word in words}
+    if words[0] in ("run", "sweep", "chaos"):
+        return "--in-process" in named and ("--out" in named or words[0] == "chaos")
+    return words[0] not in ("init", "verify", "reproduce")
+
+
+def command_lines() -> st.SearchStrategy[Command]:
+    """Command lines of words that mean something, in any order, and some that do not."""
+    nasty = st.sampled_from(NASTY).map(lambda data: data.decode("utf-8", "surrogateescape"))
+    word = st.one_of(st.sampled_from(WORDS), st.sampled_from(WORDS), st.sampled_from(WORDS), nasty)
+    lines = st.lists(word.filter(lambda word: "\0" not in word), min_size=1, max_size=7)
+    bounded = st.lists(st.sampled_from(["--in-process"]), min_size=1, max_size=1)
+    whole = st.builds(lambda first, more: (*first, *more, "--out", "OUT/here"), lines, bounded)
+    return st.one_of(lines.map(tuple), whole).filter(_is_bounded)
+
+
+SCENARIO = ("scenario.yaml", "faults.yaml", "gangs.yaml")
+ALL = {
+    name: (CORPUS / name).read_bytes() for name in ("scenario.yaml", "experiment.yaml", "log.swf")
+}
 SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "scenario": lambda: Subject(
+        _one("s.yaml", _corpus(*SCENARIO), ALL), _always("check IN/s.yaml"),
+    ),
+    "experiment": lambda: Subject(
+        _one("e.yaml", _corpus("experiment.yaml"), ALL),
+        _always("check IN/e.yaml", "sweep IN/e.yaml --dry-run --in-process --out OUT/sweep"),
+    ),
     "swf": lambda: Subject(
-        _one("log.swf", _corpus("log.swf")),
-        [["trace", "IN/log.swf"], ["trace", "IN/log.swf", "--json", "--to", "OUT/log.gwf"],
-         ["trace", "IN/log.swf", "--to", "OUT/log.parquet", "--interarrival-factor", "0.5"]],
+        _one("log.swf", _corpus("log.swf"), {"traced.yaml": (CORPUS / "traced.yaml").read_bytes()}),
+        _always(
+            "trace IN/log.swf", "trace IN/log.swf --json --to OUT/log.gwf",
+            "trace IN/log.swf --to OUT/log.parquet --interarrival-factor 0.5",
+            "run IN/traced.yaml --in-process --quiet --out OUT/run",
+        ),
     ),
     "gwf": lambda: Subject(
         _one("log.gwf", _corpus("log.gwf")),
-        [["trace", "IN/log.gwf"], ["trace", "IN/log.gwf", "--to", "OUT/log.swf.gz"],
-         ["trace", "IN/log.gwf", "--json", "--to", "OUT/log.parquet"]],
+        _always(
+            "trace IN/log.gwf", "trace IN/log.gwf --to OUT/log.swf.gz",
+            "trace IN/log.gwf --json --to OUT/log.parquet",
+        ),
     ),
     "parquet": lambda: Subject(
-        _one("log.parquet", parquet_logs()),
-        [["trace", "IN/log.parquet", "--to", "OUT/log.swf"],
-         ["trace", "IN/log.parquet", "--json", "--to", "OUT/log.gwf"]],
+        _one("log.parquet", _parquet_logs()),
+        _always(
+            "trace IN/log.parquet --to OUT/log.swf", "trace IN/log.parquet --json --to OUT/log.gwf",
+        ),
     ),
+    "run": lambda: Subject(
+        _one_of(_run_folder()),
+        _always(
+            "report IN/run", f"run {CORPUS}/scenario.yaml --in-process --quiet --out IN/run",
+        ),
+    ),
+    "sweep": lambda: Subject(
+        _one_of(_sweep_folder()),
+        _always(
+            "report IN/sweep",
+            f"sweep {CORPUS}/experiment.yaml --in-process --quiet --out IN/sweep",
+        ),
+    ),
+    "words": lambda: Subject(st.just(dict(ALL)), command_lines()),
 }  # fmt: skip
+
+
+# Readers without a command of their own.
+
+
+@cache
+def journal_texts() -> list[bytes]:
+    """What the journal of an entity holds, after a while."""
+    from grid.runtime.codec import encode
+    from grid.scenario.load import load_scenario
+    from grid.scenario.workload import realize
+    from grid.scenario.wrapped import entities_of
+
+    path = CORPUS / "scenario.yaml"
+    grid = realize(load_scenario(path), str(path))[0]
+    entities = entities_of(grid, grid.names)
+    return [encode(entity).encode() for entity in entities.values()]
+
+
+def handshakes() -> st.SearchStrategy[list[bytes]]:
+    """What a stranger may say to a listener, a piece at a time."""
+    lengths = [bytes(4), b"\0\0\0\x14", b"\0\0\1\0", b"\0\0\2\0", b"\xff" * 4, b"\xff" * 12]
+    said = [b"#CHALLENGE#", b"#WELCOME#", b"#FAILURE#", b"{sha256}", random.Random(1).randbytes(20)]
+    piece = st.one_of(st.sampled_from(lengths), st.sampled_from(said), st.binary(max_size=64))
+    return st.lists(piece, max_size=6)

@@ -1,0 +1,128 @@
+"""A small share of what `scripts/fuzz` does, and the judge itself."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given, settings
+
+from grid.runtime.codec import decode, encode
+from grid.runtime.door import Door, connect
+from tests.fuzz import judge
+from tests.fuzz.fuzzing import fuzz
+from tests.fuzz.judge import judged
+from tests.fuzz.mutations import mutated
+from tests.fuzz.subjects import SUBJECTS, handshakes, journal_texts
+
+QUICK = ("scenario", "gwf", "parquet")
+"""Readers of which an input takes milliseconds; the others are left to `scripts/fuzz`."""
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_no_input_breaks_the_rules(name: str) -> None:
+    fuzz(SUBJECTS[name](), 25, 3)
+
+
+def test_no_text_makes_more_of_a_journal_than_what_it_holds() -> None:
+    texts = journal_texts()
+
+    @settings(max_examples=200, database=None)
+    @given(mutated(texts))
+    def attempt(data: bytes) -> None:
+        try:
+            found = decode(data.decode("utf-8", "surrogateescape"))
+        except ValueError:
+            return
+        json.loads(encode(found))
+
+    attempt()
+
+
+def test_no_stranger_keeps_the_right_one_out() -> None:
+    @settings(max_examples=20, database=None)
+    @given(handshakes())
+    def attempt(said: list[bytes]) -> None:
+        door = Door("127.0.0.1", b"key")
+        with socket.create_connection(door.address, timeout=60) as stranger:
+            for piece in said:
+                stranger.sendall(piece)
+            came = []
+            thread = threading.Thread(target=lambda: came.append(connect(door.address, b"key")))
+            thread.start()
+            with door.wait() as inside:
+                thread.join()
+                came[0].send_bytes(b"order")
+                assert inside.recv_bytes() == b"order"
+                came[0].close()
+
+    attempt()
+
+
+def _misbehaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def fail(how: str) -> None:
+        match how:
+            case "trace":
+                raise KeyError(how)
+            case "code":
+                raise typer.Exit(3)
+            case "lines":
+                typer.echo("line\n" * 9, err=True)
+                raise typer.Exit(2)
+            case "silent":
+                raise typer.Exit(1)
+            case "memory":
+                assert bytearray(judge.MOST_BYTES)
+            case "endless":
+                while True:
+                    pass
+            case _:
+                Path(how).write_text("where it must not")
+
+    monkeypatch.setattr(judge, "app", app)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("trace", "a traceback"),
+        ("code", "exit code 3"),
+        ("lines", "10 lines"),
+        ("silent", "not a word"),
+        ("memory", "MiB of memory"),
+        ("endless", "no end"),
+    ],
+)
+def test_the_judge_sees_what_is_wrong(
+    how: str, says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _misbehaving(monkeypatch)
+    monkeypatch.setattr(judge, "CPU_SECONDS", 0.2)
+    assert says in " ".join(judged([how], tmp_path).wrong)
+
+
+def test_the_judge_sees_what_is_written_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _misbehaving(monkeypatch)
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    assert judged([str(own / "x")], own).wrong == []
+    assert "outside" in " ".join(judged([str(other / "x")], own).wrong)
+
+
+def test_no_file_is_told_of_in_more_lines_than_anybody_reads(tmp_path: Path) -> None:
+    keys = "".join(f"key{number}: 1\n" for number in range(30))
+    (tmp_path / "e.yaml").write_text(f"scenario: x.yaml\n{keys}")
+    verdict = judged(["check", str(tmp_path / "e.yaml")], tmp_path)
+    assert verdict.wrong == []
+    assert len(verdict.told) == judge.MOST_LINES
+    assert verdict.told[-1].endswith("more")
