@@ -24,6 +24,7 @@ html_title = "Grid emulator"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_copy_source = False
+html_show_copyright = False
 nitpicky = True
 # Types of libraries whose documentation is not at hand without a network.
 nitpick_ignore_regex = [("py:(class|data|obj)", ".*")]
