@@ -260,7 +260,8 @@ def first_sequence(storages: Iterable[JournalStorage]) -> int:
 
     The clock of the machine would not do: it may be set back.
     """
-    return (max(storage.journal.opened for storage in storages) - 1) << SEQUENCE_BITS
+    opened: int = max(storage.journal.opened for storage in storages)
+    return (opened - 1) << SEQUENCE_BITS
 
 
 def _storages(grid: Grid, members: Sequence[str], folder: Path) -> dict[str, JournalStorage]:
