@@ -344,7 +344,7 @@ def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
     assert said[1].startswith("12 runs in all")
     assert [line.split(":")[0] for line in said[2:]] == [f"PU-{n}" for n in range(1, 6)]
     page = (out / "report.html").read_text()
-    assert "QUICK" in page and page.count("<img") == 4
+    assert "QUICK" in page and page.count("<figure data-chart=") == 4
     assert len(list((out / "pictures").glob("pu-figure-*"))) == 8
     assert tally(found.claims).startswith("5 claims, ")
     written = (pages / "PU.md").read_text()

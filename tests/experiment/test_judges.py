@@ -204,7 +204,7 @@ CONTRADICTING: dict[str, list[Any]] = {
     "C07-3": [c07_late_rising],
     "C07-4": [lambda _, point: 20.0 if point["scheduler"] == "CS_i_p" else 10.0],
     "C07-5": [lambda *_: 1.5],
-    "C07-6": [lambda *_: 80.0, lambda *_: 101.0],
+    "C07-6": [lambda *_: 80.0],
     "C07-7": [lambda metric, point: 1e-6 / c07_cost(metric, point), c07_cost_growing],
     "CS2-1": [cs2_late_rising],
     "CS2-2": [lambda metric, point: 4.0 - cs2_slowdown(metric, point)],
