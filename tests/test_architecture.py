@@ -131,11 +131,12 @@ def test_help_imports_nothing_heavy() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-def test_a_folder_of_tests_mirrors_a_folder_of_code() -> None:
+def test_a_folder_of_tests_mirrors_a_folder_of_code_or_a_script() -> None:
     tests = ROOT / "tests"
-    folders = [path.parent for path in tests.rglob("test_*.py")]
-    for folder in dict.fromkeys(folders):
-        assert (PACKAGE / folder.relative_to(tests)).is_dir(), f"{folder} tests no folder of code"
+    for folder in dict.fromkeys(path.parent for path in tests.rglob("test_*.py")):
+        name = folder.relative_to(tests)
+        mirrored = (PACKAGE / name).is_dir() or (ROOT / "scripts" / name).is_file()
+        assert mirrored, f"{folder} tests no folder of code and no script"
 
 
 def test_tests_import_each_other_by_one_name() -> None:
