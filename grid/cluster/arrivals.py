@@ -56,6 +56,18 @@ class Arrivals:
         self._direct_rows = 0
         self._last_direct_us: Time = -1
 
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("block", "columns")
+        return {name: value for name, value in vars(self).items() if name not in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy: its columns have to be the rows of its own block."""
+        self.__dict__.update(state)
+        arrays = self.arrays
+        self._set_room(len(arrays[0]))
+        for column, values in zip(self.arrays, arrays, strict=True):
+            column[:] = values
+
     def submit(self, job: Job, machine: int, now: Time) -> None:
         """The routed `job` arrives at `now`, bound to that machine (-1: to none)."""
         self._routed_row -= 1

@@ -70,8 +70,14 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _copied, (type(self), _columns(self))
+    def __getstate__(self) -> dict[str, Any]:
+        return _columns(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, which makes tables of its own: copied rows would be no part of them."""
+        for name, values in state.items():
+            object.__setattr__(self, name, values)
+        self.__post_init__()
 
 
 @dataclass(slots=True, eq=False)
@@ -93,17 +99,18 @@ class MachineColumns:
     def __post_init__(self) -> None:
         self.tables = _in_tables(self, MACHINE_TABLES)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _copied, (type(self), _columns(self))
+    def __getstate__(self) -> dict[str, Any]:
+        return _columns(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, which makes tables of its own: copied rows would be no part of them."""
+        for name, values in state.items():
+            object.__setattr__(self, name, values)
+        self.__post_init__()
 
 
 def _columns(columns: Any) -> dict[str, Any]:
     return {one.name: getattr(columns, one.name) for one in fields(columns) if one.init}
-
-
-def _copied(kind: Any, columns: dict[str, Any]) -> Any:
-    """A copy makes tables of its own: copied rows would be no part of them any more."""
-    return kind(**columns)
 
 
 def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:

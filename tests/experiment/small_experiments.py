@@ -42,9 +42,16 @@ def write(folder: Path, experiment: str = EXPERIMENT, scenario: str = SCENARIO) 
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All that a sweep left behind, by path, but for what was measured on the real clock."""
+    """All runs that a sweep left behind, by path, but for what was measured on the real clock.
+
+    The report and its pictures are the command's, not the sweep's.
+    """
+    left = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*"))}
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and "clock" not in str(path.relative_to(folder)) and path.name != ".lock"
+        name: path.read_bytes()
+        for name, path in left.items()
+        if path.is_file()
+        and "clock" not in name
+        and not name.startswith(("report.html", "pictures/"))
+        and path.name != ".lock"
     }

@@ -174,7 +174,7 @@ class TestOnRay:
         table = grid.submitted[0]
         assert table is not None
         del table.requirements[1:]
-        with pytest.raises(LiveFailed, match="IndexError"):
+        with pytest.raises(LiveFailed, match="ValueError"):
             run_live(grid, tmp_path / "journals", Pace(speedup=10), "vo")
         assert not (tmp_path / "journals").exists()
 

@@ -51,6 +51,14 @@ class PoolCore:
         self._pool.step_level[0] = machine.cpus
         self._ends = _no_ends(FIRST_ENDS)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_pool"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy: its pool has to be the rows of its own block."""
+        self.__dict__.update(state)
+        self._pool = _rows_of(self._block)
+
     def play(self, until: Time) -> None:
         arrivals = self._arrivals
         while True:
@@ -128,8 +136,7 @@ class PoolCore:
         """
         self._slots = slots
         self._block = np.zeros((len(Pool._fields), 2 * slots + 1), np.int64)
-        rows: list[Any] = list(self._block)
-        self._pool = Pool(*rows[:-2], *(row.view(np.float64) for row in rows[-2:]))
+        self._pool = _rows_of(self._block)
         self._pool.free_slots[:slots] = np.arange(slots - 1, -1, -1)
 
     def _grow(self) -> None:
@@ -172,6 +179,11 @@ class PoolCore:
             self._outcomes.add(row, outcome)
             routed += 1
         return routed
+
+
+def _rows_of(block: Ints) -> Pool:
+    rows: list[Any] = list(block)
+    return Pool(*rows[:-2], *(row.view(np.float64) for row in rows[-2:]))
 
 
 def _no_ends(room: int) -> Ints:
