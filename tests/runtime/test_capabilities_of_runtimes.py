@@ -137,7 +137,7 @@ def test_they_take_effect_on_ray_actors() -> None:
 @pytest.mark.usefixtures("ray_session")
 def test_they_take_effect_live(tmp_path: Path) -> None:
     """However late this machine is, jobs end nearer to the run with a feature than to the other."""
-    live: Any = Live(Pace(speedup=2.0), tmp_path / "journals")
+    live: Any = Live(Pace(speedup=1.0), tmp_path / "journals")
     run = execute_grid(grid_of(accepted(), asked=True), live=live, placement="2")
     with_it, without = ends_s(here(asked=True)), ends_s(here(asked=False))
     for pair, lived, asked, plain in zip(accepted(), ends_s(run), with_it, without, strict=True):
