@@ -9,16 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from grid.parts.settings import LIMIT_WORDS, TYPE_WORDS
+
 MADE = "<!-- Made from the code by docs/reference_pages.py. Do not edit. -->\n\n"
 
-_WORDS = {
-    "integer": "a whole number", "number": "a number", "boolean": "true or false",
-    "string": "text", "object": "a mapping", "array": "a list", "null": "null",
-}  # fmt: skip
-_LIMITS = {
-    "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above",
-    "exclusiveMaximum": "below",
-}  # fmt: skip
+_WORDS = TYPE_WORDS | {"null": "null"}
 _UNITS = {
     "_s": "s", "_mb": "MB", "_mbps": "Mbit/s", "mips": "MIPS", "watts_idle": "W", "watts_busy": "W",
 }  # fmt: skip
@@ -71,7 +66,7 @@ def scalar(schema: Mapping[str, Any]) -> str:
     words = _WORDS.get(str(schema.get("type")), "any value")
     if "minimum" in schema and "maximum" in schema:
         return f"{words} from {number(schema['minimum'])} to {number(schema['maximum'])}"
-    limits = [f"{said} {number(schema[key])}" for key, said in _LIMITS.items() if key in schema]
+    limits = [f"{said} {number(schema[key])}" for key, said in LIMIT_WORDS.items() if key in schema]
     return f"{words} {', '.join(limits)}".strip()
 
 

@@ -205,11 +205,11 @@ def _written(field: FieldInfo) -> str:
     return str(list(default)) if isinstance(default, tuple) else str(default)
 
 
-_TYPES = {
+TYPE_WORDS = {
     "integer": "a whole number", "number": "a number", "boolean": "true or false",
     "string": "text", "object": "a mapping", "array": "a list", "null": "none",
 }  # fmt: skip
-_LIMITS = {
+LIMIT_WORDS = {
     "minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above",
     "exclusiveMaximum": "below",
 }  # fmt: skip
@@ -220,6 +220,6 @@ def _limits(schema: Mapping[str, Any]) -> str:
         return " or ".join(_limits(one) for one in schema["anyOf"])
     if "enum" in schema:
         return "one of " + ", ".join(map(str, schema["enum"]))
-    words = _TYPES.get(str(schema.get("type")), "anything")
-    limits = [f"{said} {schema[key]:g}" for key, said in _LIMITS.items() if key in schema]
+    words = TYPE_WORDS.get(str(schema.get("type")), "anything")
+    limits = [f"{said} {schema[key]:g}" for key, said in LIMIT_WORDS.items() if key in schema]
     return " ".join([words, ", ".join(limits)]).strip()
