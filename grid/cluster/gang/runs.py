@@ -116,7 +116,10 @@ def end_task(state: State, p: int, now: Time) -> None:
     if processors.keeper[p] == NONE:
         queues.make_idle(state, p)
     else:
-        gangs.blocked[processors.keeper[p]] -= 1
+        keeper = processors.keeper[p]
+        gangs.blocked[keeper] -= 1
+        # An outage may end tasks before their instant is carried out, which is none of the past.
+        gangs.ready_us[keeper] = max(gangs.ready_us[keeper], now)
     tasks.remaining_us[task] = 0
     gangs.unfinished[gang] -= 1
     if gangs.unfinished[gang] == 0:
