@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from grid.commands.endings import ExitCode, endings, failed
 from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet
+
+if TYPE_CHECKING:
+    from grid.experiment.reproduce import How
 
 Ids = Annotated[
     list[str] | None,
@@ -38,6 +41,14 @@ def reproduce(
     check_pages: Annotated[
         bool, typer.Option("--check-pages", help="Only look for pages of older code; run nothing.")
     ] = False,
+    renew: Annotated[
+        bool,
+        typer.Option(
+            "--renew",
+            help="Do a few runs of each stale page again; where they give the same figures, the "
+            "page is noted to be of this code.",
+        ),
+    ] = False,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
@@ -45,16 +56,19 @@ def reproduce(
 ) -> None:
     """Run the papers' experiments, judge their claims by our data, and draw their figures.
 
-    Exits with 1 if anything could not be run, or, with --check-pages, if a page is missing or of
-    other code.
+    Exits with 1 if anything could not be run, or, with --check-pages or --renew, if a page is
+    missing or of other code.
     """
+    from grid.experiment.page_files import QUICK, tally
     from grid.experiment.progress import sweep_progress
-    from grid.experiment.reproduce import QUICK, How, tally
+    from grid.experiment.reproduce import How
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.runtime.progress import display_on
 
     if check_pages:
         _check_pages(pages)
+    if renew:
+        _renew(list(ids or []), pages, How(address, cpus, in_process))
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     if quick:
         typer.echo(QUICK)
@@ -70,7 +84,7 @@ def reproduce(
 
 
 def _check_pages(pages: Path | None) -> NoReturn:
-    from grid.experiment.reproduce import PAGES, missing_pages, stale_pages
+    from grid.experiment.page_files import PAGES, missing_pages, stale_pages
 
     place = pages if pages is not None else PAGES
     missing, stale = missing_pages(place), stale_pages(place)
@@ -79,3 +93,18 @@ def _check_pages(pages: Path | None) -> NoReturn:
     counts = f"{len(missing)} pages are missing, {len(stale)} are stale"
     typer.echo(counts if missing or stale else "all pages are of this code")
     raise typer.Exit(ExitCode.FAILED if missing or stale else ExitCode.DONE)
+
+
+def _renew(ids: list[str], pages: Path | None, how: How) -> NoReturn:
+    from grid.experiment.page_files import PAGES, missing_pages
+    from grid.experiment.page_files import renew as renew_pages
+    from grid.experiment.reproduce import wanted_claims
+
+    place = pages if pages is not None else PAGES
+    with endings():
+        papers = [paper.name for paper, _ in wanted_claims(ids)]
+        left = [*missing_pages(place, papers), *renew_pages(papers, place, how.place, typer.echo)]
+    for line in left:
+        typer.echo(line, err=True)
+    typer.echo(f"{len(left)} pages are not of this code" if left else "all pages are of this code")
+    raise typer.Exit(ExitCode.FAILED if left else ExitCode.DONE)

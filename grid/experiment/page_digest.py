@@ -27,11 +27,12 @@ EVERY = (
 )  # fmt: skip
 JUDGING = (
     "experiment/bound.py", "experiment/claims.py", "experiment/comparisons.py",
-    "experiment/knapsack_choices.py", "experiment/paper_figures.py",
     "experiment/papers/contention.py", "experiment/papers/drawing.py",
-    "experiment/readings.py", "experiment/record.py",
-    "experiment/statistics.py",
-    "experiment/study.py", "runtime/sequential.py", "runtime/run.py", "scenario/build.py",
+    "experiment/readings.py", "experiment/statistics.py", "experiment/study.py",
+)  # fmt: skip
+RUNNING = (
+    "experiment/knapsack_choices.py", "experiment/paper_figures.py", "experiment/record.py",
+    "runtime/sequential.py", "runtime/run.py", "scenario/build.py",
     "scenario/platform.py", "scenario/workload.py",
 )  # fmt: skip
 FARM = ("gang", "pool", "selection", "forwarding", "dispatching", "migration", "partial_utility")
@@ -55,8 +56,17 @@ NOWHERE_BEHIND = (
 
 def page_digest(paper: Paper) -> str:
     """16 hexadecimal digits over the modules and the experiments behind the page of a paper."""
+    return _digest([*running_modules(paper.name), *judging_modules(paper.name)], paper)
+
+
+def judging_digest(paper: Paper) -> str:
+    """The same over what judges and draws, and the experiments: all but what makes the runs."""
+    return _digest(judging_modules(paper.name), paper)
+
+
+def _digest(paths: list[Path], paper: Paper) -> str:
     state = hashlib.sha256()
-    for path in modules_of(paper.name):
+    for path in paths:
         state.update(path.relative_to(ROOT).as_posix().encode() + b"\n")
         state.update(_meaning(path).encode())
     for name in experiments_of(paper.claims, paper.readings):
@@ -73,18 +83,22 @@ def _content(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def modules_of(name: str) -> list[Path]:
-    """The modules behind the page of a paper, by path."""
+def running_modules(name: str) -> list[Path]:
+    """The modules that make the runs behind the page of a paper, by path."""
     paths = [path for package in EVERY for path in sorted((ROOT / package).rglob("*.py"))]
-    paths += [ROOT / module for module in JUDGING]
-    own = ROOT / "experiment" / "papers"
-    paths += sorted(own.glob(f"{name.lower()}*.py"))
+    paths += [ROOT / module for module in RUNNING]
     unused = (*NOT_BEHIND[name], *NOWHERE_BEHIND)
     return [
         path
         for path in paths
         if path.is_file() and not any(part in path.relative_to(ROOT).as_posix() for part in unused)
     ]
+
+
+def judging_modules(name: str) -> list[Path]:
+    """The modules that judge the runs and draw them, by path."""
+    own = ROOT / "experiment" / "papers"
+    return [ROOT / module for module in JUDGING] + sorted(own.glob(f"{name.lower()}*.py"))
 
 
 @cache

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grid.experiment.cases import load_experiment
-from grid.experiment.claims import Claim, Paper, Studies, Verdict, in_words, judged
+from grid.experiment.claims import Claim, Paper, Studies, Verdict, judged
 from grid.experiment.costs import Costs, Expected
-from grid.experiment.page_digest import page_digest
+from grid.experiment.page_files import PAGES, QUICK, of_other_code, tally, write_index, write_page
 from grid.experiment.pages import (
-    SHORT,
     Judged,
     Judgement,
     cpu_seconds,
     markdown,
     sections,
-    source_lines,
 )
 from grid.experiment.papers import NAMES, paper
 from grid.experiment.readings import compared, experiments_of, with_readings
@@ -27,18 +24,12 @@ from grid.experiment.store import SWEEP_FILE, write_text
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
-from grid.report.page import Section, Table, html_page
+from grid.report.page import Section, html_page
 from grid.report.run_page import PICTURES
 from grid.scenario.shipped import experiments_folder
 
 EXPERIMENTS = experiments_folder()
-PAGES = EXPERIMENTS / "reproduced"
-QUICK = (
-    "QUICK: few repetitions, fewer values than the papers have, and no runs of their own for other "
-    "readings; what is undecided here may be decided in full."
-)
 FAILURES_SHOWN = 3
-DIGEST = "Modules behind the figures: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,15 @@ class How:
     quick: bool = False
     progress: Progress | None = None
     as_is: bool = False
-    """Judge the runs that are there, whatever code they were made with, and do no others."""
+    """Judge the runs that are there, whatever code they were made with, and do no others.
+
+    For a page, some are done again if they were made with other code.
+    """
+
+    @property
+    def place(self) -> Place:
+        """Where experiments are run."""
+        return Place(self.address, self.cpus, self.in_process)
 
 
 @dataclass(slots=True)
@@ -126,11 +125,23 @@ def reproduce(
                 costs.write(out)
                 _write(out, done, how.quick)
                 if pages is not None and judgement.is_whole:
-                    write_page(pages, judgement, how.quick)
+                    _leave_page(pages, judgement, how, say, done)
                     costs.write(pages)
     if pages is not None:
-        write_index(pages, done, how.quick)
+        write_index(pages, done.judgements, how.quick)
     return done
+
+
+def _leave_page(
+    pages: Path, judgement: Judgement, how: How, say: Callable[[str], None], done: Reproduction
+) -> None:
+    """Write the page of a paper, unless its runs are of code that gives other figures."""
+    differing, renewed = of_other_code(judgement, how.place, say) if how.as_is else ([], "")
+    for line in differing:
+        say(f"of other code: {line}")
+    done.not_run += differing
+    if not differing:
+        write_page(pages, judgement, how.quick, renewed)
 
 
 def judge(
@@ -218,8 +229,7 @@ def _studies(
         found = {folder.name: read_study(folder) for folder in there}
         absent |= missing
     else:
-        place = Place(how.address, how.cpus, how.in_process)
-        for one, swept in zip(wanted, run_sweeps(wanted, place, how.progress), strict=True):
+        for one, swept in zip(wanted, run_sweeps(wanted, how.place, how.progress), strict=True):
             name = one.folder.name
             if isinstance(swept, InputError):
                 absent[name] = str(swept.mistakes[0])
@@ -233,97 +243,6 @@ def _studies(
     for line in dict.fromkeys(done.not_run):
         say(f"not run: {line}")
     return Studies(found, absent)
-
-
-def tally(claims: Sequence[Judged]) -> str:
-    """How many claims, and how many sub-claims have which verdict."""
-    counts: Counter[Verdict] = Counter()
-    for one in claims:
-        counts += one.finding.counts
-    total = sum(counts.values())
-    return f"{len(claims)} claims, {total} sub-claims: {in_words(counts)}"
-
-
-def _introduction(judgement: Judgement, quick: bool) -> list[str]:
-    command = f"grid reproduce {judgement.paper.name}" + (" --quick" if quick else "")
-    lines = [QUICK] if quick else []
-    return [
-        *lines,
-        f"What `{command}` found, written by it and not by hand. {tally(judgement.judged)}. "
-        "A sub-claim is one comparison at one setting; pairs are by seed, which gives the same "
-        "jobs to all that is compared.",
-        f"{DIGEST}{page_digest(judgement.paper)}",
-    ]
-
-
-def write_page(folder: Path, judgement: Judgement, quick: bool) -> None:
-    """The page of a paper, for those who read the project without running it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for drawn in judgement.pictures:
-        (folder / f"{drawn.name}.svg").write_bytes(drawn.svg)
-    title = f"{judgement.paper.name}: {judgement.paper.short}"
-    text = markdown(title, _introduction(judgement, quick), sections(judgement))
-    write_text(folder / f"{judgement.paper.name}.md", text)
-
-
-def write_index(folder: Path, done: Reproduction, quick: bool) -> None:
-    """One page with all claims that were judged."""
-    if not done.judgements:
-        return
-    parts = []
-    for judgement in done.judgements:
-        name = judgement.paper.name
-        rows = [
-            (
-                f"[{one.claim.name}]({name}.md)",
-                one.claim.text,
-                one.claim.paper,
-                one.finding.in_words,
-            )
-            for one in judgement.judged
-        ]
-        lines = source_lines(judgement.paper)
-        parts.append(Section(name, [*lines, Table(SHORT, rows, prose=True)]))
-    introduction = [QUICK] if quick else []
-    introduction.append(f"{tally(done.claims)}. What the verdicts mean:")
-    introduction.append(MEANINGS)
-    write_text(folder / "README.md", markdown("Papers reproduced", introduction, parts))
-
-
-MEANINGS = (
-    "**holds**: the interval of the comparison lies wholly where the paper claims; "
-    "**contradicted**: wholly elsewhere; **undecided**: neither, and the page says how many "
-    "repetitions would decide it; **cannot hold**: a bound shows it; **depends**: on a quantity "
-    "that the paper does not give, with the table over it; **not run**: it says why."
-)
-
-
-def missing_pages(folder: Path = PAGES) -> list[str]:
-    """A line for each paper that has no page."""
-    paths = {name: folder / f"{name}.md" for name in NAMES}
-    return [
-        f"{path}: there is no page; make it with: grid reproduce {name} --pages {folder}"
-        for name, path in paths.items()
-        if not path.is_file()
-    ]
-
-
-def stale_pages(folder: Path = PAGES) -> list[str]:
-    """A line for each page that is of other code than there is now, or of a quick reproduction."""
-    found = []
-    for name in NAMES:
-        path = folder / f"{name}.md"
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        shown = next((line.removeprefix(DIGEST) for line in lines if line.startswith(DIGEST)), "")
-        now = page_digest(paper(name))
-        if lines and shown != now:
-            found.append(
-                f"{path}: its figures are of other code: found {shown or 'no digest'}, "
-                f"expected {now}"
-            )
-        if QUICK in lines:
-            found.append(f"{path}: it is of a quick reproduction")
-    return found
 
 
 def _write(out: Path, done: Reproduction, quick: bool) -> None:

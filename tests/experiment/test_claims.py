@@ -20,20 +20,10 @@ from grid.experiment.claims import (
     judged,
 )
 from grid.experiment.comparisons import below
-from grid.experiment.page_digest import modules_of, page_digest
 from grid.experiment.pages import Judged, markdown
 from grid.experiment.papers import NAMES, cs2, eg_figures, eg_points, paper
 from grid.experiment.readings import Other, Reading, View, compared, experiments_of, with_readings
-from grid.experiment.reproduce import (
-    How,
-    judge,
-    missing_pages,
-    reproduce,
-    stale_pages,
-    tally,
-    wanted_claims,
-    write_page,
-)
+from grid.experiment.reproduce import How, reproduce, wanted_claims
 from grid.experiment.statistics import BELOW_ZERO, Region
 from grid.experiment.study import Study
 from grid.model.errors import InputError
@@ -318,62 +308,6 @@ def test_a_line_of_a_claim_says_what_other_readings_change() -> None:
     line = str(Judged(PAIR, main, tuple(found)))
     assert line.startswith("X-1: 1 holds. a below b.")
     assert "turned: 1 contradicted instead of holds" in line
-
-
-def test_the_digest_of_a_page_is_of_the_modules_that_it_hangs_on() -> None:
-    digests = {name: page_digest(paper(name)) for name in NAMES}
-    assert len(set(digests.values())) == len(NAMES)
-    for name in NAMES:
-        paths = [path.as_posix() for path in modules_of(name)]
-        assert any("/cluster/" in path for path in paths)
-        assert any(path.endswith(f"papers/{name.lower()}.py") for path in paths)
-        assert not any("/live" in path or "/report/" in path for path in paths)
-    assert any("local_scheduler" in path.as_posix() for path in modules_of("PU"))
-    assert not any("/gang" in path.as_posix() for path in modules_of("CS2"))
-
-
-def test_partial_utility_is_reproduced_in_one_go(tmp_path: Path) -> None:
-    said: list[str] = []
-    how = How(in_process=True, quick=True)
-    out, pages = tmp_path / "out", tmp_path / "pages"
-    found = reproduce(["PU"], out, how, said.append, pages)
-    assert [one.claim.name for one in found.claims] == [f"PU-{n}" for n in range(1, 6)]
-    assert found.is_complete
-    # First what will be run, and how long it took.
-    assert said[0].startswith("will run partial-utility: 12 runs, never run here before")
-    assert said[1].startswith("12 runs in all")
-    assert [line.split(":")[0] for line in said[2:]] == [f"PU-{n}" for n in range(1, 6)]
-    page = (out / "report.html").read_text()
-    assert "QUICK" in page and page.count("<figure data-chart=") == 4
-    assert len(list((out / "pictures").glob("pu-figure-*"))) == 8
-    assert tally(found.claims).startswith("5 claims, ")
-    written = (pages / "PU.md").read_text()
-    assert all(f"## PU-{n}:" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
-    for title in ("What this hangs on", "What the paper leaves out", "What contradicts the paper"):
-        assert f"## {title}" in written
-    shown = re.findall(r"!\[.+\]\((.+)\)", written)
-    assert len(shown) == 4 and all((pages / name).is_file() for name in shown)
-    assert "[PU-3](PU.md)" in (pages / "README.md").read_text()
-    again = reproduce(["PU-1"], out, How(in_process=True, quick=True, as_is=True), said.append)
-    assert again.claims[0].finding == found.claims[0].finding
-    # The next time it knows what it cost.
-    said.clear()
-    reproduce(["PU"], out, how, said.append)
-    assert "CPU seconds here last time" in said[0]
-
-
-def test_a_page_of_other_code_is_found(tmp_path: Path) -> None:
-    found = missing_pages(tmp_path)
-    assert len(found) == len(NAMES) and all("there is no page" in line for line in found)
-    studies = Studies({}, {})
-    for name in NAMES:
-        one = paper(name)
-        write_page(tmp_path, judge(one, one.claims, studies), quick=False)
-    assert stale_pages(tmp_path) == []
-    page = tmp_path / "EG.md"
-    page.write_text(page.read_text().replace(page_digest(paper("EG")), "0123456789abcdef"))
-    (stale,) = stale_pages(tmp_path)
-    assert "EG.md" in stale and "found 0123456789abcdef" in stale
 
 
 def test_what_cannot_be_run_is_told_and_makes_it_incomplete(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from grid.experiment.reproduce import PAGES, stale_pages
+from grid.experiment.page_files import PAGES, stale_pages
 
 
 def test_no_page_is_of_other_code() -> None:
-    """If this fails: scripts/grid reproduce --pages scenarios/experiments/reproduced."""
+    """If this fails: scripts/grid reproduce --renew."""
     assert stale_pages(PAGES) == []
