@@ -1,9 +1,9 @@
 """A few runs behind each page, done again to tell whether later code still gives its figures.
 
 A page hangs on thousands of runs, and code is changed every day in ways that change no figure. So
-each page leaves the figures of some of its runs: of each experiment such that every value of every
-axis occurs. Where these come out the same to the last bit, the page stands. What cannot be told so
-are times on the real clock: those stay the times of the code that the page was made with.
+each page leaves the figures of some of its runs, in which every value of every axis occurs. Where
+these come out the same to the last bit, the page stands. What cannot be told so are times on the
+real clock: those stay the times of the code that the page was made with.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from grid.model.errors import InputError, Mistake
 from grid.scenario.shipped import experiments_folder
 
 SAMPLES_FILE = "samples.json"
+RUNS_A_SAMPLE = 30
+"""At least one run of so many is a sample."""
 
 
 class Sample(BaseModel):
@@ -81,15 +83,17 @@ def take_samples(studies: Mapping[str, Study], judging: str) -> PageSamples:
 
 
 def _covering(runs: Iterable[tuple[Point, int]]) -> list[tuple[Point, int]]:
-    """Runs in which each value of each axis occurs; which ones hangs on nothing but themselves."""
+    """Some runs in which each value of each axis occurs, chosen by a hash of point and seed."""
     seen: set[tuple[str, str]] = set()
     chosen: list[tuple[Point, int]] = []
+    rest: list[tuple[Point, int]] = []
     for point, seed in sorted(runs, key=_hash):
         values = {(axis, repr(value)) for axis, value in point.items()}
-        if not chosen or not values <= seen:
-            seen |= values
-            chosen.append((point, seed))
-    return chosen
+        is_new = not values <= seen
+        seen |= values
+        (chosen if is_new or not chosen else rest).append((point, seed))
+    wanted = (len(chosen) + len(rest)) // RUNS_A_SAMPLE
+    return chosen + rest[: max(0, wanted - len(chosen))]
 
 
 def figures_of(record: Record) -> dict[str, Any]:
