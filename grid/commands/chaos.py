@@ -31,6 +31,9 @@ def chaos(
     scenario: ScenarioFile,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to try.")] = 1000,
     first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Draw other rules of the protocol for each, too.")
+    ] = False,
     overrides: Overrides = None,
     in_process: InProcess = False,
     address: Address = None,
@@ -48,7 +51,7 @@ def chaos(
     started = time.monotonic()
     with endings(traceback=traceback), display_on(sys.stderr, quiet=quiet) as display:
         path = find(scenario, experiment=False)
-        subject = subject_of(load_scenario(path, settings), str(path))
+        subject = subject_of(load_scenario(path, settings), str(path), decisions)
         display.stage("running")
 
         def progress(tried: int, failing: int) -> None:
@@ -63,7 +66,7 @@ def chaos(
             progress=progress,
         )
     took = time.monotonic() - started
-    _print_findings(failing, _replay(scenario, settings), traceback)
+    _print_findings(failing, _replay(scenario, settings, decisions), traceback)
     if seeds == 1:
         _print_everything(subject, first, failing)
     broken = f"{len(failing)} of them broke a rule" if failing else "no rule was broken"
@@ -72,11 +75,12 @@ def chaos(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _replay(scenario: Path, settings: list[str]) -> str:
+def _replay(scenario: Path, settings: list[str], decisions: bool) -> str:
     """The command that tries one seed again; the seed is to be added."""
     words = ["grid", "chaos", str(scenario)]
     for setting in settings:
         words += ["--set", setting]
+    words += ["--decisions"] if decisions else []
     return shlex.join([*words, "--seeds", "1", "--first"])
 
 
@@ -92,9 +96,11 @@ def _print_findings(failing: list[Trial], replay: str, traceback: bool) -> None:
 
 def _print_everything(subject: Subject, seed: int, failing: list[Trial]) -> None:
     """What went wrong under the one seed, and everything that it broke."""
-    from grid.runtime.chaos import faults_of
+    from grid.runtime.chaos import faults_of, scenario_of
     from grid.scenario.load import section_yaml
 
+    if subject.decisions:
+        typer.echo(section_yaml({"protocol": scenario_of(subject, seed).protocol}))
     _, faults = faults_of(subject, seed)
     typer.echo(section_yaml({"faults": faults}))
     for trial in failing:

@@ -21,6 +21,7 @@ from typing import Any
 
 from grid.forwarding.interface import Destination, Question
 from grid.kernel.entity import Context
+from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
@@ -48,6 +49,7 @@ class _Case:
     origin: int
     ttl: int
     hops: int
+    visited: tuple[int, ...] = ()
     utility: float = 0.0
     assigned_us: Time = NO_TIME
 
@@ -59,6 +61,16 @@ class Neighbours:
     resource_manager: str
     information: str
     schedulers: tuple[str, ...]
+    distances: Distances
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a Local Scheduler goes by: how often and how a job is forwarded, and whether back."""
+
+    ttl: int
+    rule: Callable[[Question], Destination]
+    avoid_loops: bool = False
 
 
 class LocalScheduler:
@@ -73,15 +85,15 @@ class LocalScheduler:
         selection: Selection,
         neighbours: Neighbours,
         *,
-        ttl: int,
-        rule: Callable[[Question], Destination],
+        rules: Rules,
         first_cluster: int,
     ) -> None:
         self._vo = vo
         self._selection = selection
         self._neighbours = neighbours
-        self._ttl = ttl
-        self._rule = rule
+        self._ttl = rules.ttl
+        self._rule = rules.rule
+        self._avoid_loops = rules.avoid_loops
         self._first_cluster = first_cluster
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
@@ -117,7 +129,8 @@ class LocalScheduler:
     def _take_in(self, ctx: Context, forwarded: ForwardJob) -> None:
         """A job of another VO: first see whether the resource that it was sent for is free."""
         job = forwarded.job
-        case = _Case(job, forwarded.origin, forwarded.ttl - 1, forwarded.hops, forwarded.utility)
+        case = _Case(job, forwarded.origin, forwarded.ttl - 1, forwarded.hops)
+        case.visited, case.utility = forwarded.visited, forwarded.utility
         self._cases[job.key] = case
         ctx.send(
             self._neighbours.resource_manager, AssignJob(job, forwarded.resource, forwarded.wait)
@@ -127,10 +140,12 @@ class LocalScheduler:
         spent = case.ttl == 0
         # The licenses that a job needs are numbers of its own VO; no other one has them.
         at_home = spent or case.job.licenses != 0
+        table = table.without(case.visited, self._vo)
         choice = self._selection.choose(case.job, table, self._vo, own_only=at_home)
         question = Question(
-            case.job, choice, table, self._vo, case.origin, case.ttl, case.hops, at_home
-        )
+            case.job, choice, table, self._vo, case.origin, case.ttl, case.hops, at_home,
+            ctx.now, case.visited, self._neighbours.distances, self._selection, ctx.rng,
+        )  # fmt: skip
         row, wait = self._rule(question)
         if row < 0:
             self._fail(ctx, case, JobState.FAILED if spent and case.hops else JobState.REJECTED)
@@ -148,8 +163,9 @@ class LocalScheduler:
         del self._cases[job.key]
         if case.origin == self._vo:
             self._away[job.key] = job
+        visited = (*case.visited, self._vo) if self._avoid_loops else ()
         message = ForwardJob(
-            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait
+            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, visited
         )
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 

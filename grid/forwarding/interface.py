@@ -1,19 +1,30 @@
-"""What a rule of forwarding is asked, and what it answers."""
+"""What a rule of forwarding is asked, and what it answers.
+
+A rule is pure: what it answers follows from the question. Whatever chance it needs is drawn from
+the stream that it is given, which is that of the Local Scheduler that asks.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
+from grid.model.arrays import Floats, Ints
+from grid.model.distances import Distances
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
-from grid.selection.interface import Choice
+from grid.model.time import Time
+from grid.selection.interface import Choice, Selection, best_choice
 
 
 class Question(NamedTuple):
     """A job at the Local Scheduler of VO number `vo`; it was submitted in VO number `origin`.
 
-    `choice` are rows of `table`. The job may be forwarded `ttl` more times, and was `hops` times.
-    With `own_only` it has to stay in this VO.
+    `choice` are rows of `table`: what the selection of this VO takes for the best. The job may be
+    forwarded `ttl` more times, and was `hops` times. With `own_only` it has to stay in this VO.
+    Where the protocol avoids loops, `visited` are the VOs that it left before and may not go to,
+    of whose resources `table` knows nothing. `distances` are those from this VO.
     """
 
     job: Job
@@ -24,6 +35,31 @@ class Question(NamedTuple):
     ttl: int
     hops: int
     own_only: bool
+    now: Time
+    visited: tuple[int, ...]
+    distances: Distances
+    selection: Selection
+    rng: np.random.Generator
+
+    def worth(self) -> Floats:
+        """What each resource is worth by the selection; 0: it will not do. Shape (resources,).
+
+        Those that are too narrow for the job, or out of its reach, are worth nothing.
+        """
+        columns = self.table.columns
+        worth = np.where(
+            columns.widest >= self.job.processors, self.selection.worth(self.job, self.table), 0.0
+        )
+        if self.own_only:
+            worth[columns.vo != self.vo] = 0.0
+        for vo in self.visited:
+            worth[columns.vo == vo] = 0.0
+        return worth
+
+    def at_home(self) -> Choice:
+        """The best resources of this VO alone, the free ones and all."""
+        worth = self.selection.worth(self.job, self.table)
+        return best_choice(worth, self.job, self.table, self.vo, True)
 
 
 class Destination(NamedTuple):
@@ -34,3 +70,28 @@ class Destination(NamedTuple):
 
     row: int
     wait: bool
+
+
+NOWHERE = Destination(-1, False)
+
+
+def loads_with(question: Question) -> Floats:
+    """The load of each resource's VO, were the job there too: assigned CPUs / CPUs.
+
+    Only resources of which a status is known count; inf where none of a VO's is. Shape
+    (resources,).
+    """
+    columns, assigned = question.table.columns, question.table.assigned_cpus
+    known = np.isfinite(assigned)
+    cpus = np.bincount(columns.vo, np.where(known, columns.cpus, 0.0))
+    busy = np.bincount(columns.vo, np.where(known, assigned, 0.0)) + question.job.processors
+    loads: Floats = np.divide(busy, cpus, out=np.full(len(cpus), np.inf), where=cpus > 0)[
+        columns.vo
+    ]
+    return loads
+
+
+def rows_elsewhere(question: Question, worth: Floats) -> Ints:
+    """The rows of other VOs that are worth anything, in order, whether or not they are free."""
+    rows: Ints = np.flatnonzero((worth > 0.0) & (question.table.columns.vo != question.vo))
+    return rows

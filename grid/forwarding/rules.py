@@ -1,16 +1,15 @@
-"""The rules of forwarding, by name: `queue`, `forward`, `reject`.
+"""The rules of forwarding by name, and those that go on from PU: `queue`, `forward`, `reject`.
 
-They say what happens where no suitable resource is free, of which PU says nothing.
+These three say what happens where no suitable resource is free, of which PU says nothing. Others
+are in modules of their own.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from grid.forwarding.interface import Destination, Question
+from grid.forwarding.interface import NOWHERE, Destination, Question
 from grid.parts.kind import Kind, function_guard
-
-NOWHERE = Destination(-1, False)
 
 
 def queue(question: Question) -> Destination:
@@ -55,11 +54,18 @@ def _problem(answer: Any, question: Question) -> str | None:
     return None
 
 
+_OWN = {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")} | {
+    name: f"grid.forwarding.local_rules:{name}"
+    for name in (
+        "never", "when_nothing_free", "above_load", "until_idle", "best_expected_finish",
+    )
+}  # fmt: skip
+
 FORWARDING = Kind(
     "forwarding",
     "rule of forwarding",
     "decides where a job queues, is forwarded to, or that it is rejected",
-    {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")},
+    _OWN,
     function_guard("its rule", _problem),
     given=("question",),
     place="protocol.when_busy",

@@ -8,7 +8,8 @@ import numpy as np
 
 from grid.kernel.faults import Faults
 from grid.model.arrays import Ints
-from grid.model.time import NEVER, SECOND_US, Time
+from grid.model.distances import transfer_us
+from grid.model.time import NEVER, Time
 
 UNREACHABLE: Time = NEVER - 1
 """Later than every instant by itself, and added to one still a 64-bit integer."""
@@ -65,9 +66,7 @@ class Network:
 
     def transfer_us(self, megabytes: float) -> Time:
         """Time that `megabytes` take on the way between two sites, beside the latency."""
-        if self.bandwidth_mbps is None or megabytes <= 0.0:
-            return 0
-        return round(megabytes * 8.0 / self.bandwidth_mbps * SECOND_US)
+        return transfer_us(megabytes, self.bandwidth_mbps)
 
     def lookahead(self, processes: Sequence[Sequence[int]]) -> Ints:
         """How soon anything that happens in process i can be felt in process j, at the earliest.

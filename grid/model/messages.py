@@ -36,7 +36,8 @@ class ForwardJob(NamedTuple):
     `resource` is the number of the resource that the sender chose, `utility` what it is worth to
     the job (PU Eq. 1), `wait` whether the job shall queue there if it is busy. `ttl` is what was
     left at the sender; the receiver lowers it. `hops` counts this one. `origin` is the position
-    of the VO whose user submitted the job, and receives how it ended.
+    of the VO whose user submitted the job, and receives how it ended. Where the protocol avoids
+    loops, `visited` are the VOs that the job has left.
     """
 
     job: Job
@@ -46,6 +47,7 @@ class ForwardJob(NamedTuple):
     resource: int
     utility: float
     wait: bool
+    visited: tuple[int, ...] = ()
 
 
 class AssignJob(NamedTuple):

@@ -56,6 +56,14 @@ class ResourceTable:
     columns: ResourceColumns
     assigned_cpus: Floats
 
+    def without(self, vos: Sequence[int], own: int) -> ResourceTable:
+        """The same, as if nothing were known of `vos`, but for the reader's `own`."""
+        others = [vo for vo in vos if vo != own]
+        if not others:
+            return self
+        unknown = np.isin(self.columns.vo, others)
+        return ResourceTable(self.columns, np.where(unknown, UNKNOWN, self.assigned_cpus))
+
 
 def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     """The resources of `vo`, which is the grid's VO number `position`."""

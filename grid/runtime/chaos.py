@@ -15,6 +15,7 @@ from grid.runtime.sequential import NeverEnds, run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.grid_settings import grid_faults
+from grid.scenario.random_decisions import with_random_decisions
 from grid.scenario.random_faults import random_faults
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
@@ -30,12 +31,16 @@ of a free machine and refused it, over and over."""
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A scenario without faults, and what a run of it takes."""
+    """A scenario without faults, and what a run of it takes.
+
+    With `decisions` other rules of the protocol are drawn for each seed, too.
+    """
 
     scenario: Scenario
     file: str
     lasts_s: float
     messages: int
+    decisions: bool = False
 
 
 class Trial(NamedTuple):
@@ -51,19 +56,26 @@ Progress = Callable[[int, int], None]
 """Called with the number of seeds tried, and of those that broke a rule."""
 
 
-def subject_of(scenario: Scenario, file: str) -> Subject:
+def subject_of(scenario: Scenario, file: str, decisions: bool = False) -> Subject:
     """Run the scenario once, without faults. Raises InputError."""
     scenario = scenario.model_copy(update={"faults": None})
     grid, _ = realize(scenario, file)
     outcome = run_sequential(grid)
     results = in_order(outcome.chunks)
     ends = results.outcome.end_us if len(results) else results.submit_us
-    return Subject(scenario, file, max(1.0, to_seconds(int(ends.max(initial=0)))), outcome.messages)
+    lasts_s = max(1.0, to_seconds(int(ends.max(initial=0))))
+    return Subject(scenario, file, lasts_s, outcome.messages, decisions)
+
+
+def scenario_of(subject: Subject, seed: int) -> Scenario:
+    """The scenario as it is under `seed`, without what goes wrong."""
+    scenario = subject.scenario.model_copy(update={"seed": seed})
+    return with_random_decisions(scenario, seed) if subject.decisions else scenario
 
 
 def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
     """The grid as it is under `seed`, and what goes wrong in it."""
-    scenario = subject.scenario.model_copy(update={"seed": seed})
+    scenario = scenario_of(subject, seed)
     grid, _ = realize(scenario, subject.file)
     faults = random_faults(seed, grid.names, grid.vos, scenario.network, subject.lasts_s)
     return replace(grid, settings=replace(grid.settings, faults=grid_faults(faults))), faults

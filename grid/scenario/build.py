@@ -16,12 +16,13 @@ from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.information_service import InformationService
 from grid.entities.local_dispatcher import LocalDispatcher
-from grid.entities.local_scheduler import LocalScheduler, Neighbours
+from grid.entities.local_scheduler import LocalScheduler, Neighbours, Rules
 from grid.entities.resource_manager import ResourceManager, SnapshotRules, status_rows, summary_of
 from grid.entities.workload_source import WorkloadSource
 from grid.forwarding.rules import FORWARDING
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
+from grid.model.distances import Distances
 from grid.model.errors import one_mistake, shorten
 from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
@@ -321,11 +322,25 @@ class Grid:
                 names.resource_manager(vo.name),
                 names.information_service(vo.name),
                 self._schedulers,
+                self._distances(position),
             ),
-            ttl=protocol.ttl,
-            rule=self.parts.make(FORWARDING, protocol.when_busy, dict(protocol.when_busy_settings)),
+            rules=Rules(
+                protocol.ttl,
+                self.parts.make(FORWARDING, protocol.when_busy, dict(protocol.when_busy_settings)),
+                protocol.avoid_loops,
+            ),
             first_cluster=self._first_cluster[position],
         )
+
+    def _distances(self, position: int) -> Distances:
+        network = self.settings.network
+        row = self.network.latency_row(position)
+        links = tuple(
+            (vo, latency_us)
+            for vo, latency_us in enumerate(row)
+            if latency_us != network.latency_us and vo != position
+        )
+        return Distances(position, network.latency_us, links, network.bandwidth_mbps)
 
     @cached_property
     def _schedulers(self) -> tuple[str, ...]:

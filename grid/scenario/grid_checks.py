@@ -86,6 +86,7 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "ttl": whole(0, 1000),
         "when_busy": text,
         "when_busy_settings": _SETTINGS,
+        "avoid_loops": flag,
         "snapshot_detail": one_of(("full", "summary")),
         "snapshot_period_us": optional(_DURATION),
         "snapshot_load_limit": optional(number(0, 1000)),

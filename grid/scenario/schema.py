@@ -80,9 +80,14 @@ class ProtocolSection(Section):
     )
     when_busy: PartSection | PartName = Field(
         default="queue",
-        description="What happens to a job where no suitable resource is free anywhere. `queue`: "
-        "it queues at the best one. `forward`: it goes to the best other VO, until its TTL is "
-        "spent. `reject`: it is refused.",
+        description="The rule of forwarding: whether a job leaves its VO or stays, above all where "
+        "no suitable resource is free. `queue`: it queues at the best one. `forward`: it goes to "
+        "the best other VO, until its TTL is spent. `reject`: it is refused. Others: see "
+        "`grid parts forwarding`.",
+    )
+    avoid_loops: Annotated[bool, Field(strict=True)] = Field(
+        default=False,
+        description="A job remembers the VOs that it has left, and is not sent there again.",
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",

@@ -27,8 +27,10 @@ class ByUtility:
         self._ones: Floats = np.empty(0)
 
     def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
-        return best_choice(utilities, job, table, own_vo, own_only, self.ties)
+        return best_choice(self.worth(job, table), job, table, own_vo, own_only, self.ties)
+
+    def worth(self, job: Job, table: ResourceTable) -> Floats:
+        return self._utilities(self.mode, job, table.columns, ALL_ROWS)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         if not job.requirements:

@@ -42,6 +42,10 @@ class Selection(Protocol):
         """The best resources for `job` as VO number `own_vo` sees them, or those of its own."""
         ...
 
+    def worth(self, job: Job, table: ResourceTable) -> Floats:
+        """What each resource is worth by this selection; 0: it will not do. Shape (resources,)."""
+        ...
+
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         """What the resource in `row` is worth to the job's user (PU Eq. 1)."""
         ...

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from grid.model.arrays import Floats
 from grid.model.errors import WrongPart
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
@@ -30,10 +31,16 @@ class GuardedSelection:
         choice: Choice = ask(self.origin, "choose", self._selection.choose, _problem, *given)
         return choice
 
+    def worth(self, job: Job, table: ResourceTable) -> Floats:
+        return self._partial().worth(job, table)
+
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
+        return self._partial().utility(job, table, row)
+
+    def _partial(self) -> ByUtility:
         if self._by_utility is None:
             self._by_utility = partial()
-        return self._by_utility.utility(job, table, row)
+        return self._by_utility
 
 
 def _problem(

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grid.forwarding.rules import FORWARDING
 from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
 from grid.model.job import FINAL_STATES
@@ -52,7 +53,8 @@ class Watched:
     jobs=st.lists(JOBS, min_size=2, max_size=4),
     cpus=st.lists(st.integers(1, 4), min_size=4, max_size=4),
     ttl=st.integers(0, 4),
-    when_busy=st.sampled_from(["queue", "forward", "reject"]),
+    when_busy=st.sampled_from(sorted(FORWARDING.own)),
+    avoid_loops=st.booleans(),
     detail=st.sampled_from(["full", "summary"]),
     period_s=st.one_of(st.none(), st.integers(1, 10)),
     policy=st.sampled_from(["fcfs", "easy"]),
@@ -63,6 +65,7 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
     cpus: list[int],
     ttl: int,
     when_busy: str,
+    avoid_loops: bool,
     detail: str,
     period_s: int | None,
     policy: str,
@@ -72,6 +75,7 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
         protocol={
             "ttl": ttl,
             "when_busy": when_busy,
+            "avoid_loops": avoid_loops,
             "snapshot_detail": detail,
             "snapshot_period_s": period_s,
         },
@@ -106,6 +110,8 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
     assert results.placement.hops.max(initial=0) <= ttl
     left: dict[Any, int] = {}
     for forward in forwards:
+        assert len(set(forward.visited)) == len(forward.visited)
+        assert not avoid_loops or len(forward.visited) == forward.hops
         before = left.get(forward.job.key, ttl + 1)
         assert 0 < forward.ttl < before
         assert forward.hops == ttl + 1 - forward.ttl

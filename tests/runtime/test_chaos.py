@@ -35,16 +35,17 @@ NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 
 
 @cache
-def subject(name: str) -> Subject:
+def subject(name: str, decisions: bool = False) -> Subject:
     path = SCENARIOS / f"{name}.yaml"
-    return subject_of(load_scenario(path), str(path))
+    return subject_of(load_scenario(path), str(path), decisions)
 
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
+@pytest.mark.parametrize("decisions", [False, True], ids=["as written", "decisions drawn"])
 @pytest.mark.parametrize("name", NAMES)
-def test_no_faults_break_a_rule(name: str) -> None:
-    failing = run_chaos(subject(name), range(SEEDS // len(NAMES)))
+def test_no_faults_break_a_rule(name: str, decisions: bool) -> None:
+    failing = run_chaos(subject(name, decisions), range(SEEDS // len(NAMES) // 2))
     assert failing == []
 
 
@@ -279,6 +280,13 @@ def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatc
     assert alone.exit_code == 1
     assert alone.stdout.splitlines()[0] == finding
     assert "between_vos:" in alone.stdout
+
+
+def test_chaos_shows_the_decisions_that_it_drew() -> None:
+    path = str(SCENARIOS / "mixed.yaml")
+    done = CliRunner().invoke(app, ["chaos", path, "--decisions", "--seeds", "1", "--first", "2"])
+    assert done.exit_code == 0
+    assert "when_busy:" in done.stdout
 
 
 def test_chaos_that_finds_nothing_says_so() -> None:

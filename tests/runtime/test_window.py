@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grid.forwarding.rules import FORWARDING
 from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
 from grid.results.digest import digest
@@ -81,7 +82,8 @@ VOS = st.lists(
 PROTOCOL = st.fixed_dictionaries(
     {
         "ttl": st.integers(0, 3),
-        "when_busy": st.sampled_from(["queue", "forward", "reject"]),
+        "when_busy": st.sampled_from(sorted(FORWARDING.own)),
+        "avoid_loops": st.booleans(),
         "snapshot_detail": st.sampled_from(["full", "summary"]),
         "snapshot_period_s": st.sampled_from([None, 0.01, 5.0]),
         "snapshot_load_limit": st.sampled_from([None, 0.5]),

@@ -1,0 +1,73 @@
+"""Golden transcripts of the rules of forwarding: every message of a small grid, with its time.
+
+Messages take 1 ms inside a VO and 50 ms between VOs; jobs run for ten seconds. No snapshots are
+sent: what a VO knows of another is what it heard when that one joined, and that grows old.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grid.forwarding.rules import FORWARDING
+from tests.scenario.grids import grid_of, transcript, vo
+
+TRANSCRIPTS = Path(__file__).parent / "transcripts"
+SILENT = {
+    "snapshot_period_s": None,
+    "snapshot_load_limit": None,
+    "snapshot_jobs_limit": None,
+}
+AS_OF_OLD = ("queue", "forward", "reject")
+"""Rules whose transcripts are those of the protocol itself, in `tests.entities.test_protocol`."""
+
+
+def job(submit_s: float, **more: Any) -> dict[str, Any]:
+    return {"submit_s": submit_s, "run_s": 10, **more}
+
+
+def rule(name: str, **settings: Any) -> dict[str, Any]:
+    return {**SILENT, "when_busy": {"name": name, "settings": settings}}
+
+
+def busy_vos(*names: str) -> list[dict[str, Any]]:
+    """VOs of one CPU each, which run a job of their own from the beginning."""
+    return [vo(name, 1, [job(1)]) for name in names]
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "never": {
+        "protocol": rule("never"),
+        "vos": [vo("a", 1, [job(1), job(2)]), vo("b", 1)],
+    },
+    "when_nothing_free": {
+        "protocol": {**rule("when_nothing_free"), "avoid_loops": True},
+        "vos": [vo("a", 1, [job(1), job(2), job(3)]), vo("b", 1)],
+    },
+    "above_load": {
+        "protocol": rule("above_load", load=2),
+        "vos": [vo("a", 1, [job(1), job(2), job(3)]), vo("b", 1)],
+    },
+    "until_idle": {
+        "protocol": rule("until_idle", hops=2),
+        "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b", "c")],
+    },
+    "best_expected_finish": {
+        "protocol": rule("best_expected_finish"),
+        "network": {"bandwidth_mbps": 100},
+        "vos": [vo("a", 1, [job(1), job(2, input_mb=1), job(3, input_mb=1000)]), vo("b", 1)],
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_messages_are_those_of_the_transcript(name: str) -> None:
+    heard = [line.strip() for line in transcript(grid_of(**CASES[name]))]
+    expected = (TRANSCRIPTS / f"{name}.txt").read_text().splitlines()
+    assert heard == [line for line in expected if not line.startswith("#")]
+
+
+def test_every_rule_has_a_transcript() -> None:
+    assert sorted(CASES) == sorted(name for name in FORWARDING.own if name not in AS_OF_OLD)
