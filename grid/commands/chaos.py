@@ -100,7 +100,8 @@ def _print_everything(subject: Subject, seed: int, failing: list[Trial]) -> None
     from grid.scenario.load import section_yaml
 
     if subject.decisions:
-        typer.echo(section_yaml({"protocol": scenario_of(subject, seed).protocol}))
+        drawn = scenario_of(subject, seed)
+        typer.echo(section_yaml({"protocol": drawn.protocol, "vos": drawn.vos}))
     _, faults = faults_of(subject, seed)
     typer.echo(section_yaml({"faults": faults}))
     for trial in failing:

@@ -23,8 +23,10 @@ from grid.model.messages import (
     JobEnded,
     Load,
     LocalStatus,
+    NotAdmitted,
     Refused,
     Resources,
+    ReturnJob,
     RunJob,
     SubmissionFail,
     SubmitJob,
@@ -144,7 +146,11 @@ class SchedulerChecker(Checker):
                 yield from self._take(job.key, message.ttl - 1)
             case Resources(key):
                 yield from self._known(key, "it received resources for")
-            case Assigned(key) | Refused(key):
+            case ReturnJob(job):
+                if not 0 <= message.ttl < self._ttl:
+                    yield f"{_job(job.key)} came back with a TTL of {message.ttl}"
+                yield from self._take(job.key, message.ttl)
+            case Assigned(key) | Refused(key) | NotAdmitted(key):
                 if key not in self._asked:
                     yield f"it received an answer for {_job(key)} without having asked"
                 del self._asked[key]
@@ -167,6 +173,10 @@ class SchedulerChecker(Checker):
                 yield from self._close(job.key, "it forwarded")
                 if job.vo == self._name:
                     self._away[job.key] = None
+            case ReturnJob(job):
+                yield from self._close(job.key, "it sent back")
+                if job.vo == self._name:
+                    yield f"it sent back its own {_job(job.key)}"
             case JobDone(key) | SubmissionFail(key):
                 yield from self._close(key, "it reported the end of")
                 if key[0] == self._name:
@@ -189,13 +199,23 @@ class SchedulerChecker(Checker):
 
 
 class ManagerChecker(Checker):
-    """A Resource Manager: it answers at once, and assigns no more than it has.
+    """The Resource Manager of VO `name`: it answers at once, and assigns no more than it has.
 
-    CPUs held are kept for each job in hand.
+    CPUs held are kept for each job in hand. Of another VO it takes in `jobs` at most, and
+    `processors`, where such limits are given.
     """
 
-    def __init__(self, resources: ResourceColumns) -> None:
+    def __init__(
+        self,
+        name: str,
+        resources: ResourceColumns,
+        jobs: int | None = None,
+        processors: int | None = None,
+    ) -> None:
         super().__init__()
+        self._name = name
+        self._jobs = jobs
+        self._processors = processors
         self._cpus = resources.cpus
         self._asked: AssignJob | None = None
         self._ended: JobKey | None = None
@@ -214,12 +234,13 @@ class ManagerChecker(Checker):
     def on_send(self, message: Any) -> Iterator[str]:
         asked = self._asked
         match message:
-            case Refused(key) | Assigned(key):
+            case Refused(key) | Assigned(key) | NotAdmitted(key):
                 if asked is None or asked.job.key != key:
                     yield f"it answered for {_job(key)}, and nobody had asked"
                 elif isinstance(message, Assigned):
                     self._open[key] = asked.job.processors
                     self._unheld = -1 if asked.wait else asked.resource
+                    yield from self._over_quota(key)
                 self._asked = None
             case RunJob(job):
                 yield from self._known(job.key, "it started")
@@ -237,6 +258,15 @@ class ManagerChecker(Checker):
                         f"resource {resource} was said to be free; it has "
                         f"{self._cpus[resource]:g} CPUs, and {assigned[resource]:g} are assigned"
                     )
+
+    def _over_quota(self, new: JobKey) -> Iterator[str]:
+        if new[0] == self._name or (self._jobs is None and self._processors is None):
+            return
+        held = [processors for key, processors in self._open.items() if key[0] == new[0]]
+        if self._jobs is not None and len(held) > self._jobs:
+            yield f"it took in {_job(new)} and has {len(held)} of that VO, at most {self._jobs}"
+        if self._processors is not None and sum(held) > self._processors:
+            yield f"it took in {_job(new)} and {sum(held)} CPUs, at most {self._processors}"
 
     def after_handling(self) -> Iterator[str]:
         if self._asked is not None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grid.forwarding.interface import Destination, Question
+from grid.forwarding.local_rules import never as stay
 from grid.kernel.entity import Context
 from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
@@ -30,9 +31,11 @@ from grid.model.messages import (
     ForwardJob,
     JobDone,
     JobEnded,
+    NotAdmitted,
     QueryResources,
     Refused,
     Resources,
+    ReturnJob,
     SubmissionFail,
     SubmitJob,
 )
@@ -49,7 +52,12 @@ class _Case:
     origin: int
     ttl: int
     hops: int
-    visited: tuple[int, ...] = ()
+    barred: tuple[int, ...] = ()
+    """VOs where it is not to be sent."""
+    came_from: str = ""
+    """The Local Scheduler that forwarded it here."""
+    stays: bool = False
+    """It was refused, and waits at home whatever the rule says."""
     utility: float = 0.0
     assigned_us: Time = NO_TIME
 
@@ -71,6 +79,7 @@ class Rules:
     ttl: int
     rule: Callable[[Question], Destination]
     avoid_loops: bool = False
+    when_refused: str = "next"
 
 
 class LocalScheduler:
@@ -94,6 +103,7 @@ class LocalScheduler:
         self._ttl = rules.ttl
         self._rule = rules.rule
         self._avoid_loops = rules.avoid_loops
+        self._when_refused = rules.when_refused
         self._first_cluster = first_cluster
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
@@ -113,7 +123,11 @@ class LocalScheduler:
             case JobEnded():
                 self._end(ctx, message)
             case ForwardJob():
-                self._take_in(ctx, message)
+                self._take_in(ctx, sender, message)
+            case NotAdmitted(key):
+                self._send_back(ctx, self._cases[key])
+            case ReturnJob():
+                self._take_back(ctx, message)
             case Refused(key):
                 ctx.send(self._neighbours.information, QueryResources(key))
             case JobDone(key, placement, outcome):
@@ -126,29 +140,53 @@ class LocalScheduler:
     def timeout(self, ctx: Context, timer: str) -> None:
         raise ValueError(f"{ctx.name}: no timer {timer!r}")
 
-    def _take_in(self, ctx: Context, forwarded: ForwardJob) -> None:
+    def _take_in(self, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
         """A job of another VO: first see whether the resource that it was sent for is free."""
         job = forwarded.job
         case = _Case(job, forwarded.origin, forwarded.ttl - 1, forwarded.hops)
-        case.visited, case.utility = forwarded.visited, forwarded.utility
+        case.barred, case.utility = forwarded.barred, forwarded.utility
+        case.came_from = sender
         self._cases[job.key] = case
         ctx.send(
             self._neighbours.resource_manager, AssignJob(job, forwarded.resource, forwarded.wait)
         )
 
+    def _send_back(self, ctx: Context, case: _Case) -> None:
+        """A job of another VO is not admitted in this one."""
+        job = case.job
+        if self._when_refused == "reject":
+            self._fail(ctx, case, JobState.REJECTED)
+            return
+        del self._cases[job.key]
+        home = self._neighbours.schedulers[case.origin]
+        stays = self._when_refused == "home" or not case.came_from
+        ctx.send(
+            home if stays else case.came_from,
+            ReturnJob(job, case.origin, case.ttl, case.hops, self._vo, stays, case.barred),
+        )
+
+    def _take_back(self, ctx: Context, returned: ReturnJob) -> None:
+        """A job that this scheduler forwarded, now or before, was refused: it tries again."""
+        job = returned.job
+        case = _Case(job, returned.origin, 0 if returned.stay else returned.ttl, returned.hops)
+        case.barred, case.stays = (*returned.barred, returned.refused_by), returned.stay
+        self._cases[job.key] = case
+        ctx.send(self._neighbours.information, QueryResources(job.key))
+
     def _select(self, ctx: Context, case: _Case, table: ResourceTable) -> None:
         spent = case.ttl == 0
         # The licenses that a job needs are numbers of its own VO; no other one has them.
         at_home = spent or case.job.licenses != 0
-        table = table.without(case.visited, self._vo)
+        table = table.without(case.barred, self._vo)
         choice = self._selection.choose(case.job, table, self._vo, own_only=at_home)
         question = Question(
             case.job, choice, table, self._vo, case.origin, case.ttl, case.hops, at_home,
-            ctx.now, case.visited, self._neighbours.distances, self._selection, ctx.rng,
+            ctx.now, case.barred, self._neighbours.distances, self._selection, ctx.rng,
         )  # fmt: skip
-        row, wait = self._rule(question)
+        row, wait = stay(question) if case.stays else self._rule(question)
         if row < 0:
-            self._fail(ctx, case, JobState.FAILED if spent and case.hops else JobState.REJECTED)
+            failed = spent and case.hops and not case.stays
+            self._fail(ctx, case, JobState.FAILED if failed else JobState.REJECTED)
             return
         columns = table.columns
         case.utility = self._selection.utility(case.job, table, row)
@@ -163,9 +201,9 @@ class LocalScheduler:
         del self._cases[job.key]
         if case.origin == self._vo:
             self._away[job.key] = job
-        visited = (*case.visited, self._vo) if self._avoid_loops else ()
+        barred = (*case.barred, self._vo) if self._avoid_loops else case.barred
         message = ForwardJob(
-            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, visited
+            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, barred
         )
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 

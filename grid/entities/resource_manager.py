@@ -10,11 +10,14 @@ and a grid that is idle for a year would be busy saying so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from grid.entities.waiting_room import WaitingRoom
+from grid.forwarding.admission import Request, everyone
 from grid.kernel.entity import Context, Rows
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
@@ -24,6 +27,7 @@ from grid.model.messages import (
     JoinVo,
     LeaveVo,
     LocalStatus,
+    NotAdmitted,
     Placed,
     Refused,
     RunJob,
@@ -48,6 +52,17 @@ class SnapshotRules:
     jobs_limit: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """How jobs of other VOs are received: whether at all, and who goes first where some wait."""
+
+    admission: Callable[[Request], bool] = everyone
+    priority: str = "none"
+
+
+ALL_ALIKE = Reception()
+
+
 class ResourceManager:
     """Keeps the table of `resources`, the VO's own.
 
@@ -61,6 +76,7 @@ class ResourceManager:
         vo: int,
         resources: ResourceColumns,
         rules: SnapshotRules,
+        reception: Reception = ALL_ALIKE,
         *,
         scheduler: str,
         information: str,
@@ -72,6 +88,10 @@ class ResourceManager:
         self._vo = vo
         self._resources = resources
         self._rules = rules
+        self._reception = reception
+        self._guests: dict[str, tuple[int, int]] = {}
+        """Of each other VO, how many of its jobs are here, and on how many processors."""
+        self._room = WaitingRoom(resources.cpus.tolist())
         self._scheduler = scheduler
         self._information = information
         self._dispatchers = dispatchers
@@ -120,8 +140,12 @@ class ResourceManager:
 
     def _assign(self, ctx: Context, scheduler: str, job: Job, resource: int, wait: bool) -> None:
         key, processors = job.key, job.processors
+        is_guest = job.vo != ctx.name.partition("/")[0]
+        if is_guest and not self._admits(job, ctx.now):
+            ctx.send(scheduler, NotAdmitted(key))
+            return
         no_room = not wait and self._cpus[resource] - self._assigned[resource] < processors
-        if no_room or (self._left and job.vo != ctx.name.partition("/")[0]):
+        if no_room or (self._left and is_guest):
             ctx.send(scheduler, Refused(key))
             return
         self._holds[key] = (resource, processors)
@@ -129,18 +153,42 @@ class ResourceManager:
         self._assigned[resource] += processors
         self._jobs[resource] += 1
         self._submitted_since += 1
+        if is_guest:
+            self._count_guest(job.vo, 1, processors)
         ctx.send(scheduler, Assigned(key, ctx.now))
+        second = self._reception.priority == ("home" if is_guest else "afar")
+        if second and self._room.holds_back(job, resource):
+            self._room.wait(job, resource)
+        else:
+            self._send_down(ctx, job, resource)
+        self._tell(ctx)
+        self._publish_if_due(ctx)
+
+    def _admits(self, job: Job, now: Time) -> bool:
+        jobs, processors = self._guests.get(job.vo, (0, 0))
+        cpus = int(self._total_cpus)
+        return self._reception.admission(Request(job, jobs, processors, self._held, cpus, now))
+
+    def _count_guest(self, vo: str, jobs: int, processors: int) -> None:
+        there = self._guests.get(vo, (0, 0))
+        self._guests[vo] = (there[0] + jobs, there[1] + processors)
+
+    def _send_down(self, ctx: Context, job: Job, resource: int) -> None:
+        self._room.sent_down(resource, job.processors)
         cluster = self._cluster[resource]
         dispatcher = self._grid_dispatcher or self._dispatchers[cluster]
         ctx.send(dispatcher, RunJob(job, cluster, self._machine[resource]))
-        self._tell(ctx)
-        self._publish_if_due(ctx)
 
     def _release(self, ctx: Context, ended: JobEnded) -> None:
         resource, processors = self._holds.pop(ended.key)
         self._held -= processors
         self._assigned[resource] -= processors
         self._jobs[resource] -= 1
+        if ended.key[0] != ctx.name.partition("/")[0]:
+            self._count_guest(ended.key[0], -1, -processors)
+        self._room.come_up(resource, processors)
+        for job in self._room.next_ones(resource):
+            self._send_down(ctx, job, resource)
         self._tell(ctx)
         self._over_limit = self._over_limit and self._load() > (self._rules.load_limit or 0.0)
         ctx.send(self._scheduler, ended)
@@ -160,6 +208,10 @@ class ResourceManager:
             column[resource] -= amount
             column[moved] += amount
         self._holds[key] = (moved, processors)
+        self._room.sent_down(moved, processors)
+        self._room.come_up(resource, processors)
+        for job in self._room.next_ones(resource):
+            self._send_down(ctx, job, resource)
         self._tell(ctx)
 
     def _tell(self, ctx: Context) -> None:

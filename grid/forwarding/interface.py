@@ -23,8 +23,9 @@ class Question(NamedTuple):
 
     `choice` are rows of `table`: what the selection of this VO takes for the best. The job may be
     forwarded `ttl` more times, and was `hops` times. With `own_only` it has to stay in this VO.
-    Where the protocol avoids loops, `visited` are the VOs that it left before and may not go to,
-    of whose resources `table` knows nothing. `distances` are those from this VO.
+    `barred` are the VOs where it may not go, of whose resources `table` knows nothing: those that
+    refused it and, where the protocol avoids loops, those that it left before. `distances` are
+    those from this VO.
     """
 
     job: Job
@@ -36,7 +37,7 @@ class Question(NamedTuple):
     hops: int
     own_only: bool
     now: Time
-    visited: tuple[int, ...]
+    barred: tuple[int, ...]
     distances: Distances
     selection: Selection
     rng: np.random.Generator
@@ -52,7 +53,7 @@ class Question(NamedTuple):
         )
         if self.own_only:
             worth[columns.vo != self.vo] = 0.0
-        for vo in self.visited:
+        for vo in self.barred:
             worth[columns.vo == vo] = 0.0
         return worth
 

@@ -42,6 +42,8 @@ class ProtocolRules:
     - `ttl`: how many times a job may be forwarded.
     - `when_busy`: the rule of forwarding, such as `queue`, `forward` or `reject`.
     - `avoid_loops`: whether a job remembers where it was, and does not go there again.
+    - `when_refused`: what a job does that a VO does not take in: it tries the `next`, waits at
+      `home`, or the answer is to `reject` it.
     - `snapshot_detail`: `full` (a row for each resource) or `summary` (one for a VO).
     - A VO publishes a snapshot every `snapshot_period_us`, when its load (assigned CPUs / CPUs)
       passes `snapshot_load_limit`, and after `snapshot_jobs_limit` jobs; None: never for that.
@@ -51,6 +53,7 @@ class ProtocolRules:
     when_busy: str = "queue"
     when_busy_settings: tuple[tuple[str, object], ...] = ()
     avoid_loops: bool = False
+    when_refused: str = "next"
     snapshot_detail: str = "full"
     snapshot_period_us: Time | None = 60 * SECOND_US
     snapshot_load_limit: float | None = 0.9

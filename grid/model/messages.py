@@ -36,8 +36,9 @@ class ForwardJob(NamedTuple):
     `resource` is the number of the resource that the sender chose, `utility` what it is worth to
     the job (PU Eq. 1), `wait` whether the job shall queue there if it is busy. `ttl` is what was
     left at the sender; the receiver lowers it. `hops` counts this one. `origin` is the position
-    of the VO whose user submitted the job, and receives how it ended. Where the protocol avoids
-    loops, `visited` are the VOs that the job has left.
+    of the VO whose user submitted the job, and receives how it ended,
+    and `barred` are the VOs where the job is not to be sent: those that refused it and, where the
+    protocol avoids loops, those that it has left.
     """
 
     job: Job
@@ -47,7 +48,23 @@ class ForwardJob(NamedTuple):
     resource: int
     utility: float
     wait: bool
-    visited: tuple[int, ...] = ()
+    barred: tuple[int, ...] = ()
+
+
+class ReturnJob(NamedTuple):
+    """Local Scheduler to the one that forwarded the job, or that of its origin: not in this VO.
+
+    VO number `refused_by` does not take it in. With `stay` it is to wait in the VO that receives
+    this. The rest is as in `ForwardJob`; a job that returns brings no input along.
+    """
+
+    job: Job
+    origin: int
+    ttl: int
+    hops: int
+    refused_by: int
+    stay: bool
+    barred: tuple[int, ...]
 
 
 class AssignJob(NamedTuple):
@@ -70,6 +87,12 @@ class Assigned(NamedTuple):
 
 class Refused(NamedTuple):
     """Resource Manager to Local Scheduler: the resource is not free, whatever the table had."""
+
+    key: JobKey
+
+
+class NotAdmitted(NamedTuple):
+    """Resource Manager to Local Scheduler: this VO does not take the job of that other VO in."""
 
     key: JobKey
 

@@ -128,3 +128,10 @@ class VirtualOrganization:
     selection_settings: tuple[tuple[str, object], ...] = ()
     cluster_choice: str = "least_load"
     cluster_choice_settings: tuple[tuple[str, object], ...] = ()
+    when_busy: str | None = None
+    """Its own rule of forwarding; None: that of the protocol."""
+    when_busy_settings: tuple[tuple[str, object], ...] = ()
+    admission: str = "everyone"
+    admission_settings: tuple[tuple[str, object], ...] = ()
+    priority: str = "none"
+    """Whose jobs start first, where some have to wait: `home`, `afar` or `none`."""

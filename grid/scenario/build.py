@@ -17,8 +17,15 @@ from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.information_service import InformationService
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler, Neighbours, Rules
-from grid.entities.resource_manager import ResourceManager, SnapshotRules, status_rows, summary_of
+from grid.entities.resource_manager import (
+    Reception,
+    ResourceManager,
+    SnapshotRules,
+    status_rows,
+    summary_of,
+)
 from grid.entities.workload_source import WorkloadSource
+from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
@@ -326,11 +333,19 @@ class Grid:
             ),
             rules=Rules(
                 protocol.ttl,
-                self.parts.make(FORWARDING, protocol.when_busy, dict(protocol.when_busy_settings)),
+                self._rule(vo),
                 protocol.avoid_loops,
+                protocol.when_refused,
             ),
             first_cluster=self._first_cluster[position],
         )
+
+    def _rule(self, vo: VirtualOrganization) -> Any:
+        protocol = self.settings.protocol
+        name, settings = protocol.when_busy, protocol.when_busy_settings
+        if vo.when_busy is not None:
+            name, settings = vo.when_busy, vo.when_busy_settings
+        return self.parts.make(FORWARDING, name, dict(settings))
 
     def _distances(self, position: int) -> Distances:
         network = self.settings.network
@@ -361,6 +376,10 @@ class Grid:
             position,
             resources_of(vo, position),
             rules,
+            Reception(
+                self.parts.make(ADMISSION, vo.admission, dict(vo.admission_settings)),
+                vo.priority,
+            ),
             scheduler=names.scheduler(vo.name),
             information=names.information_service(vo.name),
             dispatchers=dispatchers,

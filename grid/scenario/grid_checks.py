@@ -10,6 +10,7 @@ from typing import Any
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES
+from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
 from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
 from grid.model.faults import (
@@ -87,6 +88,7 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "when_busy": text,
         "when_busy_settings": _SETTINGS,
         "avoid_loops": flag,
+        "when_refused": one_of(("next", "home", "reject")),
         "snapshot_detail": one_of(("full", "summary")),
         "snapshot_period_us": optional(_DURATION),
         "snapshot_load_limit": optional(number(0, 1000)),
@@ -99,6 +101,11 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "selection_settings": _SETTINGS,
         "cluster_choice": text,
         "cluster_choice_settings": _SETTINGS,
+        "when_busy": optional(text),
+        "when_busy_settings": _SETTINGS,
+        "admission": text,
+        "admission_settings": _SETTINGS,
+        "priority": one_of(("none", "home", "afar")),
     },
     Cluster: {
         "name": plain_name,
@@ -299,6 +306,7 @@ def _plugged(
             setting = (*path[:-1], f"{path[-1]}_settings", *error.path)
             yield setting if error.path else path, error.found, error.expected
 
+    known = dict.fromkeys(vo.name for vo in vos)
     rule = (protocol.when_busy, protocol.when_busy_settings)
     yield from problems(("protocol", "when_busy"), FORWARDING, *rule)
     for v, vo in enumerate(vos):
@@ -306,6 +314,11 @@ def _plugged(
         yield from problems((*own, "selection"), SELECTIONS, vo.selection, vo.selection_settings)
         choice = (vo.cluster_choice, vo.cluster_choice_settings)
         yield from problems((*own, "cluster_choice"), CLUSTER_CHOICES, *choice)
+        if vo.when_busy is not None:
+            rule = (vo.when_busy, vo.when_busy_settings)
+            yield from problems((*own, "when_busy"), FORWARDING, *rule)
+        yield from problems((*own, "admission"), ADMISSION, vo.admission, vo.admission_settings)
+        yield from _unknown_vos(own, vo, known)
         for c, cluster in enumerate(vo.clusters):
             path = (*own, "clusters", c, "policy")
             yield from problems(path, POLICIES, cluster.policy, cluster.policy_settings)
@@ -313,6 +326,20 @@ def _plugged(
                 path = (*own, "clusters", c, "processor_choice")
                 choice = (cluster.processor_choice, cluster.processor_choice_settings)
                 yield from problems(path, PROCESSOR_CHOICES, *choice)
+
+
+def _unknown_vos(
+    path: Path, vo: VirtualOrganization, known: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """VOs that our rule of admission names and that are not there."""
+    if vo.admission != "limited":
+        return
+    for setting, value in vo.admission_settings:
+        if setting in ("from_vos", "processors_of") and isinstance(value, list | tuple | dict):
+            for name in value:
+                if name not in known:
+                    expected = expected_name(name, known, "the name of a VO")
+                    yield (*path, "admission_settings", setting), repr(name), expected
 
 
 def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | None:

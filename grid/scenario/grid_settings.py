@@ -69,6 +69,7 @@ def _protocol(section: ProtocolSection) -> ProtocolRules:
         section.ttl,
         *name_and_settings(section.when_busy),
         section.avoid_loops,
+        section.when_refused,
         section.snapshot_detail,
         None if period_s is None else from_seconds(period_s),
         section.snapshot_load_limit,

@@ -6,6 +6,7 @@ from typing import Any
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES
+from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
 from grid.parts.kind import Kind
 from grid.parts.registry import Part, Parts
@@ -29,6 +30,9 @@ _NAMED = (
     ("VoSection", "cluster_choice", CLUSTER_CHOICES),
     ("ClusterSection", "processor_choice", PROCESSOR_CHOICES),
     ("ProtocolSection", "when_busy", FORWARDING),
+    ("VoSection", "when_busy", FORWARDING),
+    ("VoSection", "admission", ADMISSION),
+    ("VosFromTraceSection", "admission", ADMISSION),
 )
 _LISTED = (("job", JOB_METRICS), ("vo", VO_METRICS), ("cluster", CLUSTER_METRICS))
 _GENERATED = (

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES
+from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
 from grid.model.errors import Path
 from grid.parts.kind import Kind
@@ -24,8 +25,8 @@ from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        POLICIES, SELECTIONS, FORWARDING, CLUSTER_CHOICES, PROCESSOR_CHOICES, JOB_GENERATORS,
-        MACHINE_GENERATORS, JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
+        POLICIES, SELECTIONS, FORWARDING, ADMISSION, CLUSTER_CHOICES, PROCESSOR_CHOICES,
+        JOB_GENERATORS, MACHINE_GENERATORS, JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
     )
 }  # fmt: skip
 
@@ -42,6 +43,9 @@ _PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (
     (CLUSTER_CHOICES, ("vos", "*", "cluster_choice"), "name"),
     (PROCESSOR_CHOICES, ("vos", "*", "clusters", "*", "processor_choice"), "name"),
     (FORWARDING, ("protocol", "when_busy"), "name"),
+    (FORWARDING, ("vos", "*", "when_busy"), "name"),
+    (ADMISSION, ("vos", "*", "admission"), "name"),
+    (ADMISSION, ("vos_from_trace", "admission"), "name"),
     (MACHINE_GENERATORS, ("vos", "*", "clusters", "*", "machines"), "generator"),
     (JOB_GENERATORS, ("workload",), "generator"),
     (JOB_GENERATORS, ("vos", "*", "workload"), "generator"),

@@ -25,6 +25,7 @@ from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
     Scenario,
+    VoSection,
     VosFromTraceSection,
 )
 from grid.scenario.sections import name_and_settings
@@ -38,10 +39,17 @@ def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
             tuple(cluster_of(cluster, name, scenario) for cluster in section.clusters),
             *name_and_settings(section.selection),
             *name_and_settings(section.cluster_choice),
+            *_own_rule(section),
+            *name_and_settings(section.admission),
+            section.priority,
         )
         for section in scenario.vos or ()
         for name in section.names
     )
+
+
+def _own_rule(section: VoSection) -> tuple[str | None, tuple[tuple[str, Any], ...]]:
+    return (None, ()) if section.when_busy is None else name_and_settings(section.when_busy)
 
 
 def vos_from_sites(
@@ -73,6 +81,9 @@ def vos_from_sites(
                 ),
             ),
             *name_and_settings(section.selection),
+            admission=name_and_settings(section.admission)[0],
+            admission_settings=name_and_settings(section.admission)[1],
+            priority=section.priority,
         )
         for (name, jobs), size in zip(sites, sizes, strict=True)
     )

@@ -6,33 +6,53 @@ from typing import Any
 
 import numpy as np
 
+from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
 from grid.kernel.entity import random_stream
-from grid.scenario.schema import ProtocolSection, Scenario
+from grid.parts.kind import Kind
+from grid.scenario.schema import ProtocolSection, Scenario, VoSection
 from grid.scenario.sections import PartSection
 
-RULE_SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
+SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "above_load": {"load": (0.5, 1.0, 2.0)},
     "until_idle": {
         "hops": (0, 1, 5), "next_vo": ("random", "least_loaded"), "then": ("queue", "reject"),
     },
     "best_expected_finish": {"margin_s": (0.0, 2.0), "queued_run_s": (None, 3.0)},
+    "limited": {
+        "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
+    },
 }  # fmt: skip
-"""What settings of rules of forwarding are drawn from; others have none, or keep their defaults."""
+"""What settings of parts are drawn from; others have none, or keep their defaults."""
 
 
 def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     """The scenario with another rule of forwarding, another TTL and so on, drawn with `seed`."""
     stream = random_stream(seed, "decisions")
-    name = _one_of(tuple(FORWARDING.own), stream)
-    settings = {key: _one_of(of, stream) for key, of in RULE_SETTINGS.get(name, {}).items()}
     changes: dict[str, Any] = {
-        "when_busy": PartSection(name=name, settings=settings),
+        "when_busy": _part(FORWARDING, stream),
         "ttl": _one_of((0, 1, 2, 3, 6), stream),
         "avoid_loops": _one_of((False, True), stream),
+        "when_refused": _one_of(("next", "home", "reject"), stream),
     }
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
-    return scenario.model_copy(update={"protocol": protocol})
+    vos = [_drawn(vo, stream) for vo in scenario.vos or ()]
+    return scenario.model_copy(update={"protocol": protocol, "vos": tuple(vos) or None})
+
+
+def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
+    changes: dict[str, Any] = {
+        "when_busy": _one_of((None, None, _part(FORWARDING, stream)), stream),
+        "admission": _one_of(("everyone", _part(ADMISSION, stream)), stream),
+        "priority": _one_of(("none", "home", "afar"), stream),
+    }
+    return vo.model_copy(update=changes)
+
+
+def _part(kind: Kind, stream: np.random.Generator) -> PartSection:
+    name = _one_of(tuple(kind.own), stream)
+    settings = {key: _one_of(of, stream) for key, of in SETTINGS.get(name, {}).items()}
+    return PartSection(name=name, settings=settings)
 
 
 def _one_of(values: tuple[Any, ...], stream: np.random.Generator) -> Any:

@@ -47,6 +47,24 @@ VoSelection = Annotated[
 ]
 
 
+VoAdmission = Annotated[
+    PartSection | PartName,
+    Field(description="Which jobs of other VOs the VO takes in (see `grid parts admission`)."),
+]
+VoPriority = Annotated[
+    Literal["none", "home", "afar"],
+    Field(
+        description="Whose jobs start first where some have to wait: those of the VO's own users "
+        "(home) or those of other VOs (afar). The others wait at the Resource Manager until "
+        "CPUs are left over. Default: none, all wait in the cluster."
+    ),
+]
+VoWhenBusy = Annotated[
+    PartSection | PartName | None,
+    Field(description="The VO's own rule of forwarding. Default: that of the protocol."),
+]
+
+
 class LinkSection(Section):
     """The latency between two VOs, in both directions, where it differs from the default."""
 
@@ -88,6 +106,12 @@ class ProtocolSection(Section):
     avoid_loops: Annotated[bool, Field(strict=True)] = Field(
         default=False,
         description="A job remembers the VOs that it has left, and is not sent there again.",
+    )
+    when_refused: Literal["next", "home", "reject"] = Field(
+        default="next",
+        description="What a job does that another VO does not take in. `next`: it goes back to "
+        "where it came from, and tries another VO. `home`: it goes back to its own VO and waits "
+        "there. `reject`: it is rejected.",
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",
@@ -237,6 +261,9 @@ class VoSection(Section):
         default="least_load",
         description="How the Grid Dispatcher chooses among the clusters, in a VO of several.",
     )
+    when_busy: VoWhenBusy = None
+    admission: VoAdmission = "everyone"
+    priority: VoPriority = "none"
     clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1)] = Field(
         description="The VO's clusters."
     )
@@ -263,6 +290,8 @@ class VosFromTraceSection(Section):
     )
     selection: VoSelection = "partial"
     policy: LocalPolicy = "fcfs"
+    admission: VoAdmission = "everyone"
+    priority: VoPriority = "none"
 
 
 class MetricsSection(Section):

@@ -22,6 +22,7 @@ from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStora
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, Rules
 from grid.model.faults import Outage
+from grid.model.platform import VirtualOrganization
 from grid.model.resources import resources_of
 from grid.scenario.build import Grid
 from grid.scenario.faults import entity_outages
@@ -100,6 +101,14 @@ def virtual_rules(grid: Grid) -> Rules:
     return Rules(wait_us, 64 * wait_us, INPUTS_A_STATE)
 
 
+def _quota(vo: VirtualOrganization) -> dict[str, Any]:
+    """The limits of jobs and processors of any other VO, where our own rule has them for all."""
+    settings = dict(vo.admission_settings)
+    if vo.admission != "limited" or settings.get("processors_of"):
+        return {}
+    return {name: settings.get(name) for name in ("jobs", "processors")}
+
+
 def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:
     position = grid.vo_of[name]
     vo = grid.vos[position]
@@ -107,7 +116,7 @@ def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:
         case LocalScheduler():
             return SchedulerChecker(vo.name, grid.settings.protocol.ttl)
         case ResourceManager():
-            return ManagerChecker(resources_of(vo, position))
+            return ManagerChecker(vo.name, resources_of(vo, position), **_quota(vo))
         case GridDispatcher():
             return PassingChecker()
         case LocalDispatcher():

@@ -110,8 +110,8 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
     assert results.placement.hops.max(initial=0) <= ttl
     left: dict[Any, int] = {}
     for forward in forwards:
-        assert len(set(forward.visited)) == len(forward.visited)
-        assert not avoid_loops or len(forward.visited) == forward.hops
+        assert len(set(forward.barred)) == len(forward.barred)
+        assert not avoid_loops or len(forward.barred) == forward.hops
         before = left.get(forward.job.key, ttl + 1)
         assert 0 < forward.ttl < before
         assert forward.hops == ttl + 1 - forward.ttl

@@ -62,9 +62,36 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+def guest_of(settings: dict[str, Any], **protocol: Any) -> dict[str, Any]:
+    """b takes in by these settings; a sends it jobs 2 and 3, and c is further away than b."""
+    return {
+        "protocol": {**rule("when_nothing_free"), **protocol},
+        "vos": [
+            vo("a", 1, [job(1), job(2), job(3)]),
+            vo("b", 2, admission={"name": "limited", "settings": settings}),
+            vo("c", 1),
+        ],
+    }
+
+
+ADMISSIONS: dict[str, dict[str, Any]] = {
+    "refused_tries_next": guest_of({"jobs": 1}),
+    "refused_goes_home": guest_of({"processors_of": {"a": 1}}, when_refused="home"),
+    "refused_is_rejected": guest_of({"from_vos": ["c"]}, when_refused="reject"),
+    "home_first": {
+        "protocol": rule("when_nothing_free"),
+        "vos": [
+            vo("a", 1, [job(1), job(2)]),
+            vo("b", 1, [job(1), job(3), job(4)], priority="home", when_busy="never"),
+        ],
+    },
+}
+ALL = CASES | ADMISSIONS
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_messages_are_those_of_the_transcript(name: str) -> None:
-    heard = [line.strip() for line in transcript(grid_of(**CASES[name]))]
+    heard = [line.strip() for line in transcript(grid_of(**ALL[name]))]
     expected = (TRANSCRIPTS / f"{name}.txt").read_text().splitlines()
     assert heard == [line for line in expected if not line.startswith("#")]
 

@@ -18,6 +18,7 @@ from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
 from grid.entities.migration import Giver, Taker
 from grid.entities.resource_manager import ResourceManager
+from grid.entities.waiting_room import WaitingRoom
 from grid.kernel.crash_injector import CrashInjector
 from grid.kernel.entity import Context
 from grid.kernel.reliable import Input, Reliable
@@ -201,6 +202,25 @@ def moved_without_its_cpus(right: Any, self: Any, ctx: Context, key: Any, cluste
         self._holds[key] = (resource, 0)
 
 
+@replaced(ResourceManager, "_admits")
+def everybody_admitted(right: Any, self: Any, *request: Any) -> bool:
+    del right, self, request
+    return True
+
+
+@replaced(WaitingRoom, "next_ones")
+def those_who_wait_forgotten(right: Any, self: Any, resource: int) -> Any:
+    del right, self, resource
+    return ()
+
+
+@replaced(LocalScheduler, "_send_back")
+def refused_job_kept(right: Any, self: Any, ctx: Context, case: Any) -> None:
+    right(self, ctx, case)
+    self._cases[case.job.key] = case
+    ctx.send(self._neighbours.resource_manager, AssignJob(case.job, 0, True))
+
+
 @replaced(GridDispatcher, "_place")
 def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> None:
     right(self, ctx, question)
@@ -240,9 +260,15 @@ def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> Non
     right(self, until)
 
 
+OF_DECISIONS = ("everybody_admitted", "those_who_wait_forgotten", "refused_job_kept")
+"""Bugs in what only other rules of the protocol than the default ones do."""
+
+
 @pytest.mark.parametrize("name", BUGS)
 def test_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     subjects = [subject(scenario) for scenario in NAMES]
+    if name in OF_DECISIONS:
+        subjects = [subject(scenario, decisions=True) for scenario in NAMES]
     BUGS[name](monkeypatch)
     # In these small scenarios few entities have so much input that they save their state.
     monkeypatch.setattr(wrapped, "INPUTS_A_STATE", 16)

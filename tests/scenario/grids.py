@@ -17,11 +17,13 @@ from grid.model.messages import (
     LeaveVo,
     Load,
     LocalStatus,
+    NotAdmitted,
     Placed,
     QueryLoad,
     QueryResources,
     Refused,
     Resources,
+    ReturnJob,
     RunJob,
     SubmissionFail,
     SubmitJob,
@@ -130,6 +132,11 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"{key[1]} ended, state {message.outcome.state}"
         case ForwardJob(job):
             return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
+        case NotAdmitted(key):
+            return f"{key[1]} is not taken in"
+        case ReturnJob(job):
+            stay = ", to stay" if message.stay else ""
+            return f"{job.number} refused by VO {message.refused_by}, ttl {message.ttl}{stay}"
         case JobDone(key, placement):
             return f"{key[1]} done here, hops {placement.hops}"
         case SubmissionFail(key, state, hops):

@@ -117,6 +117,20 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "vos.0.selection",
         "'best', expected a selection",
     ),
+    (
+        lambda: made(
+            vos=(
+                replace(
+                    made().vos[0],
+                    admission="limited",
+                    admission_settings=(("from_vos", ("a", "d")),),
+                ),
+                made().vos[1],
+            )
+        ),
+        "vos.0.admission_settings.from_vos",
+        "'d', expected the name of a VO",
+    ),
     (lambda: made(name="no name"), "name", "a name: at most 64"),
     (of_settings(seed=-1), "seed", "-1, expected at least 0"),
     (of_settings(seed=1.5), "seed", "1.5, expected a whole number"),

@@ -1,0 +1,65 @@
+"""VOs that decide by different rules: one result, however they are placed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grid.forwarding.rules import FORWARDING
+from grid.model.job_results import in_order
+from grid.results.checkers import check
+from grid.results.digest import digest
+from grid.runtime.sequential import run_sequential
+from grid.runtime.windowed import run_windowed
+from grid.scenario.build import Grid
+from tests.scenario.grids import grid_of, vo
+
+RECEPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"admission": {"name": "limited", "settings": {"jobs": 2, "load": 2.0}}, "priority": "home"},
+    {"admission": "nobody"},
+    {"priority": "afar"},
+)
+
+
+def every_rule(**protocol: Any) -> Grid:
+    """A VO for each rule of forwarding, with more jobs than CPUs, and different receptions."""
+    vos = []
+    for number, rule in enumerate(sorted(FORWARDING.own)):
+        jobs = [
+            {"submit_s": 0.7 * n * (1 + number % 3), "run_s": 2 + (n * 7 + number) % 9,
+             "processors": 1 + (n + number) % 2, "input_mb": n % 3}
+            for n in range(12)
+        ]  # fmt: skip
+        received = RECEPTIONS[number % len(RECEPTIONS)]
+        vos.append(vo(f"v{number}", 2 + number % 3, jobs, when_busy=rule, **received))
+    return grid_of(
+        protocol={"ttl": 4, "snapshot_period_s": 3, **protocol},
+        network={"latency_s": 0.3, "local_latency_s": 0.01, "bandwidth_mbps": 100},
+        vos=vos,
+    )
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_the_number_of_actors_cannot_be_seen() -> None:
+    grid = every_rule(avoid_loops=True)
+    expected = run_sequential(grid)
+    table = in_order(expected.chunks)
+    assert check(table, grid.directory, sum(grid.jobs_by_vo())) == []
+    assert expected.violations == []
+    assert len(set(table.placement.hops.tolist())) > 3
+    for actors in (1, 2, 4):
+        outcome = run_windowed(grid, actors=actors)
+        assert digest(in_order(outcome.chunks)) == digest(table)
+        assert outcome.messages == expected.messages
+
+
+@pytest.mark.parametrize("when_refused", ["next", "home", "reject"])
+def test_what_refused_jobs_do_makes_a_difference_that_breaks_no_rule(when_refused: str) -> None:
+    grid = every_rule(when_refused=when_refused)
+    outcome = run_sequential(grid)
+    table = in_order(outcome.chunks)
+    assert check(table, grid.directory, sum(grid.jobs_by_vo())) == []
+    assert outcome.violations == []
