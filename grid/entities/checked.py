@@ -18,13 +18,20 @@ from grid.model.job_results import JobRow
 from grid.model.messages import (
     Assigned,
     AssignJob,
+    Bid,
+    CallForBids,
+    CallId,
     ForwardJob,
+    HoldPlace,
     JobDone,
     JobEnded,
+    LeaseEnded,
     Load,
     LocalStatus,
     NotAdmitted,
+    PlaceHeld,
     Refused,
+    ReleasePlace,
     Resources,
     ReturnJob,
     RunJob,
@@ -34,6 +41,7 @@ from grid.model.messages import (
 from grid.model.migration_messages import MoveGang
 from grid.model.records import Violation
 from grid.model.resources import ResourceColumns
+from grid.model.time import Time
 
 
 class Checker:
@@ -44,6 +52,7 @@ class Checker:
 
     def __init__(self) -> None:
         self._open: dict[JobKey, Any] = {}
+        self.now: Time = 0
 
     def on_receive(self, message: Any) -> Iterator[str]:
         """Before the entity handles `message`."""
@@ -90,11 +99,13 @@ class Checked:
         self._check_effects(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self._checker.now = ctx.now
         self._record(ctx, self._checker.on_receive(message))
         self._entity.handle(ctx, sender, message)
         self._check_effects(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
+        self._checker.now = ctx.now
         self._entity.timeout(ctx, timer)
         self._check_effects(ctx)
 
@@ -133,6 +144,10 @@ class SchedulerChecker(Checker):
         self._asked: dict[JobKey, None] = {}
         self._away: dict[JobKey, None] = {}
         self._ended: dict[int, None] = {}
+        self._calls: dict[CallId, None] = {}
+        """Its own calls that have no answer yet."""
+        self._called: dict[CallId, None] = {}
+        """Calls of others that it has not answered."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
         match message:
@@ -144,21 +159,32 @@ class SchedulerChecker(Checker):
                 if not 1 <= message.ttl <= self._ttl:
                     yield f"{_job(job.key)} arrived with a TTL of {message.ttl}"
                 yield from self._take(job.key, message.ttl - 1)
-            case Resources(key):
-                yield from self._known(key, "it received resources for")
             case ReturnJob(job):
                 if not 0 <= message.ttl < self._ttl:
                     yield f"{_job(job.key)} came back with a TTL of {message.ttl}"
                 yield from self._take(job.key, message.ttl)
+            case Resources(key) | JobEnded(key) if "/" not in key[0]:
+                yield from self._known(key, "it received resources for, or the end of,")
             case Assigned(key) | Refused(key) | NotAdmitted(key):
                 if key not in self._asked:
                     yield f"it received an answer for {_job(key)} without having asked"
                 del self._asked[key]
-            case JobEnded(key):
-                yield from self._known(key, "it received the end of")
             case JobDone(key) | SubmissionFail(key):
                 if key not in self._away:
                     yield f"it received the end of {_job(key)}, which is with no other VO"
+            case _:
+                yield from self._heard_of_calls(message)
+
+    def _heard_of_calls(self, message: Any) -> Iterator[str]:
+        match message:
+            case CallForBids(_, call):
+                self._called[call] = None
+            case ReleasePlace(call):
+                self._called.pop(call, None)
+            case Bid(call):
+                if call not in self._calls:
+                    yield f"it received a bid twice, or without a call: {call}"
+                self._calls.pop(call, None)
 
     def on_send(self, message: Any) -> Iterator[str]:
         match message:
@@ -173,6 +199,13 @@ class SchedulerChecker(Checker):
                 yield from self._close(job.key, "it forwarded")
                 if job.vo == self._name:
                     self._away[job.key] = None
+            case CallForBids(job, call):
+                yield from self._known(job.key, "it called for bids for")
+                self._calls[call] = None
+            case Bid(call):
+                if call not in self._called:
+                    yield f"it answered a call twice, or one that was taken back: {call}"
+                self._called.pop(call, None)
             case ReturnJob(job):
                 yield from self._close(job.key, "it sent back")
                 if job.vo == self._name:
@@ -220,6 +253,12 @@ class ManagerChecker(Checker):
         self._asked: AssignJob | None = None
         self._ended: JobKey | None = None
         self._unheld = -1
+        self._taken: int | None = None
+        """CPUs that were held for the job that is to be assigned a place."""
+        self._until_us: dict[CallId, Time] = {}
+        """When leases are over."""
+        self._tickets: dict[CallId, HoldPlace] = {}
+        """Places that were asked for and are not held, nor refused, nor released."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
         match message:
@@ -227,21 +266,48 @@ class ManagerChecker(Checker):
                 if job.key in self._open:
                     yield f"{_job(job.key)} arrived, and was here already"
                 self._asked = message
+                if message.call in self._open:
+                    self._taken = self._open.pop(message.call)
+                    if self._until_us.pop(message.call) < self.now:
+                        yield f"the lease of a place for {_job(job.key)} should be over"
+            case HoldPlace(call):
+                self._tickets[call] = message
+            case ReleasePlace(call):
+                self._tickets.pop(call, None)
+                self._until_us.pop(call, None)
+                self._open.pop(call, None)
             case JobEnded(key):
                 yield from self._close(key, "it received the end of")
                 self._ended = key
 
+    def _answered(self, message: Any, asked: AssignJob | None) -> Iterator[str]:
+        key = message.key
+        if asked is None or asked.job.key != key:
+            yield f"it answered for {_job(key)}, and nobody had asked"
+        elif isinstance(message, Assigned):
+            if self._taken not in (None, asked.job.processors):
+                yield f"it held {self._taken} CPUs for {_job(key)}"
+            self._open[key] = asked.job.processors
+            self._unheld = -1 if asked.wait or self._taken else asked.resource
+            yield from self._over_quota(key)
+        elif self._taken is not None:
+            yield f"it refused {_job(key)}, for which it held a place"
+        self._asked = self._taken = None
+
     def on_send(self, message: Any) -> Iterator[str]:
-        asked = self._asked
         match message:
-            case Refused(key) | Assigned(key) | NotAdmitted(key):
-                if asked is None or asked.job.key != key:
-                    yield f"it answered for {_job(key)}, and nobody had asked"
-                elif isinstance(message, Assigned):
-                    self._open[key] = asked.job.processors
-                    self._unheld = -1 if asked.wait else asked.resource
-                    yield from self._over_quota(key)
-                self._asked = None
+            case Refused() | Assigned() | NotAdmitted():
+                yield from self._answered(message, self._asked)
+            case PlaceHeld(call):
+                ticket = self._tickets.pop(call, None)
+                if ticket is None:
+                    yield f"it answered for a place twice, or one that nobody wants: {call}"
+                elif message.held:
+                    self._open[call] = ticket.job.processors
+                    self._until_us[call] = self.now + ticket.lease_us
+            case LeaseEnded(call):
+                self._until_us.pop(call, None)
+                yield from self._close(call, "it ended a lease of")
             case RunJob(job):
                 yield from self._known(job.key, "it started")
             case JobEnded(key):
@@ -267,6 +333,10 @@ class ManagerChecker(Checker):
             yield f"it took in {_job(new)} and has {len(held)} of that VO, at most {self._jobs}"
         if self._processors is not None and sum(held) > self._processors:
             yield f"it took in {_job(new)} and {sum(held)} CPUs, at most {self._processors}"
+
+    def jobs_in_hand(self) -> Sequence[JobKey]:
+        """Leases and places in a queue, too: none lasts for ever."""
+        return (*self._open, *self._tickets)
 
     def after_handling(self) -> Iterator[str]:
         if self._asked is not None:

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from grid.forwarding.interface import Destination, Question
+from grid.entities.bidding import Bidder, Caller
+from grid.forwarding.interface import Answer, Ask, Award, Destination, Question
 from grid.forwarding.local_rules import never as stay
 from grid.kernel.entity import Context
 from grid.model.distances import Distances
@@ -28,12 +29,18 @@ from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
     Assigned,
     AssignJob,
+    Bid,
+    CallForBids,
+    CallId,
     ForwardJob,
     JobDone,
     JobEnded,
+    LeaseEnded,
     NotAdmitted,
+    PlaceHeld,
     QueryResources,
     Refused,
+    ReleasePlace,
     Resources,
     ReturnJob,
     SubmissionFail,
@@ -77,7 +84,7 @@ class Rules:
     """What a Local Scheduler goes by: how often and how a job is forwarded, and whether back."""
 
     ttl: int
-    rule: Callable[[Question], Destination]
+    rule: Callable[[Question], Answer]
     avoid_loops: bool = False
     when_refused: str = "next"
 
@@ -105,6 +112,8 @@ class LocalScheduler:
         self._avoid_loops = rules.avoid_loops
         self._when_refused = rules.when_refused
         self._first_cluster = first_cluster
+        self._caller = Caller(neighbours.schedulers)
+        self._bidder = Bidder(vo, selection, neighbours.information, neighbours.resource_manager)
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
 
@@ -116,8 +125,10 @@ class LocalScheduler:
             case SubmitJob(job):
                 self._cases[job.key] = _Case(job, self._vo, self._ttl, 0)
                 ctx.send(self._neighbours.information, QueryResources(job.key))
-            case Resources(key, table):
+            case Resources(key, table) if key in self._cases:
                 self._select(ctx, self._cases[key], table)
+            case Resources(call, table):
+                self._bidder.look(ctx, call, table)
             case Assigned(key, assigned_us):
                 self._cases[key].assigned_us = assigned_us
             case JobEnded():
@@ -135,10 +146,31 @@ class LocalScheduler:
             case SubmissionFail(key, state, hops):
                 ctx.record(never_started(self._vo, self._away.pop(key), state, hops))
             case _:
+                self._talk(ctx, sender, message)
+
+    def _talk(self, ctx: Context, sender: str, message: Any) -> None:
+        """What is said about places before a job goes anywhere."""
+        match message:
+            case CallForBids():
+                self._bidder.called(ctx, sender, message)
+            case PlaceHeld():
+                self._bidder.place(ctx, message)
+            case ReleasePlace():
+                self._bidder.released(ctx, message)
+            case Bid():
+                self._look_again(ctx, self._caller.hear(ctx, sender, message))
+            case LeaseEnded():
+                pass
+            case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        raise ValueError(f"{ctx.name}: no timer {timer!r}")
+        self._look_again(ctx, self._caller.timeout(ctx, timer))
+
+    def _look_again(self, ctx: Context, key: JobKey | None) -> None:
+        """A round of calls is over for the job: see what there is now, and decide."""
+        if key is not None:
+            ctx.send(self._neighbours.information, QueryResources(key))
 
     def _take_in(self, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
         """A job of another VO: first see whether the resource that it was sent for is free."""
@@ -148,7 +180,8 @@ class LocalScheduler:
         case.came_from = sender
         self._cases[job.key] = case
         ctx.send(
-            self._neighbours.resource_manager, AssignJob(job, forwarded.resource, forwarded.wait)
+            self._neighbours.resource_manager,
+            AssignJob(job, forwarded.resource, forwarded.wait, forwarded.call),
         )
 
     def _send_back(self, ctx: Context, case: _Case) -> None:
@@ -182,28 +215,72 @@ class LocalScheduler:
         question = Question(
             case.job, choice, table, self._vo, case.origin, case.ttl, case.hops, at_home,
             ctx.now, case.barred, self._neighbours.distances, self._selection, ctx.rng,
+            *self._caller.so_far(case.job.key),
         )  # fmt: skip
-        row, wait = stay(question) if case.stays else self._rule(question)
+        answer = stay(question) if case.stays else self._rule(question)
+        match answer:
+            case Ask():
+                self._caller.ask(ctx, case.job, answer)
+            case Award(number):
+                self._award(ctx, case, question.bids[number])
+            case Destination():
+                self._caller.settle(ctx, case.job.key, None)
+                self._send(ctx, case, table, answer)
+
+    def _award(self, ctx: Context, case: _Case, bid: Bid) -> None:
+        """The job goes where the bid came from."""
+        self._caller.settle(ctx, case.job.key, bid)
+        case.utility = bid.utility
+        call = bid.call if bid.held else None
+        # A place that is held needs no queue; if its lease is over when the job comes, the VO that
+        # it has come to decides anew.
+        self._go(ctx, case, bid.vo, bid.resource, not bid.held, call)
+
+    def _send(
+        self, ctx: Context, case: _Case, table: ResourceTable, destination: Destination
+    ) -> None:
+        """The job goes to that row of the table, or ends."""
+        row, wait = destination
         if row < 0:
+            spent = case.ttl == 0
             failed = spent and case.hops and not case.stays
             self._fail(ctx, case, JobState.FAILED if failed else JobState.REJECTED)
             return
         columns = table.columns
         case.utility = self._selection.utility(case.job, table, row)
-        vo, resource = int(columns.vo[row]), int(columns.number[row])
-        if vo == self._vo:
-            ctx.send(self._neighbours.resource_manager, AssignJob(case.job, resource, wait))
-        else:
-            self._forward(ctx, case, vo, resource, wait)
+        self._go(ctx, case, int(columns.vo[row]), int(columns.number[row]), wait)
 
-    def _forward(self, ctx: Context, case: _Case, vo: int, resource: int, wait: bool) -> None:
+    def _go(
+        self,
+        ctx: Context,
+        case: _Case,
+        vo: int,
+        resource: int,
+        wait: bool,
+        call: CallId | None = None,
+    ) -> None:
+        if vo == self._vo:
+            assign = AssignJob(case.job, resource, wait, call)
+            ctx.send(self._neighbours.resource_manager, assign)
+        else:
+            self._forward(ctx, case, vo, resource, wait, call)
+
+    def _forward(
+        self,
+        ctx: Context,
+        case: _Case,
+        vo: int,
+        resource: int,
+        wait: bool,
+        call: CallId | None = None,
+    ) -> None:
         job = case.job
         del self._cases[job.key]
         if case.origin == self._vo:
             self._away[job.key] = job
         barred = (*case.barred, self._vo) if self._avoid_loops else case.barred
         message = ForwardJob(
-            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, barred
+            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, barred, call
         )
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 

@@ -16,26 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from grid.entities.waiting_room import WaitingRoom
+from grid.entities.waiting_room import Waiting, WaitingRoom
 from grid.forwarding.admission import Request, everyone
 from grid.kernel.entity import Context, Rows
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
     Assigned,
     AssignJob,
+    CallId,
+    HoldPlace,
     JobEnded,
     JoinVo,
+    LeaseEnded,
     LeaveVo,
     LocalStatus,
     NotAdmitted,
     Placed,
+    PlaceHeld,
     Refused,
+    ReleasePlace,
     RunJob,
 )
 from grid.model.resources import ASSIGNED_CPUS, JOBS, NUMBER, STATUS_COLUMNS, ResourceColumns
 from grid.model.time import Time
 
-PERIOD, LEAVE = "period", "leave"
+PERIOD, LEAVE, LEASE = "period", "leave", "lease "
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,8 @@ class ResourceManager:
         self._guests: dict[str, tuple[int, int]] = {}
         """Of each other VO, how many of its jobs are here, and on how many processors."""
         self._room = WaitingRoom(resources.cpus.tolist())
+        self._leases: dict[CallId, tuple[Job, int]] = {}
+        """The jobs for which a place is held, and on which resource."""
         self._scheduler = scheduler
         self._information = information
         self._dispatchers = dispatchers
@@ -120,8 +127,15 @@ class ResourceManager:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
-            case AssignJob(job, resource, wait):
-                self._assign(ctx, sender, job, resource, wait)
+            case AssignJob(job, resource, wait, call):
+                if call is not None and call in self._leases:
+                    self._take_place(ctx, sender, job, call)
+                else:
+                    self._assign(ctx, sender, job, resource, wait)
+            case HoldPlace():
+                self._offer(ctx, message)
+            case ReleasePlace(call):
+                self._release_place(ctx, call)
             case JobEnded():
                 self._release(ctx, message)
             case Placed(key, cluster):
@@ -133,6 +147,11 @@ class ResourceManager:
         if timer == PERIOD:
             if self._to_tell:
                 self._publish(ctx)
+        elif timer.startswith(LEASE):
+            scheduler, _, number = timer.removeprefix(LEASE).partition(" ")
+            call = (scheduler, int(number))
+            ctx.send(self._scheduler, LeaseEnded(call))
+            self._fall_back(ctx, call)
         elif timer == LEAVE:
             self._left = True
             for information in self._directory:
@@ -149,29 +168,106 @@ class ResourceManager:
             ctx.send(scheduler, Refused(key))
             return
         self._holds[key] = (resource, processors)
-        self._held += processors
-        self._assigned[resource] += processors
-        self._jobs[resource] += 1
+        self._count(ctx, job.vo, resource, processors, 1)
         self._submitted_since += 1
-        if is_guest:
-            self._count_guest(job.vo, 1, processors)
         ctx.send(scheduler, Assigned(key, ctx.now))
-        second = self._reception.priority == ("home" if is_guest else "afar")
-        if second and self._room.holds_back(job, resource):
-            self._room.wait(job, resource)
+        rank = self._rank(is_guest)
+        if self._room.has_line(resource, rank) or (rank and not self._room.has_room(job, resource)):
+            self._room.wait(Waiting(job, None, rank), resource)
         else:
             self._send_down(ctx, job, resource)
         self._tell(ctx)
         self._publish_if_due(ctx)
 
+    def _offer(self, ctx: Context, asked: HoldPlace) -> None:
+        """Say whether there is a place, hold it if that is wanted, or have the job wait for it."""
+        job, resource = asked.job, asked.resource
+        assigned = float(self._assigned[resource])
+        if self._is_barred(ctx, job):
+            ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
+            return
+        rank = self._rank(job.vo != ctx.name.partition("/")[0])
+        free = self._cpus[resource] - assigned >= job.processors
+        free = free and not self._room.has_line(resource, rank)
+        if free and asked.lease_us:
+            self._hold(ctx, asked)
+        elif asked.queue and not free:
+            self._room.wait(Waiting(job, asked, rank), resource)
+        else:
+            ctx.send(self._scheduler, PlaceHeld(asked.call, True, free, False, assigned))
+
+    def _rank(self, is_guest: bool) -> int:
+        """Whether the job goes first here (0) or second (1)."""
+        return int(self._reception.priority == ("home" if is_guest else "afar"))
+
+    def _is_barred(self, ctx: Context, job: Job) -> bool:
+        is_guest = job.vo != ctx.name.partition("/")[0]
+        return is_guest and (self._left or not self._admits(job, ctx.now))
+
+    def _hold(self, ctx: Context, asked: HoldPlace) -> None:
+        """CPUs are kept for the job of a call, as if it ran, until its lease is over."""
+        job, resource = asked.job, asked.resource
+        assigned = float(self._assigned[resource])
+        self._leases[asked.call] = (job, resource)
+        self._count(ctx, job.vo, resource, job.processors, 1)
+        self._room.sent_down(resource, job.processors)
+        ctx.set_timer(asked.lease_us, _lease(asked.call))
+        ctx.send(self._scheduler, PlaceHeld(asked.call, True, True, True, assigned))
+        self._tell(ctx)
+
+    def _take_place(self, ctx: Context, scheduler: str, job: Job, call: CallId) -> None:
+        """The job has come for which a place is held."""
+        _, resource = self._leases.pop(call)
+        ctx.cancel_timer(_lease(call))
+        self._holds[job.key] = (resource, job.processors)
+        self._submitted_since += 1
+        ctx.send(scheduler, Assigned(job.key, ctx.now))
+        self._room.come_up(resource, job.processors)
+        self._send_down(ctx, job, resource)
+        self._tell(ctx)
+        self._publish_if_due(ctx)
+
+    def _release_place(self, ctx: Context, call: CallId) -> None:
+        """Whoever called does not want the place, or its place in the queue."""
+        if call in self._leases:
+            ctx.cancel_timer(_lease(call))
+            self._fall_back(ctx, call)
+        else:
+            resource = self._room.leave(call)
+            if resource >= 0:
+                self._go_on(ctx, resource)
+
+    def _fall_back(self, ctx: Context, call: CallId) -> None:
+        job, resource = self._leases.pop(call)
+        self._count(ctx, job.vo, resource, job.processors, -1)
+        self._room.come_up(resource, job.processors)
+        self._go_on(ctx, resource)
+        self._tell(ctx)
+
+    def _go_on(self, ctx: Context, resource: int) -> None:
+        """Those who wait and have room now, get on."""
+        for job, asked, _ in self._room.next_ones(resource):
+            if asked is None:
+                self._send_down(ctx, job, resource)
+            elif self._is_barred(ctx, job):
+                assigned = float(self._assigned[resource])
+                ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
+            else:
+                self._hold(ctx, asked)
+
+    def _count(self, ctx: Context, vo: str, resource: int, processors: int, sign: int) -> None:
+        """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""
+        self._held += sign * processors
+        self._assigned[resource] += sign * processors
+        self._jobs[resource] += sign
+        if vo != ctx.name.partition("/")[0]:
+            jobs, there = self._guests.get(vo, (0, 0))
+            self._guests[vo] = (jobs + sign, there + sign * processors)
+
     def _admits(self, job: Job, now: Time) -> bool:
         jobs, processors = self._guests.get(job.vo, (0, 0))
         cpus = int(self._total_cpus)
         return self._reception.admission(Request(job, jobs, processors, self._held, cpus, now))
-
-    def _count_guest(self, vo: str, jobs: int, processors: int) -> None:
-        there = self._guests.get(vo, (0, 0))
-        self._guests[vo] = (there[0] + jobs, there[1] + processors)
 
     def _send_down(self, ctx: Context, job: Job, resource: int) -> None:
         self._room.sent_down(resource, job.processors)
@@ -181,14 +277,9 @@ class ResourceManager:
 
     def _release(self, ctx: Context, ended: JobEnded) -> None:
         resource, processors = self._holds.pop(ended.key)
-        self._held -= processors
-        self._assigned[resource] -= processors
-        self._jobs[resource] -= 1
-        if ended.key[0] != ctx.name.partition("/")[0]:
-            self._count_guest(ended.key[0], -1, -processors)
+        self._count(ctx, ended.key[0], resource, processors, -1)
         self._room.come_up(resource, processors)
-        for job in self._room.next_ones(resource):
-            self._send_down(ctx, job, resource)
+        self._go_on(ctx, resource)
         self._tell(ctx)
         self._over_limit = self._over_limit and self._load() > (self._rules.load_limit or 0.0)
         ctx.send(self._scheduler, ended)
@@ -210,8 +301,7 @@ class ResourceManager:
         self._holds[key] = (moved, processors)
         self._room.sent_down(moved, processors)
         self._room.come_up(resource, processors)
-        for job in self._room.next_ones(resource):
-            self._send_down(ctx, job, resource)
+        self._go_on(ctx, resource)
         self._tell(ctx)
 
     def _tell(self, ctx: Context) -> None:
@@ -237,6 +327,11 @@ class ResourceManager:
         ctx.publish(summary_of(rows, self._resources) if self._rules.summary else rows)
         self._submitted_since = 0
         self._to_tell = False
+
+
+def _lease(call: CallId) -> str:
+    """The timer of a lease."""
+    return f"{LEASE}{call[0]} {call[1]}"
 
 
 def status_rows(resources: ResourceColumns, assigned: Rows, jobs: Rows) -> Rows:

@@ -1,31 +1,62 @@
-"""Jobs that wait at their Resource Manager until their resource has room for them."""
+"""Those who wait at a Resource Manager until a resource has room for them."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from grid.model.job import Job
+from grid.model.messages import CallId, HoldPlace
+
+
+class Waiting(NamedTuple):
+    """A job to be sent down or, if `asked` is given, one for which a place shall be held."""
+
+    job: Job
+    asked: HoldPlace | None
+    rank: int
 
 
 class WaitingRoom:
-    """A line for each resource, first come first served, of jobs that have not been sent down.
+    """A line for each resource of those who have not been sent down.
+
+    Those of the lower rank go first, and of one rank those who came first.
 
     A job that is sent down goes to its cluster, where it may have to wait as well. It counts as
-    below until it has ended. `cpus` are those of each resource.
+    below until it has ended, and so does a place that is held. `cpus` are those of each resource.
     """
 
     def __init__(self, cpus: Sequence[float]) -> None:
         self._cpus = list(cpus)
         self._below = [0] * len(self._cpus)
-        self._lines: dict[int, deque[Job]] = {}
+        self._lines: dict[int, deque[Waiting]] = {}
 
-    def holds_back(self, job: Job, resource: int) -> bool:
-        """Whether the job must wait: others are in line, or too few CPUs are left."""
-        return resource in self._lines or not self._fits(job, resource)
+    def has_line(self, resource: int, rank: int) -> bool:
+        """Whether those are in line who go before a newcomer of that rank."""
+        return resource in self._lines and self._lines[resource][0].rank <= rank
 
-    def wait(self, job: Job, resource: int) -> None:
-        self._lines.setdefault(resource, deque()).append(job)
+    def has_room(self, job: Job, resource: int) -> bool:
+        """Whether enough CPUs are left."""
+        return self._below[resource] + job.processors <= self._cpus[resource]
+
+    def wait(self, waiting: Waiting, resource: int) -> None:
+        line = self._lines.setdefault(resource, deque())
+        place = len(line)
+        while place and line[place - 1].rank > waiting.rank:
+            place -= 1
+        line.insert(place, waiting)
+
+    def leave(self, call: CallId) -> int:
+        """The place for that call is not wanted any more. Returns its resource, -1: it had none."""
+        for resource, line in self._lines.items():
+            for waiting in line:
+                if waiting.asked is not None and waiting.asked.call == call:
+                    line.remove(waiting)
+                    if not line:
+                        del self._lines[resource]
+                    return resource
+        return -1
 
     def sent_down(self, resource: int, processors: int) -> None:
         """A job that holds so many CPUs of the resource, or waits there, has gone below."""
@@ -35,13 +66,11 @@ class WaitingRoom:
         """A job that was below has ended, or belongs to another resource from now on."""
         self._below[resource] -= processors
 
-    def next_ones(self, resource: int) -> Iterator[Job]:
+    def next_ones(self, resource: int) -> Iterator[Waiting]:
         """Those at the head of the line that have room now, each to be sent down at once."""
         line = self._lines.get(resource)
-        while line and self._fits(line[0], resource):
-            yield line.popleft()
-        if line is not None and not line:
-            self._lines.pop(resource, None)
-
-    def _fits(self, job: Job, resource: int) -> bool:
-        return self._below[resource] + job.processors <= self._cpus[resource]
+        while line and self.has_room(line[0].job, resource):
+            waiting = line.popleft()
+            if not line:
+                del self._lines[resource]
+            yield waiting

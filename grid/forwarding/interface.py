@@ -13,7 +13,8 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.model.distances import Distances
 from grid.model.job import Job
-from grid.model.resources import ResourceTable
+from grid.model.messages import Bid
+from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
 from grid.selection.interface import Choice, Selection, best_choice
 
@@ -26,6 +27,9 @@ class Question(NamedTuple):
     `barred` are the VOs where it may not go, of whose resources `table` knows nothing: those that
     refused it and, where the protocol avoids loops, those that it left before. `distances` are
     those from this VO.
+
+    After an `Ask`, `asked` are the VOs that were called about this job so far, `bids` what came in
+    answer, in order of arrival, and `pending` the calls that may still be answered.
     """
 
     job: Job
@@ -41,6 +45,9 @@ class Question(NamedTuple):
     distances: Distances
     selection: Selection
     rng: np.random.Generator
+    asked: tuple[int, ...] = ()
+    bids: tuple[Bid, ...] = ()
+    pending: int = 0
 
     def worth(self) -> Floats:
         """What each resource is worth by the selection; 0: it will not do. Shape (resources,).
@@ -74,6 +81,37 @@ class Destination(NamedTuple):
 
 
 NOWHERE = Destination(-1, False)
+
+
+class Ask(NamedTuple):
+    """Call for bids of these VOs, its own may be one, and ask the rule again when this is over.
+
+    It is over after `wait_us` (None: never), when all have answered, or when `enough` of them have
+    something free (0: that does not count). With a lease, a place is held by each that can, for so
+    long; with `queue` the others put the job in a queue, and answer when its turn has come and a
+    place is held. What is not taken in the end is released.
+    """
+
+    vos: tuple[int, ...]
+    wait_us: Time | None
+    enough: int = 0
+    lease_us: Time = 0
+    queue: bool = False
+
+
+class Award(NamedTuple):
+    """The job goes to the VO of bid number `bid`, with the place that is held there, if one is."""
+
+    bid: int
+
+
+Answer = Destination | Ask | Award
+
+
+def expected_run_us(job: Job, columns: ResourceColumns) -> Floats:
+    """How long the job runs on each resource by what its user says. Shape (resources,)."""
+    run: Floats = job.estimate_us * (job.reference_mips / columns.mips)
+    return run
 
 
 def loads_with(question: Question) -> Floats:

@@ -11,6 +11,7 @@ from grid.forwarding.interface import (
     NOWHERE,
     Destination,
     Question,
+    expected_run_us,
     loads_with,
     rows_elsewhere,
 )
@@ -25,7 +26,7 @@ def never(question: Question) -> Destination:
     A grid of VOs that share nothing, to hold all others against.
     """
     home = question.at_home()
-    return _stay(home) if home.own >= 0 else NOWHERE
+    return stay(home) if home.own >= 0 else NOWHERE
 
 
 def when_nothing_free(question: Question) -> Destination:
@@ -37,7 +38,7 @@ def when_nothing_free(question: Question) -> Destination:
     home, choice = question.at_home(), question.choice
     if home.free < 0 and choice.free >= 0:
         return Destination(choice.free, False)
-    return _stay_if_possible(question, home)
+    return stay_if_possible(question, home)
 
 
 def above_load(
@@ -56,13 +57,13 @@ def above_load(
     loads = loads_with(question)
     own = loads[question.table.columns.vo == question.vo]
     if home.own >= 0 and own.min(initial=np.inf) <= load:
-        return _stay(home)
+        return stay(home)
     worth = question.worth()
     rows = rows_elsewhere(question, worth)
     rows = rows[loads[rows] <= load]
     if len(rows):
         return Destination(_least_loaded(question, rows, loads, worth), False)
-    return _stay_if_possible(question, home)
+    return stay_if_possible(question, home)
 
 
 def until_idle(
@@ -95,7 +96,7 @@ def until_idle(
             rows = rows[vos == there[question.rng.integers(len(there))]]
         if len(rows):
             return Destination(_least_loaded(question, rows, loads, worth), False)
-    return NOWHERE if then == "reject" else _stay_if_possible(question, home)
+    return NOWHERE if then == "reject" else stay_if_possible(question, home)
 
 
 def best_expected_finish(
@@ -130,21 +131,22 @@ def best_expected_finish(
 def expected_finish_us(question: Question, queued_run_s: float | None = None) -> Floats:
     """Until when each resource is expected to have run the job, from now. Shape (resources,)."""
     job, columns = question.job, question.table.columns
-    run_us = job.estimate_us * (job.reference_mips / columns.mips)
+    run_us = expected_run_us(job, columns)
     ahead_us = run_us if queued_run_s is None else queued_run_s * SECOND_US
     lacking = np.maximum(question.table.assigned_cpus + job.processors - columns.cpus, 0.0)
     finish: Floats = run_us + lacking / columns.cpus * ahead_us
     return finish + question.distances.hops_us(columns.vo, job.input_mb)
 
 
-def _stay(home: Choice) -> Destination:
+def stay(home: Choice) -> Destination:
+    """Here: at a free resource, or in the queue of the best one."""
     return Destination(home.free, False) if home.free >= 0 else Destination(home.own, True)
 
 
-def _stay_if_possible(question: Question, home: Choice) -> Destination:
+def stay_if_possible(question: Question, home: Choice) -> Destination:
     """Here, or where this VO has nothing suitable, at the best resource of another one."""
     if home.own >= 0:
-        return _stay(home)
+        return stay(home)
     choice = question.choice
     if choice.free >= 0:
         return Destination(choice.free, False)

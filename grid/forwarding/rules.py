@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grid.forwarding.interface import NOWHERE, Destination, Question
+from grid.forwarding.interface import NOWHERE, Ask, Award, Destination, Question
 from grid.parts.kind import Kind, function_guard
 
 
@@ -44,8 +44,14 @@ def reject(question: Question) -> Destination:
 
 
 def _problem(answer: Any, question: Question) -> str | None:
+    if isinstance(answer, Ask):
+        return _problem_of_ask(answer, question)
+    if isinstance(answer, Award):
+        known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
+        right = answer.bid in known
+        return None if right else f"gave bid {answer.bid!r}, expected one of {known}"
     if not isinstance(answer, Destination):
-        return f"gave {type(answer).__name__}, expected a Destination"
+        return f"gave {type(answer).__name__}, expected a Destination, an Ask or an Award"
     row, vo = answer.row, question.table.columns.vo
     if type(row) is bool or not hasattr(row, "__index__") or not -1 <= row < len(vo):
         return f"gave row {row!r}, expected a row of the table or -1"
@@ -54,11 +60,24 @@ def _problem(answer: Any, question: Question) -> str | None:
     return None
 
 
+def _problem_of_ask(ask: Ask, question: Question) -> str | None:
+    wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]
+    if wrong:
+        return f"asks VO {wrong[0]}, expected one that has resources in the table"
+    if not ask.vos and not question.pending and ask.wait_us is None:
+        return "asks nobody, and waits for nothing"
+    if question.own_only and any(vo != question.vo for vo in ask.vos):
+        return "asks other VOs, expected an answer at home, for this job may not leave it"
+    return None
+
+
 _OWN = {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")} | {
     name: f"grid.forwarding.local_rules:{name}"
     for name in (
         "never", "when_nothing_free", "above_load", "until_idle", "best_expected_finish",
     )
+} | {
+    name: f"grid.forwarding.asking_rules:{name}" for name in ("reserve", "auction")
 }  # fmt: skip
 
 FORWARDING = Kind(

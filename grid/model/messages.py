@@ -30,6 +30,80 @@ class Resources(NamedTuple):
     table: ResourceTable
 
 
+CallId = tuple[str, int]
+"""(name of the Local Scheduler that calls, its number of the call): unique in a grid, and no
+`JobKey`, for no VO is called as a scheduler is."""
+
+
+class CallForBids(NamedTuple):
+    """Local Scheduler to that of another VO, or to itself: what would you do for this job?
+
+    With a lease, a place shall be held for it so long; with `queue`, not only if one is free now,
+    but in its turn. Who is called answers by a `Bid`; a place in a queue is answered when it is
+    held.
+    """
+
+    job: Job
+    call: CallId
+    lease_us: Time
+    queue: bool
+
+
+class Bid(NamedTuple):
+    """The answer of VO number `vo`: its best resource, -1: none will do or the job is not admitted.
+
+    It is worth `utility` to the job. It is `free`, and may be `held` for the job. The job is
+    expected to end there after `finish_us`, its own way there not counted.
+    """
+
+    call: CallId
+    vo: int
+    resource: int
+    utility: float
+    free: bool
+    held: bool
+    finish_us: Time
+
+
+class HoldPlace(NamedTuple):
+    """Local Scheduler to Resource Manager: hold this resource for the job of a call.
+
+    With a `lease_us` of zero it only wants to know. With `queue` the answer comes when the job's
+    turn comes.
+    """
+
+    call: CallId
+    job: Job
+    resource: int
+    lease_us: Time
+    queue: bool
+
+
+class PlaceHeld(NamedTuple):
+    """Resource Manager to Local Scheduler: whether the resource is free, and is held now.
+
+    `assigned` of its CPUs are promised to other jobs.
+    """
+
+    call: CallId
+    admitted: bool
+    free: bool
+    held: bool
+    assigned: float
+
+
+class ReleasePlace(NamedTuple):
+    """Local Scheduler to the one that it called, and from there to Resource Manager: not needed."""
+
+    call: CallId
+
+
+class LeaseEnded(NamedTuple):
+    """Resource Manager to Local Scheduler: nobody came in time, and the place is free again."""
+
+    call: CallId
+
+
 class ForwardJob(NamedTuple):
     """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
 
@@ -49,6 +123,8 @@ class ForwardJob(NamedTuple):
     utility: float
     wait: bool
     barred: tuple[int, ...] = ()
+    call: CallId | None = None
+    """The call for which a place is held for the job there, if one is."""
 
 
 class ReturnJob(NamedTuple):
@@ -70,12 +146,14 @@ class ReturnJob(NamedTuple):
 class AssignJob(NamedTuple):
     """Local Scheduler to Resource Manager: give this resource to this job.
 
-    Without `wait` it is refused where the resource has too few free CPUs.
+    Without `wait` it is refused where the resource has too few free CPUs. If a place is held for
+    `call`, it is for this job.
     """
 
     job: Job
     resource: int
     wait: bool
+    call: CallId | None = None
 
 
 class Assigned(NamedTuple):

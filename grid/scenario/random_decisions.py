@@ -19,6 +19,13 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
         "hops": (0, 1, 5), "next_vo": ("random", "least_loaded"), "then": ("queue", "reject"),
     },
     "best_expected_finish": {"margin_s": (0.0, 2.0), "queued_run_s": (None, 3.0)},
+    "reserve": {
+        "lease_s": (0.1, 5.0, 60.0), "wait_s": (0.1, 5.0), "tries": (1, 3), "at_once": (1, 2),
+    },
+    "auction": {
+        "wait_s": (0.1, 5.0), "bidders": (None, 1), "lease_s": (0.0, 0.1, 5.0),
+        "when": ("busy", "always"),
+    },
     "limited": {
         "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },

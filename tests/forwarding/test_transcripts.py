@@ -37,6 +37,15 @@ def busy_vos(*names: str) -> list[dict[str, Any]]:
     return [vo(name, 1, [job(1)]) for name in names]
 
 
+def fast(name: str, *jobs: dict[str, Any]) -> dict[str, Any]:
+    """A VO of one CPU that is four times as fast."""
+    return {
+        "name": name,
+        "clusters": [{"name": "c", "machines": [{"cpus": 1, "mips": 4000.0}]}],
+        "workload": {"jobs": list(jobs)},
+    }
+
+
 CASES: dict[str, dict[str, Any]] = {
     "never": {
         "protocol": rule("never"),
@@ -53,6 +62,14 @@ CASES: dict[str, dict[str, Any]] = {
     "until_idle": {
         "protocol": rule("until_idle", hops=2),
         "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b", "c")],
+    },
+    "reserve": {
+        "protocol": rule("reserve", lease_s=5, wait_s=1),
+        "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), vo("c", 1)],
+    },
+    "auction": {
+        "protocol": rule("auction", wait_s=0.5),
+        "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), fast("c", job(1))],
     },
     "best_expected_finish": {
         "protocol": rule("best_expected_finish"),
@@ -86,7 +103,17 @@ ADMISSIONS: dict[str, dict[str, Any]] = {
         ],
     },
 }
-ALL = CASES | ADMISSIONS
+MORE: dict[str, dict[str, Any]] = {
+    "lease_over": {
+        "protocol": rule("reserve", lease_s=5, wait_s=1),
+        "network": {"bandwidth_mbps": 100},
+        "vos": [
+            vo("a", 1, [job(1), job(2, input_mb=125)]),
+            vo("b", 1, [job(9)], when_busy="never"),
+        ],
+    },
+}
+ALL = CASES | ADMISSIONS | MORE
 
 
 @pytest.mark.parametrize("name", ALL)

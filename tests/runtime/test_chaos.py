@@ -214,6 +214,18 @@ def those_who_wait_forgotten(right: Any, self: Any, resource: int) -> Any:
     return ()
 
 
+@replaced(ResourceManager, "timeout")
+def leases_never_over(right: Any, self: Any, ctx: Context, timer: str) -> None:
+    if not timer.startswith("lease"):
+        right(self, ctx, timer)
+
+
+@replaced(ResourceManager, "_release_place")
+def place_held_though_not_needed(right: Any, self: Any, ctx: Context, call: Any) -> None:
+    if call not in self._leases:
+        right(self, ctx, call)
+
+
 @replaced(LocalScheduler, "_send_back")
 def refused_job_kept(right: Any, self: Any, ctx: Context, case: Any) -> None:
     right(self, ctx, case)
@@ -260,7 +272,10 @@ def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> Non
     right(self, until)
 
 
-OF_DECISIONS = ("everybody_admitted", "those_who_wait_forgotten", "refused_job_kept")
+OF_DECISIONS = (
+    "everybody_admitted", "those_who_wait_forgotten", "refused_job_kept", "leases_never_over",
+    "place_held_though_not_needed",
+)  # fmt: skip
 """Bugs in what only other rules of the protocol than the default ones do."""
 
 

@@ -10,18 +10,24 @@ from grid.model.job_results import JobResults, columns_of, in_order
 from grid.model.messages import (
     Assigned,
     AssignJob,
+    Bid,
+    CallForBids,
     ForwardJob,
+    HoldPlace,
     JobDone,
     JobEnded,
     JoinVo,
+    LeaseEnded,
     LeaveVo,
     Load,
     LocalStatus,
     NotAdmitted,
     Placed,
+    PlaceHeld,
     QueryLoad,
     QueryResources,
     Refused,
+    ReleasePlace,
     Resources,
     ReturnJob,
     RunJob,
@@ -132,6 +138,22 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"{key[1]} ended, state {message.outcome.state}"
         case ForwardJob(job):
             return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
+        case CallForBids(job, call):
+            lease = f", lease {message.lease_us} us" if message.lease_us else ""
+            return f"call {call[1]}: bids for {job.number}{lease}" + ", in turn" * message.queue
+        case Bid(call, _, resource):
+            place = "held" if message.held else "free" if message.free else "busy"
+            place = place if resource >= 0 else "no"
+            return f"call {call[1]}: {place}, {message.finish_us} us"
+        case HoldPlace(call):
+            return f"call {call[1]} of {call[0]}: a place for {message.job.number}?"
+        case PlaceHeld(call):
+            place = "held" if message.held else "free" if message.free else "busy"
+            return f"call {call[1]}: {place if message.admitted else 'not admitted'}"
+        case ReleasePlace(call):
+            return f"call {call[1]}: not needed"
+        case LeaseEnded(call):
+            return f"call {call[1]}: its lease is over"
         case NotAdmitted(key):
             return f"{key[1]} is not taken in"
         case ReturnJob(job):
