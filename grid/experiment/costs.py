@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grid.experiment.store import read_json, write_json
+from grid.experiment.store import read_costs, write_json
 from grid.model.errors import InputError
 from grid.runtime.cpus import usable_cpus
 
@@ -27,8 +27,8 @@ class Costs:
         for folder in reversed(folders):
             path = folder / COSTS_FILE
             if path.is_file():
-                with suppress(InputError, KeyError, TypeError):
-                    seconds |= read_json(path)["cpu_seconds"]
+                with suppress(InputError):
+                    seconds |= read_costs(path)
         return cls(seconds)
 
     def of(self, name: str, quick: bool) -> float | None:

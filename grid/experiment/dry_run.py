@@ -10,10 +10,12 @@ from grid.experiment.cases import expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.costs import Costs
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import Store, read_json
+from grid.experiment.store import Store
 from grid.model.errors import InputError
 from grid.runtime.cpus import usable_cpus
+from grid.scenario.load import MAX_BYTES
 from grid.scenario.shipped import experiments_folder
+from grid.scenario.text_file import read_text
 
 SAMPLE = 200
 """So many earlier runs are asked how long they took."""
@@ -65,8 +67,7 @@ def _seconds_a_run(
     if cost is not None:
         return cost / runs, "as the same experiment took before"
     for other in sorted(folder.parent.glob("*/scenario.yaml")):
-        beginning = other.read_text(encoding="utf-8", errors="replace")[:200]
-        if re.search(rf"^name: {re.escape(scenario)}$", beginning, re.MULTILINE):
+        if _is_of(other, scenario):
             took = _seconds_of(other.parent)
             if took:
                 mean = sum(took) / len(took)
@@ -74,10 +75,18 @@ def _seconds_a_run(
     return None
 
 
+def _is_of(path: Path, scenario: str) -> bool:
+    """Whether the file is the scenario of this name."""
+    with suppress(InputError):
+        beginning = read_text(path, MAX_BYTES, "a scenario")[:200]
+        return re.search(rf"^name: {re.escape(scenario)}$", beginning, re.MULTILINE) is not None
+    return False
+
+
 def _seconds_of(folder: Path) -> list[float]:
     """Processor seconds of runs of the sweep in a folder, of whatever code and settings."""
     took = []
     for path in sorted((folder / "clock").glob("*.json"))[:SAMPLE]:
-        with suppress(InputError, TypeError, AttributeError):
-            took.append(float(sum(read_json(path)["cpu_seconds"].values())))
+        with suppress(InputError):
+            took.append(float(sum(Store(folder).clock(path.stem)["cpu_seconds"].values())))
     return took

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from grid.experiment.store import SWEEP_FILE
 from grid.model.errors import InputError, Mistake
-from grid.results.run_folder import try_to_write
+from grid.report.style import PICTURES
+from grid.results.run_folder import check_file
 
-_NOT_FITTING = (
+PAGE = "report.html"
+NOT_FITTING = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     pa.ArrowException,
 )  # fmt: skip
@@ -25,22 +27,21 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     The page is `report.html` in `folder` unless `page` says otherwise. Its pictures go into the
     folder `pictures` beside it, as PNG and SVG. Raises InputError.
     """
-    page = folder / "report.html" if page is None else page
+    page = folder / PAGE if page is None else page
     try:
         write = _writer(folder)
-        if not page.parent.is_dir():
-            raise _mistake(page, "no such folder", "a path in a folder that is there")
-        if page.is_dir():
-            raise _mistake(page, "a folder", "a file, or nothing there")
+        check_file(page, "--out")
+        # A folder that somebody gave us may lead elsewhere.
+        for path in (folder / PAGE, page.parent / PICTURES):
+            if path.is_symlink():
+                raise _mistake(path, "a link", "what a report wrote, or nothing there")
     except OSError as error:
         found = error.strerror or str(error)
         raise _mistake(folder, found, "paths that the file system takes") from None
-    try_to_write(page.parent)
     try:
         write(folder, page)
-    except _NOT_FITTING as error:
-        found = f"files that do not fit together ({type(error).__name__})"
-        raise _mistake(folder, found, "a run or a sweep as it was written") from error
+    except NOT_FITTING as error:
+        raise not_fitting(folder, error) from error
     return page
 
 
@@ -57,6 +58,12 @@ def _writer(folder: Path) -> Callable[[Path, Path], None]:
 
         return write_run_page
     raise _mistake(folder, "a folder of something else", "the folder of a run or a sweep")
+
+
+def not_fitting(folder: Path, error: Exception) -> InputError:
+    """What is told where reading the files of a folder came to one of `NOT_FITTING`."""
+    found = f"files that do not fit together ({type(error).__name__})"
+    return _mistake(folder, found, "a run or a sweep as it was written")
 
 
 def _mistake(path: Path, found: str, expected: str) -> InputError:

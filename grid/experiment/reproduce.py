@@ -20,12 +20,14 @@ from grid.experiment.pages import (
 )
 from grid.experiment.papers import NAMES, paper
 from grid.experiment.readings import compared, experiments_of, with_readings
+from grid.experiment.reporting import NOT_FITTING, not_fitting
 from grid.experiment.store import SWEEP_FILE, write_text
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
 from grid.report.page import Section, html_page
-from grid.report.run_page import PICTURES
+from grid.report.style import PICTURES
+from grid.results.run_folder import check_place
 from grid.scenario.shipped import experiments_folder
 
 EXPERIMENTS = experiments_folder()
@@ -104,6 +106,8 @@ def reproduce(
     it; and all of them an index. Raises InputError.
     """
     chosen = wanted_claims(names)
+    for folder in filter(None, (out, pages)):
+        check_place(folder)
     out.mkdir(parents=True, exist_ok=True)
     done = Reproduction()
     costs = Costs.read(out, PAGES)
@@ -115,7 +119,13 @@ def reproduce(
         for papers in together:
             studies = _studies(papers, out, how, say, done)
             for one, claims in papers:
-                judgement = judge(one, claims, studies, quick=how.quick)
+                try:
+                    judgement = judge(one, claims, studies, quick=how.quick)
+                except NOT_FITTING as error:
+                    # Of what runs left that are done here, that would be a mistake of ours.
+                    if not how.as_is:
+                        raise
+                    raise not_fitting(out, error) from error
                 for claim in judgement.judged:
                     say(str(claim))
                 for drawn in judgement.pictures:

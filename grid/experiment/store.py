@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.record import Record
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import InputError, Mistake, dotted
 from grid.scenario.text_file import read_mapping
 
 SWEEP_FILE = "sweep.json"
@@ -23,10 +23,13 @@ LOCK = ".lock"
 CHECKSUM = "checksum"
 """Key of what is kept of a run: the SHA-256 of all the rest."""
 
-MAX_BYTES = 1 << 28
+MAX_BYTES = 1 << 25
+"""Of one file. Empty lists take some 25 times the memory that they take in JSON."""
 EXPECTED = "a file that a sweep wrote"
 
-Plain = str | int | float | bool | None
+Whole = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+Plain = str | Whole | float | bool | None
+Figures = dict[str, float | None]
 
 
 class _Content(BaseModel):
@@ -35,7 +38,7 @@ class _Content(BaseModel):
 
 class _Case(_Content):
     point: dict[str, Plain]
-    seed: int
+    seed: Whole
     key: Annotated[str, Field(pattern="^[0-9A-Za-z]{1,64}$")]
 
 
@@ -46,7 +49,7 @@ class _Reason(_Content):
 
 class _Failure(_Content):
     point: dict[str, Plain]
-    seed: int
+    seed: Whole
     error: str
 
 
@@ -54,8 +57,8 @@ class _SweepContent(_Content):
     name: str
     code: str
     axes: dict[str, list[Plain]]
-    seeds: list[int]
-    level: float
+    seeds: list[Whole]
+    level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
     metrics: list[str]
     cases: list[_Case]
@@ -64,6 +67,30 @@ class _SweepContent(_Content):
 
 class _FailedContent(_Content):
     failed: list[_Failure]
+
+
+class _Metrics(_Content):
+    grid: Figures
+    vos: dict[str, Figures]
+
+
+class _RecordContent(_Content):
+    scenario: dict[str, Any]
+    seed: Whole
+    metrics: _Metrics
+    more: Figures
+    quantiles: dict[str, list[float]]
+    courses: dict[str, dict[str, list[float]]]
+
+
+class _CostsContent(_Content):
+    cpu_seconds: dict[str, Annotated[float, Field(ge=0)]]
+
+
+class _ClockContent(_Content):
+    cpu_seconds: dict[str, float]
+    wall_seconds: float
+    plan_seconds: dict[str, dict[str, float]]
 
 
 class Store:
@@ -92,11 +119,11 @@ class Store:
 
     def record(self, key: str) -> Record:
         """What came of the run. Raises InputError where it is not as it was written."""
-        return _read_sealed(self._path("runs", key))
+        return _read_sealed(self._path("runs", key), _RecordContent)
 
     def clock(self, key: str) -> Record:
         """What the run cost. Raises InputError where it is not as it was written."""
-        return _read_sealed(self._path("clock", key))
+        return _read_sealed(self._path("clock", key), _ClockContent)
 
     def _path(self, kind: str, key: str) -> Path:
         return self.folder / kind / f"{key}.json"
@@ -109,7 +136,8 @@ class Store:
             for kind in ("runs", "clock"):
                 (self.folder / kind).mkdir(parents=True, exist_ok=True)
             # The lock goes with the process that holds it, however it ends.
-            lock = (self.folder / LOCK).open("wb")
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+            lock = os.fdopen(os.open(self.folder / LOCK, flags, 0o666), "wb")
         except OSError as error:
             raise self._mistake(error.strerror or str(error), "a writable folder") from None
         with lock:
@@ -129,6 +157,8 @@ class Store:
         is_ours = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
         if not is_ours:
             raise self._mistake("a folder that is no sweep", "a new folder, or that of a sweep")
+        if any((self.folder / kind).is_symlink() for kind in ("runs", "clock")):
+            raise self._mistake("a link to another folder", "a new folder, or that of a sweep")
 
     def _mistake(self, found: str, expected: str) -> InputError:
         return InputError([Mistake(str(self.folder), None, "", found, expected)])
@@ -166,7 +196,9 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write `text` so that the file is there whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("w", encoding="utf-8") as file:
+    # What is there of this name, such as a link, is nothing to write to.
+    partial.unlink(missing_ok=True)
+    with partial.open("x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         # Else a machine that loses its power may keep the name and lose the content.
@@ -193,17 +225,28 @@ def read_failures(folder: Path) -> list[Record]:
     return failures
 
 
+def read_costs(path: Path) -> dict[str, float]:
+    """CPU seconds by the name of an experiment. Raises InputError."""
+    seconds: dict[str, float] = _of_shape(path, read_json(path), _CostsContent)["cpu_seconds"]
+    return seconds
+
+
 def read_json(path: Path) -> Record:
     """The mapping in a JSON file of a sweep or run. Raises InputError where there is none."""
     return read_mapping(path, MAX_BYTES, EXPECTED)
 
 
-def _read_sealed(path: Path) -> Record:
+def _read_sealed(path: Path, shape: type[_Content]) -> Record:
     content = read_json(path)
-    if content.pop(CHECKSUM, None) != _checksum(content):
+    try:
+        is_sound = content.pop(CHECKSUM, None) == _checksum(content)
+    except RecursionError:
+        raise _no_file_of_a_sweep(path, "values nested too deep") from None
+    if not is_sound:
         expected = "what the sweep wrote; the same sweep does the run again"
         raise _no_file_of_a_sweep(path, "a result that was changed or damaged", expected)
-    return content
+    # Whoever makes up a result can make up its checksum.
+    return _of_shape(path, content, shape)
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
@@ -216,7 +259,7 @@ def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
         shape.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        where = dotted(first["loc"])
         raise _no_file_of_a_sweep(path, f"{where}: {first['msg']}") from None
     return content
 

@@ -52,7 +52,7 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
     try:
         rows = _clock_rows(manifest) if clock else _result_rows({"metrics": metrics, "more": {}})
         return _columns([], [((), manifest["seed"], row) for row in rows])
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         found, expected = "figures of another shape", "the manifest and metrics of a run"
         raise InputError([Mistake(str(folder), None, "", found, expected)]) from None
 

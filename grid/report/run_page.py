@@ -12,12 +12,11 @@ from grid.report.labels import counted, shown
 from grid.report.page import Block, Choice, Section, Source, Table, When, html_page
 from grid.report.run_data import RunData, read_run
 from grid.report.run_pictures import LINES, courses, vo_bars
-from grid.report.style import Picture
+from grid.report.style import PICTURES, Picture
 from grid.report.waiting import distributions, wait_against_size
 from grid.report.zoom import HINT
 from grid.results.definitions import METRICS, label_of, row_texts
 
-PICTURES = "pictures"
 FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
 """What is chosen first, if there is such a metric."""
 NO_AGE = (

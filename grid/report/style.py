@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+PICTURES = "pictures"
+"""The folder of a page's charts as files, beside the page."""
 LIGHT = {
     "ink": "#1a1a1a", "soft": "#555555", "line": "#dddddd", "paper": "#ffffff", "faint": "#f4f4f4",
     "waiting": "#b8b8b8",
@@ -129,8 +131,11 @@ class Picture:
     def save(self, folder: Path) -> None:
         """Write NAME.svg and NAME.png into `folder`, which is made if it is not there."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.svg").write_bytes(self.svg)
-        (folder / f"{self.name}.png").write_bytes(self.png)
+        for kind, data in (("svg", self.svg), ("png", self.png)):
+            path = folder / f"{self.name}.{kind}"
+            # What is there may be a link to something else.
+            path.unlink(missing_ok=True)
+            path.write_bytes(data)
 
     def _whole(self) -> dict[str, Any]:
         """The specification with its data, a width, and colours instead of variables."""
