@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 from grid import __version__
 from grid.commands.chaos import chaos
 from grid.commands.check import check, schema
-from grid.commands.endings import ExitCode
+from grid.commands.endings import ExitCode, hear_interrupts
 from grid.commands.parts import metrics, parts, policies
 from grid.commands.report import report
 from grid.commands.reproduce import reproduce
@@ -57,8 +56,7 @@ for command in (
 
 def main() -> None:
     """Entry point of the `grid` command."""
-    # Batch systems end a job by SIGTERM: it cleans up and tells, as on Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    hear_interrupts()
     try:
         app()
     except KeyboardInterrupt:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -36,6 +38,30 @@ class ExitCode(IntEnum):
         "line, key, what was found, what was expected. Nothing was run.",
     )
     INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept, and how to go on."
+
+
+PATIENCE_SECONDS = 10.0
+"""After an interruption, the time to clean up in which no other one is heard."""
+
+
+def hear_interrupts() -> None:
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt: batch systems end a job by SIGTERM.
+
+    Many press Ctrl-C twice, and the second must not break off what cleans up after the first.
+    """
+    last = -PATIENCE_SECONDS
+
+    def interrupt(*_: object) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PATIENCE_SECONDS:
+            last = now
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    # A shell that starts something in the background may have it ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 MOST_LINES = 5

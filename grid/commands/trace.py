@@ -53,11 +53,14 @@ def trace(
     quiet: Quiet = False,
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
+    from grid.results.run_folder import check_file
     from grid.runtime.progress import display_on
     from grid.workload.convert import read_any_log, write_log
     from grid.workload.trace import describe, filter_log
 
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
+        if to is not None:
+            check_file(to, "--to")
         display.stage("reading the log")
         read = read_any_log(log)
         chosen = filter_log(

@@ -44,12 +44,15 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Hold emulated grids against closed forms and recursions of queueing theory."""
+    from grid.results.run_folder import check_file
     from grid.runtime.progress import display_on
     from grid.verify.page import header, line, markdown
     from grid.verify.verify import orders_of
     from grid.verify.verify import verify as verify_case
 
     with endings(folder=page), display_on(sys.stderr, quiet=quiet) as display:
+        if page is not None:
+            check_file(page, "--page")
         chosen = _chosen(cases, overrides)
         figures: list[Figure] = []
         typer.echo(header())

@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,40 @@ def check_folder(
     than a run. With `scenario`, an earlier run of another scenario, or a live one where this is
     not and the other way round, is only replaced with `force`.
     """
-    try:
+    with _told(folder):
         _check(folder, scenario, live, force)
+
+
+def check_place(folder: Path) -> None:
+    """Raises InputError where no folder can be made or written to, whatever is in it."""
+    with _told(folder):
+        if folder.is_dir():
+            try_to_write(folder)
+        else:
+            _check_new(folder)
+
+
+def check_file(path: Path, option: str) -> None:
+    """Raises InputError where no file can be written at `path`, whatever is there now."""
+    with _told(path, option):
+        if path.is_dir():
+            raise _mistake(path, "a folder", "a file, or nothing there", option)
+        if not path.parent.is_dir():
+            raise _mistake(path, "no such folder", "a path in a folder that is there", option)
+        if not path.exists():
+            try_to_write(path.parent, option)
+        elif not os.access(path, os.W_OK):
+            raise _mistake(path, "a file that may not be written", "another path", option)
+
+
+@contextmanager
+def _told(path: Path, option: str = "--out") -> Iterator[None]:
+    """What the system has against a path, as an InputError."""
+    try:
+        yield
     except (OSError, ValueError) as error:
         found = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise _mistake(folder, found, "a folder that can be made or written to") from None
+        raise _mistake(path, found, "a path that can be made or written to", option) from None
 
 
 def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
@@ -58,6 +88,10 @@ def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
             _refuse_other_run(folder, earlier, scenario, live)
         try_to_write(folder)
         return
+    _check_new(folder)
+
+
+def _check_new(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
         raise _mistake(folder, "a file")
     parent = next(parent for parent in folder.resolve().parents if parent.exists())
@@ -71,12 +105,13 @@ def _is_of_a_run(path: Path) -> bool:
     return path.name in RUN_FILES or (left_behind and path.is_dir() and not path.is_symlink())
 
 
-def try_to_write(folder: Path) -> None:
+def try_to_write(folder: Path, option: str = "--out") -> None:
     """Raises InputError where nothing can be made in `folder`, whatever its permissions say."""
     try:
         Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=folder)).rmdir()
     except OSError as error:
-        raise _mistake(folder, error.strerror or str(error), "a writable folder") from None
+        found = error.strerror or str(error)
+        raise _mistake(folder, found, "a writable folder", option) from None
 
 
 def earlier_run(folder: Path) -> dict[str, Any] | None:
@@ -136,9 +171,12 @@ def _check_names(folder: Path, parent: Path) -> None:
 
 
 def _mistake(
-    folder: Path, found: str, expected: str = "a new folder, or that of an earlier run"
+    path: Path,
+    found: str,
+    expected: str = "a new folder, or that of an earlier run",
+    option: str = "--out",
 ) -> InputError:
-    return InputError([Mistake(str(folder), None, "--out", found, expected)])
+    return InputError([Mistake(str(path), None, option, found, expected)])
 
 
 def _umask() -> int:

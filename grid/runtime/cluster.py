@@ -16,6 +16,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import InputError, Mistake, RunFailed
 from grid.runtime.cpus import usable_cpus
+from grid.runtime.ray_watch import RayFailed, end, keep_own_handler, own_groups, watched
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -40,10 +41,6 @@ class NoRoom(RunFailed):
 
 class RayDidNotStart(RunFailed):
     """Ray has none of its own processes up in time, or they have died at once."""
-
-
-class RayFailed(RunFailed):
-    """Ray, or the machine under it, gave up in the middle of a run."""
 
 
 TO_DO = {
@@ -110,6 +107,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     if callable(signal.getsignal(signal.SIGTERM)):
         # What this process does when it is told to end stays; Ray's way leaves a stack trace.
         ray._private.utils.set_sigterm_handler = _do_nothing
+    groups: list[int] = []
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address:
         knock(address)
@@ -124,16 +122,19 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     else:
         options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
         try:
-            with _at_home(True):
+            with _at_home(True), own_groups() as groups:
                 ray.init(address="local", _node_ip_address=LOOPBACK, **options)
         except Exception as error:  # Ray raises nothing more special.
             ray.shutdown()
             why = _first_line(error)
             raise RayDidNotStart(f"Ray did not start on this machine ({why}); {_hint()}") from None
+    keep_own_handler(signal.SIGTERM)
     try:
-        yield ray.util.get_node_ip_address() if address else LOOPBACK
+        with watched():
+            yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
+        end(groups)
 
 
 def _hint() -> str:

@@ -32,6 +32,7 @@ from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import Clock, Epoch, epoch_in
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace, late_share
+from grid.runtime.ray_watch import has_ended
 from grid.runtime.transport import last_line, why_not_made
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
@@ -273,6 +274,8 @@ class _Actors:
         try:
             self._ask(epoch, step, self._pace.limit_s)
         except KeyboardInterrupt:
+            if has_ended():
+                raise
             interrupted = True
         self._finish()
         return interrupted

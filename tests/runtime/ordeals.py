@@ -1,0 +1,297 @@
+"""Kills, cuts and stops that a run on Ray must survive, or end on in one clear line.
+
+An ordeal starts `grid run` in a process group of its own, does something to its processes while
+it runs, and judges how it ended. `scripts/ordeal` repeats them; the tests do a few of them once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import grid
+from grid.model.errors import shorten
+
+ROOT = Path(__file__).parents[2]
+GRID = (sys.executable, "-c", "from grid.cli import main; main()")
+WINDOWED = (str(ROOT / "scenarios" / "partial-utility.yaml"), "--placement", "2")
+LIVE = (
+    str(ROOT / "tests" / "runtime" / "fault_scenarios" / "partial-utility.yaml"),
+    *("--live", "--speedup", "4", "--placement", "vo"),
+)
+STOP_SECONDS = 20.0
+STARTS_SECONDS = 240.0
+ENDS_SECONDS = 240.0
+"""Under any load: after so long a run hangs."""
+CLEARS_SECONDS = 30.0
+"""What Ray's processes, killed with their parent or told to end, may take for that."""
+
+
+Act = Callable[["Trial"], None]
+
+
+class NoTrial(Exception):
+    """The run ended, or its processes were not there, before anything could be done to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process, as the system shows it; no two have the same `pid` and `started`."""
+
+    pid: int
+    parent: int
+    started: str
+    command: str
+
+
+class Trial:
+    """A run on Ray: its driver and all processes that this started, and what came of it."""
+
+    def __init__(self, command: Sequence[str], folder: Path, rng: random.Random) -> None:
+        self.folder = folder
+        self.live = "--live" in command
+        self.rng = rng
+        self._errors = (folder / "errors").open("w+b")
+        self.driver = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+        self._own: dict[int, Process] = {}
+
+    def processes(self, *names: str) -> list[int]:
+        """The ids of living processes of the run whose command contains one of `names`."""
+        found = {one.pid: one for one in _descendants(self.driver.pid)}
+        self._own |= found
+        return [one.pid for one in found.values() if any(name in one.command for name in names)]
+
+    def wait_until_it_runs(self) -> None:
+        """Until its actors are at work, and a random moment longer."""
+        end = time.monotonic() + STARTS_SECONDS
+        at_work = "ray::LiveActor" if self.live else "ray::WindowActor.serve"
+        while not self.processes(at_work):
+            if self.driver.poll() is not None or time.monotonic() > end:
+                raise NoTrial(f"it did not come to run: {self.told()}")
+            time.sleep(0.05)
+        if self.live:
+            journals = self.folder / "out" / ".journals"
+            while not list(journals.glob("*.sqlite*")) and time.monotonic() < end:
+                time.sleep(0.05)
+        time.sleep(self.rng.uniform(0.5, 4.0 if self.live else 1.5))
+        if self.driver.poll() is not None:
+            raise NoTrial("it had ended")
+
+    def send(self, number: signal.Signals, *names: str) -> None:
+        """Send a signal to one process of those names."""
+        pids = self.processes(*names)
+        if not pids:
+            raise NoTrial(f"no process {' or '.join(names)}")
+        os.kill(self.rng.choice(pids), number)
+
+    def told(self) -> list[str]:
+        """The lines on stderr."""
+        return Path(self._errors.name).read_text(errors="replace").splitlines()
+
+    def verdict(self) -> str:
+        """How it ended, in a word or two; "WRONG" and why, if it must not end so."""
+        end = time.monotonic() + ENDS_SECONDS
+        while (code := self.driver.poll()) is None:
+            self.processes()
+            if time.monotonic() > end:
+                return f"WRONG: no end after {ENDS_SECONDS:.0f} s; {self.told()[-1:]}"
+            time.sleep(0.2)
+        broken = list(self._broken(code))
+        if broken:
+            return f"WRONG: {'; '.join(broken)}; exit {code}: {self.told()[:5]}"
+        if (self.folder / "out" / "manifest.json").exists():
+            return self._results(code)
+        return f"exit {code}, one line"
+
+    def _broken(self, code: int) -> Iterator[str]:
+        """The rules that each ending must keep, and this one does not."""
+        told, out = self.told(), self.folder / "out"
+        if (out / ".journals").exists():
+            yield "journals are left"
+        if left := self._left():
+            yield f"processes are left: {left}"
+        if any("Traceback" in line or "***" in line for line in told):
+            yield "a stack is shown"
+        has_results = (out / "manifest.json").exists()
+        if has_results:
+            if code not in (0, 130) or told:
+                yield f"results, and {len(told)} lines"
+        elif code not in (1, 2, 130) or len(told) != 1 or out.exists():
+            yield f"no results, and {len(told)} lines"
+
+    def _results(self, code: int) -> str:
+        manifest = json.loads((self.folder / "out" / "manifest.json").read_text())
+        if not self.live:
+            same = manifest["digest"] == expected_digest()
+            return "the same digest" if same else "WRONG: another digest"
+        jobs = sum(manifest["jobs"][state] for state in ("completed", "failed", "rejected"))
+        whole = manifest["live"]["unfinished"] == 0
+        if code == 0 and not whole:
+            return "WRONG: done with jobs unfinished"
+        # What checks a run has seen every job in one state, or this would not be written.
+        return f"exit {code}, {'all' if whole else 'some'} jobs ended" if jobs or code else "WRONG"
+
+    def _left(self) -> list[str]:
+        """Processes of the run that live on."""
+        end = time.monotonic() + CLEARS_SECONDS
+        while True:
+            now = {(one.pid, one.started): one for one in _all_processes()}
+            left = [
+                f"{one.pid} {shorten(now[one.pid, one.started].command)}"
+                for one in self._own.values()
+                if (one.pid, one.started) in now
+            ]
+            if not left or time.monotonic() > end:
+                return left
+            time.sleep(0.2)
+
+    def end(self) -> None:
+        """End whatever is left of it."""
+        self.processes()
+        now = {(one.pid, one.started) for one in _all_processes()}
+        for one in self._own.values():
+            if (one.pid, one.started) in now:
+                with suppress(ProcessLookupError):
+                    os.kill(one.pid, signal.SIGKILL)
+        self.driver.kill()
+        self.driver.wait()
+        self._errors.close()
+
+
+@cache
+def expected_digest() -> str:
+    """Of the windowed scenario, in one process."""
+    return str(grid.run(WINDOWED[0]).manifest["digest"])
+
+
+def _all_processes() -> Iterator[Process]:
+    for path in Path("/proc").iterdir():
+        if path.name.isdecimal():
+            try:
+                stat = (path / "stat").read_text().rpartition(")")[2].split()
+                command = (path / "cmdline").read_text().replace("\0", " ").strip()
+            except OSError:
+                continue
+            # One that has ended and is not waited for has no command.
+            if command:
+                yield Process(int(path.name), int(stat[1]), stat[19], command)
+
+
+def _descendants(pid: int) -> list[Process]:
+    """The process and all that it started."""
+    children: dict[int, list[Process]] = {}
+    found = []
+    for one in _all_processes():
+        children.setdefault(one.parent, []).append(one)
+        if one.pid == pid:
+            found.append(one)
+    for one in found:
+        found += children.get(one.pid, [])
+    return found
+
+
+ACTORS = ("ray::LiveActor", "ray::WindowActor")
+
+
+def _killed(*names: str) -> Act:
+    return lambda trial: trial.send(signal.SIGKILL, *names)
+
+
+def _stop_actor(trial: Trial) -> None:
+    pids = trial.processes(*ACTORS)
+    if not pids:
+        raise NoTrial("no actor")
+    _stop(trial.rng.choice(pids))
+
+
+def _stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(STOP_SECONDS)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+
+
+def _twice(number: signal.Signals) -> Act:
+    def act(trial: Trial) -> None:
+        os.killpg(trial.driver.pid, number)
+        time.sleep(trial.rng.uniform(0.0, 2.0))
+        with suppress(ProcessLookupError):
+            os.killpg(trial.driver.pid, number)
+
+    return act
+
+
+ORDEALS: dict[str, Act] = {
+    "control": _killed("gcs_server"),
+    "raylet": _killed("raylet/raylet"),
+    "actor": _killed(*ACTORS),
+    "stopped-actor": _stop_actor,
+    "stopped-driver": lambda trial: _stop(trial.driver.pid),
+    "term": lambda trial: trial.driver.send_signal(signal.SIGTERM),
+    "term-group": lambda trial: os.killpg(trial.driver.pid, signal.SIGTERM),
+    "interrupts": _twice(signal.SIGINT),
+}
+KINDS = {"windowed": WINDOWED, "live": LIVE}
+
+
+def ordeal(kind: str, name: str, number: int) -> str:
+    """What a run of a kind comes to after an ordeal; `number` chooses the moment."""
+    rng = random.Random(f"{kind} {name} {number}")
+    with tempfile.TemporaryDirectory(prefix="grid-ordeal-") as folder:
+        command = [*GRID, "run", *KINDS[kind], "--quiet", "--out", "out"]
+        trial = Trial(command, Path(folder), rng)
+        try:
+            trial.wait_until_it_runs()
+            ORDEALS[name](trial)
+            return trial.verdict()
+        except NoTrial as error:
+            return f"no trial: {error}"
+        finally:
+            trial.end()
+
+
+def main() -> None:
+    """A line for each trial, and how often each ordeal came to what."""
+    every = [f"{kind}/{name}" for kind in KINDS for name in ORDEALS]
+    parser = argparse.ArgumentParser(description="Put runs on Ray to the test.")
+    parser.add_argument("ordeals", nargs="*", metavar="ORDEAL", help=", ".join(every))
+    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    given = parser.parse_args()
+    if unknown := [name for name in given.ordeals if name not in every]:
+        parser.error(f"found {unknown[0]}, expected one of {', '.join(every)}")
+    wrong = 0
+    for which in given.ordeals or every:
+        counts: Counter[str] = Counter()
+        for number in range(given.first, given.first + given.times):
+            began = time.monotonic()
+            verdict = ordeal(*which.split("/"), number)
+            wrong += verdict.startswith("WRONG")
+            counts[verdict] += 1
+            print(f"{which} {number}: {verdict} ({time.monotonic() - began:.0f} s)", flush=True)
+        print(f"{which}: {', '.join(f'{n} x {what}' for what, n in counts.items())}", flush=True)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
