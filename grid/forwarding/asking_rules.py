@@ -1,4 +1,4 @@
-"""Rules by which a Local Scheduler asks others first: reservations, auctions."""
+"""Rules by which a Local Scheduler asks others first: one after the other, or several at once."""
 
 from __future__ import annotations
 
@@ -83,6 +83,90 @@ def auction(
         own = home.free if home.free >= 0 else home.own
         if own < 0 or ends[best] < expected_finish_us(question)[own]:
             return Award(best)
+    return stay_if_possible(question, home)
+
+
+def redundant(
+    question: Question,
+    *,
+    copies: Annotated[
+        int, Field(ge=2, le=1000, description="VOs in whose queues it stands, its own is one")
+    ] = 3,
+    wave: Annotated[
+        int | None, Field(ge=1, le=1000, description="how many copies at once; none: all")
+    ] = None,
+    wave_s: Annotated[
+        float, Field(ge=1e-6, le=1e9, description="time from one wave to the next")
+    ] = 600.0,
+    others: Annotated[
+        Literal["best", "random"], Field(description="which other VOs: the best known, or by lot")
+    ] = "best",
+    lease_s: Lease = 60.0,
+) -> Answer:
+    """A job that finds nothing free here stands in the queues of several VOs; the first one wins.
+
+    Redundant requests of Casanova (2007), bound late as in Sparrow (Ousterhout et al. 2013): what
+    stands in a queue is a place. When its turn comes, its CPUs are held and the job's scheduler is
+    told, which sends the job to the first that says so and cancels the others. So it starts once.
+    """
+    home = question.at_home()
+    if home.free >= 0:
+        return Destination(home.free, False)
+    held = [number for number, bid in enumerate(question.bids) if bid.held]
+    if held:
+        return Award(held[0])
+    if question.own_only:
+        return stay_if_possible(question, home)
+    lease_us = from_seconds(lease_s)
+    left = copies - len(question.asked)
+    vos = _queues(question, home.own >= 0, others)[: max(0, left)]
+    now = vos[: wave or copies]
+    if now:
+        wait_us = from_seconds(wave_s) if len(vos) > len(now) else None
+        return Ask(now, wait_us, enough=1, lease_us=lease_us, queue=True)
+    if question.pending:
+        return Ask((), None, enough=1, lease_us=lease_us, queue=True)
+    return stay_if_possible(question, home)
+
+
+def _queues(question: Question, home: bool, others: str) -> tuple[int, ...]:
+    """VOs that were not asked yet: its own, then others in order."""
+    vos = _best_vos(question)
+    if others == "random":
+        vos = tuple(vos[place] for place in question.rng.permutation(len(vos)).tolist())
+    own = (question.vo,) if home and question.vo not in question.asked else ()
+    return own + vos
+
+
+def delegated(
+    question: Question,
+    *,
+    children: Annotated[
+        int,
+        Field(ge=2, le=20_000, description="VOs or groups of VOs below one site of the tree"),
+    ] = 4,
+    wait_s: Wait = 30.0,
+    lease_s: Lease = 60.0,
+) -> Answer:
+    """A job that finds nothing free here borrows a resource along a hierarchy, the nearest first.
+
+    Delegated matchmaking of Iosup et al. (2007). VOs are the leaves of a tree, in the order in
+    which the scenario has them. All below the parent are asked, then all below its parent, and so
+    on up to the root; the first group that has a free place lends it under a lease.
+    """
+    home = question.at_home()
+    if home.free >= 0:
+        return Destination(home.free, False)
+    held = [number for number, bid in enumerate(question.bids) if bid.held]
+    if held:
+        return Award(max(held, key=lambda number: question.bids[number].utility))
+    left = () if question.own_only else _best_vos(question)
+    group = children
+    while left:
+        near = tuple(vo for vo in left if vo // group == question.vo // group)
+        if near:
+            return Ask(near, from_seconds(wait_s), enough=1, lease_us=from_seconds(lease_s))
+        group *= children
     return stay_if_possible(question, home)
 
 

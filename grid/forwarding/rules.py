@@ -77,7 +77,8 @@ _OWN = {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")} |
         "never", "when_nothing_free", "above_load", "until_idle", "best_expected_finish",
     )
 } | {
-    name: f"grid.forwarding.asking_rules:{name}" for name in ("reserve", "auction")
+    name: f"grid.forwarding.asking_rules:{name}"
+    for name in ("reserve", "redundant", "auction", "delegated")
 }  # fmt: skip
 
 FORWARDING = Kind(

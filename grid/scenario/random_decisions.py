@@ -26,6 +26,11 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
         "wait_s": (0.1, 5.0), "bidders": (None, 1), "lease_s": (0.0, 0.1, 5.0),
         "when": ("busy", "always"),
     },
+    "redundant": {
+        "copies": (2, 4), "wave": (None, 1), "wave_s": (0.5, 5.0), "others": ("best", "random"),
+        "lease_s": (0.1, 5.0, 60.0),
+    },
+    "delegated": {"children": (2, 4), "wait_s": (0.1, 5.0), "lease_s": (0.1, 60.0)},
     "limited": {
         "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },

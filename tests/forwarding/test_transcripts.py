@@ -67,6 +67,14 @@ CASES: dict[str, dict[str, Any]] = {
         "protocol": rule("reserve", lease_s=5, wait_s=1),
         "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), vo("c", 1)],
     },
+    "redundant": {
+        "protocol": rule("redundant", copies=3, lease_s=5),
+        "vos": [vo("a", 1, [job(1), job(2)]), fast("b", job(1)), *busy_vos("c")],
+    },
+    "delegated": {
+        "protocol": rule("delegated", children=2),
+        "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b", "c"), vo("d", 1)],
+    },
     "auction": {
         "protocol": rule("auction", wait_s=0.5),
         "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), fast("c", job(1))],
@@ -104,6 +112,10 @@ ADMISSIONS: dict[str, dict[str, Any]] = {
     },
 }
 MORE: dict[str, dict[str, Any]] = {
+    "redundant_in_waves": {
+        "protocol": rule("redundant", copies=3, wave=1, wave_s=1, lease_s=5),
+        "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), fast("c", job(1))],
+    },
     "lease_over": {
         "protocol": rule("reserve", lease_s=5, wait_s=1),
         "network": {"bandwidth_mbps": 100},

@@ -226,6 +226,21 @@ def place_held_though_not_needed(right: Any, self: Any, ctx: Context, call: Any)
         right(self, ctx, call)
 
 
+@replaced(WaitingRoom, "leave")
+def copies_not_cancelled(right: Any, self: Any, call: Any) -> int:
+    del right, self, call
+    return -1
+
+
+@replaced(LocalScheduler, "_award")
+def job_sent_to_two_winners(right: Any, self: Any, ctx: Context, case: Any, bid: Any) -> None:
+    right(self, ctx, case, bid)
+    to, message, size = ctx.effects.sent[-1]
+    others = [name for name in self._neighbours.schedulers if name not in (to, ctx.name)]
+    if isinstance(message, ForwardJob) and others:
+        ctx.send(others[0], message._replace(wait=True), size)
+
+
 @replaced(LocalScheduler, "_send_back")
 def refused_job_kept(right: Any, self: Any, ctx: Context, case: Any) -> None:
     right(self, ctx, case)
@@ -274,7 +289,7 @@ def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> Non
 
 OF_DECISIONS = (
     "everybody_admitted", "those_who_wait_forgotten", "refused_job_kept", "leases_never_over",
-    "place_held_though_not_needed",
+    "place_held_though_not_needed", "copies_not_cancelled", "job_sent_to_two_winners",
 )  # fmt: skip
 """Bugs in what only other rules of the protocol than the default ones do."""
 
