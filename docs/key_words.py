@@ -16,6 +16,7 @@ MADE = "<!-- Made from the code by docs/reference_pages.py. Do not edit. -->\n\n
 _WORDS = TYPE_WORDS | {"null": "null"}
 _UNITS = {
     "_s": "s", "_mb": "MB", "_mbps": "Mbit/s", "mips": "MIPS", "watts_idle": "W", "watts_busy": "W",
+    "watts_off": "W", "watts_boot": "W",
 }  # fmt: skip
 _SPECIAL = {
     r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$": (

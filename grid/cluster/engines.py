@@ -52,6 +52,11 @@ def _memory(wanted: Wanted) -> str:
     return "machines with ram_mb" if limited else ""
 
 
+def _switch_off(wanted: Wanted) -> str:
+    asked = any(machine.switch_off for machine in wanted.platform.machines)
+    return "machines with switch_off" if asked else ""
+
+
 FEATURES = {
     "several machines": Feature(
         "machines", lambda wanted: len(wanted.platform.machines) > 1 and "several"
@@ -69,6 +74,7 @@ FEATURES = {
     "choices of processors": Feature(
         "processor_choice", lambda wanted: wanted.platform.processor_choice or ""
     ),
+    "machines switched off": Feature("machines", _switch_off),
     "jobs over their estimates": Feature(
         "overrun", lambda wanted: wanted.platform.overrun == "extend" and "extend"
     ),

@@ -155,8 +155,9 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
     `JobState`. `start_us` is the first start, -1 if there was none, and `end_us` the last end.
     `held_us` is how long the job held its CPUs, over all its runs (the mean over its CPUs where
     its tasks end at different times), and `lost_us` the part of it whose work was lost to restarts
-    or which preemptions cost: without preemption, end - start and 0. `watts_busy` and `watts_idle`
-    are those of the CPUs that it held, means over the time.
+    or which preemptions cost, or in which its machine booted: without any of these, end - start
+    and 0. `watts_busy` and `watts_idle` are those of the CPUs that it held, 0 while the machine
+    booted: means over the time.
     """
 
     machine: Whole

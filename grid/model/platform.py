@@ -18,6 +18,20 @@ REFERENCE_MIPS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchOff:
+    """A machine is switched off when it has been idle for longer than `after_us`.
+
+    The next job that is started there holds its CPUs for `boot_us` before it begins. Each CPU of
+    the machine draws `watts_off` while it is off and `watts_boot` while it boots.
+    """
+
+    after_us: Time
+    boot_us: Time = 0
+    watts_off: float = 0.0
+    watts_boot: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """One machine: `cpus` processors of `mips` million instructions a second each."""
 
@@ -35,6 +49,15 @@ class Machine:
     """What each CPU draws while no job holds it and the machine is up."""
     watts_busy: float = 0.0
     """What each CPU draws while a job holds it: this instead of `watts_idle`."""
+    switch_off: SwitchOff | None = None
+    """When it is switched off; None: never."""
+
+    @property
+    def has_watts(self) -> bool:
+        """Whether anything is known of what it draws."""
+        off = self.switch_off
+        more = () if off is None else (off.watts_off, off.watts_boot)
+        return any((self.watts_idle, self.watts_busy, *more))
 
 
 @dataclass(frozen=True, slots=True)

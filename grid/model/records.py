@@ -21,13 +21,27 @@ class ClusterFigure(NamedTuple):
     value: float
 
 
+class HeldTimes(NamedTuple):
+    """When jobs held CPUs of machines that may be switched off. Shapes (times,).
+
+    From `start_us` until before `end_us` (NEVER: to this day) `machine` was held by jobs, or still
+    booted for one that had left it. It booted until `ready_us`, which is `start_us` if it was on.
+    """
+
+    machine: Ints
+    start_us: Ints
+    ready_us: Ints
+    end_us: Ints
+
+
 class Levels(NamedTuple):
     """What a cluster was like from each of `time_us` on. Shapes (rows,).
 
     `busy` of its processors were in use. Where gangs run, `smallest` is the size of the smallest
     one that does not run (above the number of processors: there is none); where there are
     licenses, `licenses` of their `copies` were held. Where processors of gangs go down, so many are
-    `down` from each of `down_us` on, whatever has been played; shapes (changes,).
+    `down` from each of `down_us` on, whatever has been played; shapes (changes,). `held` has all
+    times of machines that may be switched off, whatever has been taken; None where none may be.
     """
 
     time_us: Ints
@@ -37,6 +51,7 @@ class Levels(NamedTuple):
     copies: int = 0
     down_us: Ints | None = None
     down: Ints | None = None
+    held: HeldTimes | None = None
 
 
 class ClusterHistory(NamedTuple):

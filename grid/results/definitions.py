@@ -141,7 +141,7 @@ OF_JOBS = (
     Metric(
         "lost_cpu_seconds", "CPU time lost", "s",
         "CPUs times the time for which jobs held them for work that was lost at a restart, and for "
-        "what preemptions cost.",
+        "what preemptions and boots cost.",
         "sum over all jobs", COUNT, "less",
     ),
 )  # fmt: skip
@@ -218,13 +218,18 @@ OF_MACHINES = (
         "How often a priority job stopped a gang.", "sum over clusters",
     ),
     Metric(
+        "boots", "boots", "",
+        "How often a machine that was off was switched on for a job.", "sum over clusters",
+    ),
+    Metric(
         "energy_jobs_j", "energy of jobs", "J",
         "Watts of CPUs while jobs held them, lost work included, times that time.",
         "machines whose watts are given", COUNT, "less",
     ),
     Metric(
         "energy_idle_j", "energy of idle CPUs", "J",
-        "Watts of CPUs that no job held, times that time; nothing while a machine is down.",
+        "Watts of CPUs that no job held, or whose machine was off or booted, times that time; "
+        "nothing while a machine is down.",
         "machines whose watts are given", COUNT, "less",
     ),
     Metric(

@@ -1,31 +1,34 @@
 """What machines and jobs consume: watts of CPUs, summed over time.
 
 A CPU of a machine draws `watts_busy` while a job holds it, times the job's `power`, and
-`watts_idle` while none does. A machine that is down draws nothing. All is counted over one interval
-for the grid: from the first submission to the last end of a job, as utilization is.
+`watts_idle` while none does. A machine that is down draws nothing; one that is off or boots draws
+`watts_off` or `watts_boot` on each CPU, whether a job waits for it or not. All is counted over one
+interval for the grid: from the first submission to the last end of a job, as utilization is.
 
 So the energy of a job is the sum over its CPUs of the time for which it held them times watts: lost
-work and the costs of preemption are paid for, waiting is not. The core of each cluster knows on
-which machines a job was, and says what their CPUs drew on average (`JobOutcome`).
+work and the costs of preemption are paid for; waiting is not, and to boot is the machine's cost.
+The core of each cluster knows on which machines a job was, and says what their CPUs drew for it on
+average (`JobOutcome`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job_results import JobResults
-from grid.model.time import SECOND_US
+from grid.model.platform import Machine, SwitchOff
+from grid.model.records import ClusterHistory, HeldTimes
+from grid.model.time import NEVER, SECOND_US
 from grid.results.directory import ClusterEntry, Directory
 from grid.results.occupancy import ran
 
 
 def has_watts(directory: Directory) -> Bools:
     """Of which clusters the watts of any machine are known. Shape (clusters,)."""
-    known = [
-        any(machine.watts_idle or machine.watts_busy for machine in entry.machines)
-        for entry in directory.clusters
-    ]
+    known = [any(one.has_watts for one in entry.machines) for entry in directory.clusters]
     return np.array(known, np.bool_)
 
 
@@ -37,10 +40,13 @@ def job_energy(results: JobResults, directory: Directory) -> Floats:
     return np.where(known, joules, np.nan)
 
 
-def cluster_energy(results: JobResults, directory: Directory) -> tuple[Floats, Floats]:
-    """Joules of each cluster: of CPUs while jobs held them, and of the others. Shapes (clusters,).
+def cluster_energy(
+    results: JobResults, directory: Directory, histories: Sequence[ClusterHistory] = ()
+) -> tuple[Floats, Floats]:
+    """Joules of each cluster: of CPUs while jobs held them, and the rest. Shapes (clusters,).
 
-    NaN where no watts are known, and everywhere if no job ran.
+    NaN where no watts are known, and everywhere if no job ran. The `histories` say when machines
+    were off.
     """
     joules, done = job_energy(results, directory), results.take(ran(results))
     clusters = len(directory.clusters)
@@ -50,8 +56,9 @@ def cluster_energy(results: JobResults, directory: Directory) -> tuple[Floats, F
     joules = np.nan_to_num(joules[ran(results)])
     displaced = _held_s(done) * done.outcome.watts_idle
     span_us = int(results.submit_us.min()), int(done.outcome.end_us.max())
-    for number in np.flatnonzero(has_watts(directory)):
-        times, watts = idle_watts(directory.clusters[number])
+    held = held_times(histories)
+    for number in np.flatnonzero(has_watts(directory)).tolist():
+        times, watts = idle_watts(directory.clusters[number], held.get(number))
         lengths_s = np.diff(np.clip(np.append(times, span_us[1]), *span_us)) / SECOND_US
         mine = done.placement.cluster == number
         jobs[number] = joules[mine].sum()
@@ -70,16 +77,53 @@ def extra_watts(jobs: JobResults) -> Floats:
     return extra * (outcome.watts_busy * jobs.power - outcome.watts_idle)
 
 
-def idle_watts(entry: ClusterEntry) -> tuple[Ints, Floats]:
-    """Times from the beginning of time on, and the watts from each on if no job held any CPU."""
+def held_times(histories: Sequence[ClusterHistory]) -> dict[int, HeldTimes]:
+    """By cluster, of those whose machines may be switched off."""
+    return {one.cluster: one.levels.held for one in histories if one.levels.held is not None}
+
+
+def idle_watts(entry: ClusterEntry, held: HeldTimes | None = None) -> tuple[Ints, Floats]:
+    """Times from the beginning of time on, and the watts from each on if no job drew anything.
+
+    `held` says when machines that may be switched off were held or booted; None: none may be.
+    """
     draws = [machine.cpus * machine.watts_idle for machine in entry.machines]
     changes = [(0, sum(draws))]
     for outage in entry.outages:
         watts = draws[outage.machine]
         changes += [(outage.start_us, -watts), (outage.end_us, watts)]
+    for number, machine in enumerate(entry.machines if held is not None else ()):
+        if machine.switch_off is not None and held is not None:
+            mine = HeldTimes(*(column[held.machine == number] for column in held))
+            down = [(one.start_us, one.end_us) for one in entry.outages if one.machine == number]
+            changes += _switched(machine, machine.switch_off, mine, np.array(down).reshape(-1, 2))
     changes.sort()
     times = np.array([time for time, _ in changes], np.int64)
     return times, np.cumsum([watts for _, watts in changes])
+
+
+def _switched(
+    machine: Machine, switch_off: SwitchOff, held: HeldTimes, down: Ints
+) -> list[tuple[int, float]]:
+    """Changes against a machine that idles: while it is off, and while it boots.
+
+    `down` has shape (outages, 2).
+    """
+    idle = np.concatenate(([0], held.end_us, down[:, 1]))
+    ends = np.sort(np.concatenate((held.start_us, down[:, 0], [NEVER])))
+    end = ends[np.searchsorted(ends, idle)]
+    off = end - idle > switch_off.after_us
+    boots = held.ready_us > held.start_us
+    spans = [
+        (idle[off] + switch_off.after_us, end[off], switch_off.watts_off),
+        (held.start_us[boots], held.ready_us[boots], switch_off.watts_boot),
+    ]
+    changes = []
+    for starts, stops, watts in spans:
+        more = machine.cpus * (watts - machine.watts_idle)
+        changes += [(time, more) for time in starts.tolist()]
+        changes += [(time, -more) for time in stops.tolist()]
+    return changes
 
 
 def _held_s(results: JobResults) -> Floats:

@@ -45,7 +45,7 @@ def metrics(
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
 
     `figures` are what clusters add of their own (see `grid.results.figures`), `histories` those of
-    the clusters of gangs, for their `loss_of_capacity`.
+    the clusters of gangs, for their `loss_of_capacity`, and of machines that may be switched off.
 
     `utilization`, `load_balance` and energy are over one interval for all: from the first
     submission in the grid to the last end of a job in the grid.
@@ -55,7 +55,7 @@ def metrics(
     vo_of_cluster = np.array([cluster.vo for cluster in directory.clusters], np.int64)
     vo_of_machine = np.repeat(vo_of_cluster, np.diff(first_machines(directory)))
     span = _makespan(results)
-    jobs_j, idle_j = cluster_energy(results, directory)
+    jobs_j, idle_j = cluster_energy(results, directory, histories)
     by_vo = np.argsort(results.vo, kind="stable")
     bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
     gangs = [one for one in histories if one.levels.smallest is not None]

@@ -12,7 +12,7 @@ from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
-from grid.results.energy import extra_watts, has_watts, idle_watts
+from grid.results.energy import extra_watts, has_watts, held_times, idle_watts
 from grid.results.loss import lost_processors
 from grid.results.occupancy import ran
 
@@ -77,11 +77,13 @@ def series(
         queued=queued.ravel(),
         lost_cpus=lost.ravel(),
         license_use=licenses.ravel(),
-        power_w=_power(results.take(rows), directory, edges).ravel(),
+        power_w=_power(results.take(rows), directory, edges, histories).ravel(),
     )
 
 
-def _power(jobs: JobResults, directory: Directory, edges: Ints) -> Floats:
+def _power(
+    jobs: JobResults, directory: Directory, edges: Ints, histories: Sequence[ClusterHistory]
+) -> Floats:
     """Watts of each cluster, means over each interval. Shape (clusters, intervals)."""
     outcome, cluster = jobs.outcome, jobs.placement.cluster
     known = has_watts(directory)
@@ -89,8 +91,9 @@ def _power(jobs: JobResults, directory: Directory, edges: Ints) -> Floats:
         return np.full((len(known), len(edges) - 1), np.nan)
     watts = extra_watts(jobs)
     power = _means(cluster, outcome.start_us, outcome.end_us, watts, edges, len(known))
+    held = held_times(histories)
     for number, entry in enumerate(directory.clusters):
-        times, idle = idle_watts(entry)
+        times, idle = idle_watts(entry, held.get(number))
         until_end = np.minimum(times, edges[-1])
         power[number] += _level_means(until_end, idle, edges) if known[number] else np.nan
     return power

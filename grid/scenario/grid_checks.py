@@ -31,6 +31,7 @@ from grid.model.platform import (
     License,
     Machine,
     PreemptionOverheads,
+    SwitchOff,
     VirtualOrganization,
 )
 from grid.model.time import NEVER
@@ -135,6 +136,13 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "licenses": tuple_of(text, "names of licenses"),
         "watts_idle": _AMOUNT,
         "watts_busy": _AMOUNT,
+        "switch_off": optional(is_a(SwitchOff, "SwitchOff or None")),
+    },
+    SwitchOff: {
+        "after_us": _COST,
+        "boot_us": _COST,
+        "watts_off": _AMOUNT,
+        "watts_boot": _AMOUNT,
     },
     License: {"name": text, "copies": whole(0, 1_000_000)},
     PreemptionOverheads: {"suspend_us": _COST, "resume_us": _COST, "move_us": _COST},
@@ -251,6 +259,8 @@ def _machine_values(path: Path, cluster: Cluster) -> Iterator[Problem]:
     for position, machine in enumerate(cluster.machines):
         place: Path = (*path, "machines", position)
         problems = [*wrong_values(place, machine, checks)]
+        if not problems and machine.switch_off is not None:
+            problems += _values((*place, "switch_off"), machine.switch_off)
         yield from problems
         for rank, license in enumerate(() if problems else machine.licenses):
             if license not in declared:

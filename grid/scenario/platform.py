@@ -16,6 +16,7 @@ from grid.model.platform import (
     License,
     Machine,
     PreemptionOverheads,
+    SwitchOff,
     VirtualOrganization,
 )
 from grid.model.time import from_seconds
@@ -25,6 +26,7 @@ from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
     Scenario,
+    SwitchOffSection,
     VoSection,
     VosFromTraceSection,
 )
@@ -151,7 +153,7 @@ def _machines(
     """The machines, and the licenses that a generator made with them."""
     if section.processors is not None:
         pool = Machine("pool", section.processors, section.mips)
-        return _with_watts((pool,), section.watts_idle, section.watts_busy), ()
+        return _with_power((pool,), section), ()
     if isinstance(section.machines, GeneratedMachinesSection):
         from grid.workload.generators import generate_machines
 
@@ -161,15 +163,27 @@ def _machines(
         made, licenses = generate_machines(
             generated.generator, generated.count, generated.settings, stream, scenario.parts
         )
-        return _with_watts(made, generated.watts_idle, generated.watts_busy), licenses
+        return _with_power(made, generated), licenses
     machines: list[Machine] = []
     for kind in section.machines or ():
-        described = kind.model_dump(exclude={"count"})
+        described = kind.model_dump(exclude={"count", "switch_off"})
+        described["switch_off"] = _switch_off(kind.switch_off)
         machines += [
             Machine(f"m{len(machines) + number}", **described) for number in range(kind.count)
         ]
     return tuple(machines), ()
 
 
-def _with_watts(machines: Sequence[Machine], idle: float, busy: float) -> tuple[Machine, ...]:
-    return tuple(replace(one, watts_idle=idle, watts_busy=busy) for one in machines)
+def _with_power(
+    machines: Sequence[Machine], section: ClusterSection | GeneratedMachinesSection
+) -> tuple[Machine, ...]:
+    """The machines, with what the section says of all of them."""
+    idle, busy, off = section.watts_idle, section.watts_busy, _switch_off(section.switch_off)
+    return tuple(replace(one, watts_idle=idle, watts_busy=busy, switch_off=off) for one in machines)
+
+
+def _switch_off(section: SwitchOffSection | None) -> SwitchOff | None:
+    if section is None:
+        return None
+    times = from_seconds(section.after_s), from_seconds(section.boot_s)
+    return SwitchOff(*times, section.watts_off, section.watts_boot)

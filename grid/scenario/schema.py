@@ -38,6 +38,10 @@ BusyWatts = Annotated[
     Watts,
     Field(description="What each CPU draws while a job holds it, times the job's `power`."),
 ]
+MaySwitchOff = Annotated[
+    "SwitchOffSection | None",
+    Field(description="When an idle machine is switched off. Default: never."),
+]
 LocalPolicy = Annotated[
     PartSection | PartName, Field(description="The local policy: it decides which job starts when.")
 ]
@@ -131,6 +135,22 @@ class ProtocolSection(Section):
     )
 
 
+class SwitchOffSection(Section):
+    """Machines that are switched off when they have been idle for some time. All are on at first,
+    and after an outage."""
+
+    after_s: Seconds = Field(
+        description="A machine that has been idle for longer than this is switched off."
+    )
+    boot_s: Seconds = Field(
+        default=0.0,
+        description="A job that is started on a machine which is off holds its CPUs for so long "
+        "before it begins: the machine boots.",
+    )
+    watts_off: Watts = Field(default=0.0, description="What each CPU draws while it is off.")
+    watts_boot: Watts = Field(default=0.0, description="What each CPU draws while it boots.")
+
+
 class MachineSection(Section):
     """`count` machines that are alike."""
 
@@ -155,6 +175,7 @@ class MachineSection(Section):
     )
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
 
 
 Machines = Annotated[tuple[MachineSection, ...], Field(min_length=1)]
@@ -168,6 +189,7 @@ class GeneratedMachinesSection(Section):
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
     seed: OwnSeed = None
 
 
@@ -204,6 +226,7 @@ class ClusterSection(Section):
     )
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
     machines: Machines | GeneratedMachinesSection | None = Field(
         default=None, description="A list of machines, or a generator of them."
     )
@@ -245,6 +268,8 @@ class ClusterSection(Section):
             raise ValueError("exactly one of `processors` and `machines`")
         if self.machines is not None and (self.watts_idle or self.watts_busy):
             raise ValueError("watts in each entry of `machines`: here they are those of a pool")
+        if self.machines is not None and self.switch_off is not None:
+            raise ValueError("`switch_off` in each entry of `machines`: here it is that of a pool")
         return self
 
 

@@ -19,6 +19,7 @@ from grid.model.platform import (
     Machine,
     MachineOutage,
     PreemptionOverheads,
+    SwitchOff,
 )
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy, policy_names
@@ -78,6 +79,11 @@ PROBES: dict[str, Probe] = {
         replace(ONE, machines=(Machine("m", 3),), processor_choice="ald"),
         # After the second, all queues are empty, and the first still runs.
         [job(0), job(1, 2, 1, submit_us=S), job(2, 2, 1, submit_us=3 * S)],
+    ),
+    "machines switched off": Probe(
+        ONE,
+        replace(ONE, machines=(Machine("m", 4, switch_off=SwitchOff(S, 3 * S)),)),
+        [job(0, run_s=2), job(1, run_s=2, submit_us=6 * S)],
     ),
     "jobs over their estimates": Probe(
         ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]

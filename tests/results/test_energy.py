@@ -9,7 +9,7 @@ import pytest
 
 from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
-from grid.results.energy import job_energy
+from grid.results.energy import cluster_energy, job_energy
 from grid.results.metrics import Figures, metrics
 from grid.results.series import series
 from grid.runtime.sequential import run_sequential
@@ -35,20 +35,15 @@ def played(*vos: dict[str, Any], **scenario: Any) -> tuple[JobResults, list[floa
         assert np.nansum(joules) == pytest.approx(whole["energy_jobs_j"])
         assert whole["energy_jobs_j"] + whole["energy_idle_j"] == whole["energy_j"]  # type: ignore[operator]
         rows = series(results, grid.directory, histories=outcome.histories)
+        by_cluster = cluster_energy(results, grid.directory, outcome.histories)
         last = results.outcome.end_us.max() / 1e6
         for number in range(len(grid.directory.clusters)):
             mine = rows.cluster == number
             lengths = np.diff(np.append(rows.time_s[mine], last))
             area = np.nansum(lengths * rows.power_w[mine])
-            assert area == pytest.approx(_of_cluster(results, grid.directory, number), abs=1e-3)
+            cluster_j = np.nan_to_num(np.add(*by_cluster))[number]
+            assert area == pytest.approx(cluster_j, abs=1e-3)
     return results, joules.tolist(), [whole, *figures["vos"].values()]
-
-
-def _of_cluster(results: JobResults, directory: Any, number: int) -> float:
-    from grid.results.energy import cluster_energy
-
-    jobs, idle = cluster_energy(results, directory)
-    return float(np.nan_to_num(jobs + idle)[number])
 
 
 def vo(name: str, clusters: list[dict[str, Any]], jobs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -171,3 +166,93 @@ def test_a_job_that_moves_pays_on_each_machine() -> None:
     assert joules == [pytest.approx(400.0 + 100.1, abs=0.01)]
     # The second machine idles for the first 4 s.
     assert whole["energy_idle_j"] == pytest.approx(8.0, abs=0.01)
+
+
+# Machines that are switched off: after 5 s, and they boot for 2 s.
+
+SWITCHED = {**WATTS, "switch_off": {"after_s": 5, "boot_s": 2, "watts_off": 1, "watts_boot": 50}}
+
+
+def switched(
+    cpus: int, jobs: list[dict[str, Any]], pool: bool = False, **outage: float
+) -> tuple[JobResults, list[float], Figures]:
+    """The jobs of one machine that is switched off, the joules of each, and all figures.
+
+    They enter the cluster, so that messages take no time.
+    """
+    cluster = {"machines": [{"cpus": cpus, **SWITCHED}], "policy": "fcfs"}
+    if pool:
+        cluster = {"processors": cpus, **SWITCHED, "policy": "fcfs"}
+    one = vo("a", [cluster], jobs)
+    one["workload"]["enters"] = "cluster"
+    down = [{"vo": "a", "cluster": "cluster", "machine": 0, **outage}] if outage else []
+    faults = {"heal_s": 1000.0, "machine_outages": down}
+    results, joules, (whole, _) = played(one, faults=faults)
+    return results, joules, whole
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_a_machine_is_off_until_a_job_comes_and_then_boots(pool: bool) -> None:
+    """One of 2 CPUs is busy until 10 s (1000 J), the other idles (100 J). Both idle until 15 s
+    (100 J), are off until 20 s (10 J), boot until 22 s (200 J) and are busy until 26 s (800 J)."""
+    jobs = [{"run_s": 10.0}, {"submit_s": 20.0, "run_s": 4.0, "processors": 2}]
+    results, joules, whole = switched(2, jobs, pool)
+    assert (results.outcome.start_us / 1e6).tolist() == [0.0, 20.0]
+    assert (results.outcome.end_us / 1e6).tolist() == [10.0, 26.0]
+    assert (results.outcome.lost_us / 1e6).tolist() == [0.0, 2.0]
+    assert joules == [pytest.approx(1000.0), pytest.approx(800.0)]
+    assert whole["energy_idle_j"] == pytest.approx(410.0)
+    assert (whole["boots"], whole["lost_cpu_seconds"]) == (1, 4.0)
+
+
+def test_who_comes_while_a_machine_boots_waits_as_long_as_the_first() -> None:
+    """One CPU works for 6 s (600 J), the other idles (60 J). Both idle until 11 s (100 J), are off
+    until 20 s (18 J) and boot until 22 s (200 J). Then they work for 3 s and for 1 s (400 J), and
+    one of them idles for 2 s (20 J)."""
+    jobs = [{"run_s": 6.0}, {"submit_s": 20.0, "run_s": 3.0}, {"submit_s": 21.0, "run_s": 1.0}]
+    results, joules, whole = switched(2, jobs)
+    assert (results.outcome.end_us / 1e6).tolist() == [6.0, 25.0, 23.0]
+    assert joules == [pytest.approx(600.0), pytest.approx(300.0), pytest.approx(100.0)]
+    assert whole["energy_idle_j"] == pytest.approx(60 + 100 + 2 * 9 + 200 + 20)
+    assert whole["boots"] == 1
+
+
+@pytest.mark.parametrize(("submit_s", "boots"), [(15.0, 0), (15.000001, 1)])
+def test_a_machine_goes_off_when_it_has_been_idle_for_longer(submit_s: float, boots: int) -> None:
+    _, _, whole = switched(1, [{"run_s": 10.0}, {"submit_s": submit_s, "run_s": 1.0}])
+    assert whole["boots"] == boots
+
+
+def test_after_an_outage_a_machine_is_on() -> None:
+    """Busy until 2 s (200 J), idle until 7 s (50 J), off until 10 s (3 J), down until 14 s; idle
+    until 19 s (50 J), off until 22 s (3 J); it boots until 24 s (100 J) and works for 1 s (100 J).
+    """
+    jobs = [{"run_s": 2.0}, {"submit_s": 22.0, "run_s": 1.0}]
+    results, joules, whole = switched(1, jobs, at_s=10.0, for_s=4.0)
+    assert joules == [pytest.approx(200.0), pytest.approx(100.0)]
+    assert whole["energy_idle_j"] == pytest.approx(206.0)
+    assert (results.outcome.end_us / 1e6).tolist() == [2.0, 25.0]
+
+
+def test_an_outage_ends_a_boot() -> None:
+    """Busy until 2 s (200 J), idle until 7 s (50 J), off until 10 s (3 J), it boots until it goes
+    down at 11 s (50 J). It comes up at 13 s and is on; the job begins again, for 1 s (100 J)."""
+    jobs = [{"run_s": 2.0}, {"submit_s": 10.0, "run_s": 1.0}]
+    results, joules, whole = switched(1, jobs, at_s=11.0, for_s=2.0)
+    assert joules == [pytest.approx(200.0), pytest.approx(100.0)]
+    assert whole["energy_idle_j"] == pytest.approx(103.0)
+    assert (results.outcome.end_us / 1e6).tolist() == [2.0, 14.0]
+    assert (results.outcome.lost_us / 1e6).tolist() == [0.0, 1.0]
+
+
+def test_a_machine_without_a_job_is_off_to_the_end() -> None:
+    """The fast machine works for 20 s (2000 J); the other one idles for 5 s (50 J), then is off
+    (10 J), down from 15 s to 18 s, and idles again (20 J), though no job could notice."""
+    machines = [{"mips": 2000.0, **SWITCHED}, {"mips": 1000.0, **SWITCHED}]
+    one = vo("a", [{"machines": machines, "bind": "cluster"}], [{"run_s": 40.0}])
+    one["workload"]["enters"] = "cluster"
+    outage = {"vo": "a", "cluster": "cluster", "machine": 1, "at_s": 15.0, "for_s": 3.0}
+    faults = {"heal_s": 1000.0, "machine_outages": [outage]}
+    _, joules, (whole, _) = played(one, faults=faults)
+    assert joules == [pytest.approx(2000.0)]
+    assert whole["energy_idle_j"] == pytest.approx(80.0)

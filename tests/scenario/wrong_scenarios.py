@@ -225,6 +225,16 @@ WRONG_NAMES = [
           edited("- processors: 8", "- machines:\n          generator: partial_utility\n"
           "          count: 3\n          settings: {speeds_mips: fast}"), 32,
           "vos.1.clusters.0.machines.settings.speeds_mips", "expected a list"),
+    Wrong("gangs on machines that are switched off",
+          edited("- processors: 8", "- policy: afcfs\n        processors: 8\n"
+          "        switch_off: {after_s: 60}"), 29, "vos.1.clusters.0.machines",
+          "found machines with switch_off, expected none, for gang policy afcfs takes no account"),
+    Wrong("switched off, and no word when",
+          edited("cpus: 4", "cpus: 4\n            switch_off: {boot_s: 5}"), 18,
+          f"{CPUS[:-4]}switch_off.after_s", "nothing"),
+    Wrong("switched off beside a list of machines",
+          edited("policy: fcfs", "policy: fcfs\n        switch_off: {after_s: 60}"), 12,
+          "vos.0.clusters.0", "`switch_off` in each entry of `machines`"),
     Wrong("license of nobody", edited("[solver]", "[silver]"), 18, f"{CPUS[:-4]}licenses.0",
           "such as solver"),
     Wrong("license twice", edited("[{name: solver, copies: 2}]",

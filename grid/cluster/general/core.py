@@ -41,6 +41,10 @@ class GeneralCore:
     With `one_job_a_machine` every job asks for `PADDING` CPUs more and every machine has as many
     more: any two jobs are then too much for a machine, a job fits where it fitted before, and
     policies need not know. Usage then counts machines and jobs, as C07's does (its Fig. 6).
+
+    Policies do not know which machines are switched off: nothing is promised for the start of a
+    job, and they plan as if every machine that is up were on. A job that waits for its machine to
+    boot is one that runs, and is expected to end that much later; its estimate counts from there.
     """
 
     binds = True
@@ -112,16 +116,20 @@ class GeneralCore:
     def figures(self) -> dict[str, float]:
         """`machine_usage`, the same while jobs still arrive, and both of licenses (see `Usage`).
 
-        `migrations_local` counts how often a job went on, or began again, on another machine.
+        `migrations_local` counts how often a job went on, or began again, on another machine;
+        `boots`, how often a machine that was off was switched on for a job.
         """
         figures: dict[str, float] = {"migrations_local": self._runs.moves}
+        if self._runs.switching is not None:
+            figures["boots"] = self._runs.switching.boots
         figures |= self._machine_usage.figures("machine_usage")
         if self._license_usage is not None:
             figures |= self._license_usage.figures("license_usage")
         return figures
 
     def take_levels(self) -> Levels:
-        return self._levels.take()
+        levels, switching = self._levels.take(), self._runs.switching
+        return levels if switching is None else levels._replace(held=switching.held_times())
 
     def plan_times(self) -> list[TimedPlans]:
         return self._clock.times()
@@ -141,7 +149,7 @@ class GeneralCore:
 
     def machine_up(self, machine: int, now: Time) -> None:
         self._notice_change(now)
-        self._runs.free[machine] = self.machines.cpus[machine]
+        self._runs.machine_up(machine, now)
 
     def _notice_change(self, now: Time) -> None:
         """There will be a plan now if there is a job that could notice."""

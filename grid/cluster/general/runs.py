@@ -12,6 +12,7 @@ from grid.cluster.general.licenses import LicensePool
 from grid.cluster.general.machine_columns import machine_columns
 from grid.cluster.general.orders import ByExpectedEnd, Queue
 from grid.cluster.general.slots import Slots
+from grid.cluster.general.switching import Switching
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import PlanError
 from grid.model.job import JobOutcome, JobState
@@ -40,6 +41,9 @@ class Runs:
         self.machines = machine_columns(platform, names, padding)
         self._watts = [(one.watts_busy, one.watts_idle) for one in platform.machines]
         self._draws = any(map(any, self._watts))
+        may_be_off = any(machine.switch_off for machine in platform.machines)
+        self.switching = Switching(platform.machines) if may_be_off else None
+        self._boot_us: dict[int, Time] = {}
         self._mips: list[float] = self.machines.mips.tolist()
         self.free = self.machines.cpus.copy()
         self.free_ram_mb = self.machines.ram_mb.copy()
@@ -81,6 +85,9 @@ class Runs:
         self.busy += processors
         self.waiting -= processors
         self._resume(slot, machine)
+        if self.switching is not None and (boot_us := self.switching.start(machine, now)):
+            hidden.overhead_us[slot] += boot_us
+            self._boot_us[slot] = boot_us
         jobs.start_us[slot] = now
         if hidden.first_start_us[slot] == NEVER:
             hidden.first_start_us[slot] = now
@@ -128,7 +135,7 @@ class Runs:
             passed = not self.extend and hidden.left_us[slot] > hidden.left_estimate_us[slot]
             killed = passed or hidden.fails[slot]
             self._estimates.ended(jobs.user[slot], hidden.run_us[slot] * jobs.reference_mips[slot])
-            self._release(slot)
+            self._release(slot, now)
             self._end(slot, JobState.FAILED if killed else JobState.COMPLETED, now)
             gone.append(slot)
             self._forget_stale_ends()
@@ -167,7 +174,7 @@ class Runs:
         jobs.expected_end_us[slot] = hidden.end_us[slot] = NEVER
         hidden.state[slot] = WAITING
         hidden.preemptions[slot] += 1
-        self._release(slot)
+        self._release(slot, now)
         self.waiting += int(jobs.processors[slot])
         self.queue.put_back(slot, jobs.serial)
 
@@ -178,6 +185,8 @@ class Runs:
         for slot in running[jobs.machine[running] == machine].tolist():
             self.preempt(slot, now)
         self.free[machine] = 0
+        if self.switching is not None:
+            self.switching.machine_down(machine, now)
         waiting = self.queue.slots
         lost = (jobs.machine[waiting] == machine) & ~jobs.checkpointable[waiting]
         for slot in waiting[lost].tolist():
@@ -185,6 +194,11 @@ class Runs:
             jobs.machine[slot] = -1
             jobs.start_us[slot] = NEVER
             hidden.overhead_us[slot] = 0
+
+    def machine_up(self, machine: int, now: Time) -> None:
+        self.free[machine] = self.machines.cpus[machine]
+        if self.switching is not None:
+            self.switching.machine_up(machine, now)
 
     def reject(self, slot: int, now: Time) -> None:
         """The plan rejects the job of `slot`, which has left the queue."""
@@ -229,13 +243,14 @@ class Runs:
         overhead = min(ran, int(hidden.overhead_us[slot]))
         hidden.kept_us[slot] += ran - overhead
         hidden.lost_us[slot] += overhead
+        booted = min(ran, self._boot_us.pop(slot, 0))
         if self._draws:
             busy, idle = self._watts[int(jobs.machine[slot])]
-            hidden.watts_busy[slot] += ran * busy
-            hidden.watts_idle[slot] += ran * idle
+            hidden.watts_busy[slot] += (ran - booted) * busy
+            hidden.watts_idle[slot] += (ran - booted) * idle
         return ran - overhead
 
-    def _release(self, slot: int) -> None:
+    def _release(self, slot: int, now: Time) -> None:
         """Give back the CPUs, memory and licenses that the job of `slot` holds."""
         jobs = self.slots.jobs
         machine, processors = int(jobs.machine[slot]), int(jobs.processors[slot])
@@ -245,6 +260,8 @@ class Runs:
         self.busy -= processors
         if needs := int(jobs.licenses[slot]):
             self.licenses.release(needs, machine)
+        if self.switching is not None and self.free[machine] == self.machines.cpus[machine]:
+            self.switching.empty(machine, now)
 
     def _end(self, slot: int, state: JobState, now: Time) -> None:
         jobs, hidden = self.slots.jobs, self.slots.hidden
