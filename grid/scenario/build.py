@@ -43,7 +43,7 @@ from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.faults import machine_outages, message_faults
 from grid.scenario.grid_checks import platform_problems, refuse, refused
-from grid.scenario.job_checks import job_problems, may_pass_the_end, width_problems
+from grid.scenario.job_checks import job_problems, may_pass_the_end, memory_problems, width_problems
 from grid.scenario.value_checks import plain_name, wrong_values
 from grid.selection.interface import Selection
 from grid.selection.registry import SELECTIONS
@@ -83,6 +83,7 @@ class Grid:
         refuse(platform_problems(self.settings, self.vos, self.parts))
         refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
         refuse(refused(self.vos, self.settings.faults, self._jobs_ask_for_memory, self.parts))
+        refuse(memory_problems(self.vos, self.submitted, self.direct))
         if not self.is_drawn:
             refuse(width_problems(self.vos, self.submitted, self.direct))
         if self.settings.faults is not None:

@@ -8,6 +8,7 @@ from grid.model.errors import Path
 from grid.model.platform import VirtualOrganization
 from grid.scenario.grid_checks import refused
 from grid.scenario.grid_settings import grid_faults
+from grid.scenario.job_checks import NO_MEMORY
 from grid.scenario.platform import cluster_of
 from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, MachineSection, Scenario
 from grid.scenario.value_checks import Problem
@@ -32,7 +33,7 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
     if not any(machine.ram_mb for machine in machines) and not _may_have_memory(scenario):
         for path, found in asking:
-            yield path, found, "none, for no machine of the grid gives its ram_mb"
+            yield path, found, NO_MEMORY
 
 
 def _jobs_with_memory(scenario: Scenario) -> Iterator[tuple[Path, str]]:
@@ -59,6 +60,7 @@ def _sampled(section: ClusterSection) -> ClusterSection:
         return section
     if machines.generator not in MACHINE_GENERATORS.own:
         # A user's generator is not asked before the run.
-        return section.model_copy(update={"machines": (MachineSection(),)})
+        machine = MachineSection(switch_off=machines.switch_off)
+        return section.model_copy(update={"machines": (machine,)})
     fewer = machines.model_copy(update={"count": min(machines.count, SAMPLE)})
     return section.model_copy(update={"machines": fewer})

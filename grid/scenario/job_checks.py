@@ -18,6 +18,7 @@ from grid.scenario.value_checks import Problem
 Tables = Sequence[JobTable | None]
 
 END_S = to_seconds(NEVER)
+NO_MEMORY = "none, for no machine of the grid gives its ram_mb"
 
 
 def job_problems(
@@ -178,6 +179,19 @@ def width_problems(
             row = int((table.processors > widest).argmax())
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
             yield (name, position, "processors", row), str(table.processors[row]), expected
+
+
+def memory_problems(
+    vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """The first job of each table that asks for memory, in a grid that has no machine with any."""
+    if any(machine.ram_mb > 0 for vo in vos for one in vo.clusters for machine in one.machines):
+        return
+    for name, tables in (("submitted", submitted), ("direct", direct)):
+        for position, table in enumerate(tables):
+            if table is not None and table.ram_mb.any():
+                row = int(table.ram_mb.argmax())
+                yield (name, position, "ram_mb", row), f"{table.ram_mb[row]:g}", NO_MEMORY
 
 
 def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Sequence[JobTable | None]) -> bool:

@@ -73,7 +73,9 @@ def grid_of(pairs: list[tuple[str, str]], *, asked: bool) -> Grid:
         cluster = replace(probe.asked if asked else probe.without, policy=policy)
         machines = tuple(replace(machine, **WATTS) for machine in cluster.machines)
         vos.append(VirtualOrganization(name, (replace(cluster, machines=machines),), "home"))
-        tables.append(table(probe.jobs))
+        has_memory = any(machine.ram_mb for machine in machines)
+        jobs = [one if has_memory else replace(one, ram_mb=0.0) for one in probe.jobs]
+        tables.append(table(jobs))
         for down in probe.asked_outages if asked else probe.outages:
             outage = Outage(down.start_us, down.end_us)
             failures.append(MachineFailure(name, cluster.name, down.machine, outage))

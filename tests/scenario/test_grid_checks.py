@@ -28,7 +28,7 @@ from grid.model.faults import (
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
-from grid.model.platform import Cluster, License, Machine, VirtualOrganization
+from grid.model.platform import Cluster, License, Machine, SwitchOff, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 from grid.scenario.grid_checks import CHECKS, MAX_VOS
 
@@ -180,6 +180,22 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected a number above 0"),
     (of_machine(mips=float("inf")), f"{FARM}.machines.0.mips", "inf, expected a finite number"),
     (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "one of linux"),
+    (of_machine(switch_off=60), f"{FARM}.machines.0.switch_off", "60, expected SwitchOff or None"),
+    (
+        of_machine(switch_off=SwitchOff(5, boot_us=-1)),
+        f"{FARM}.machines.0.switch_off.boot_us",
+        "-1, expected at least 0",
+    ),
+    (
+        of_cluster(
+            policy="afcfs",
+            by_machine=False,
+            machines=(Machine("m", 2, switch_off=SwitchOff(5)),),
+            licenses=(),
+        ),
+        f"{FARM}.machines",
+        "gang policy afcfs takes no account of machines switched off",
+    ),
     (of_machine(cpus=10**6 + 1), f"{FARM}.machines.0.cpus", "at most 1000000"),
     (lambda: made(submitted=(None,)), "submitted", "1 tables, expected one for each of the 2"),
     (lambda: made(submitted=5), "submitted", "5, expected a tuple"),
@@ -194,6 +210,12 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_jobs(deadline_us=[NEVER + 1] * 3), "submitted.0.deadline_us.0", "expected at most"),
     (of_jobs(reference_mips=[float("nan")] * 3), "submitted.0.reference_mips.0", "found nan"),
     (of_jobs(input_mb=[-1.0] * 3), "submitted.0.input_mb.0", "-1.0, expected at least 0"),
+    (of_jobs(ram_mb=[0.0, 5.0, 0.0]), "submitted.0.ram_mb.1", "5, expected none, for no machine"),
+    (
+        lambda: made(direct=(None, table(number=[4, 5, 6], ram_mb=[7.5, 0.0, 0.0]))),
+        "direct.1.ram_mb.0",
+        "7.5, expected none, for no machine",
+    ),
     (of_jobs(number=[1, 2, 1]), "vos.0", "job number 1 again"),
     (
         lambda: made(direct=(table(number=[7, 3, 8]), None)),
@@ -256,6 +278,18 @@ def test_what_cannot_run_is_one_mistake(
 def test_the_right_one_runs() -> None:
     run = grid.run(made(settings=GridSettings(faults=GridFaults(100 * S, crashes=())), name="x"))
     assert run.metrics["grid"]["jobs_completed"] == 6
+
+
+def test_jobs_that_ask_for_memory_run_where_any_machine_gives_some() -> None:
+    """The one that is bound to nothing goes where it has its memory."""
+    with_memory = Cluster("c", (Machine("m", 4, ram_mb=100.0),))
+    run = grid.run(
+        made(
+            vos=(VirtualOrganization("a", (with_memory,)), made().vos[1]),
+            submitted=(table(ram_mb=[0.0, 5.0, 0.0]), None),
+        )
+    )
+    assert run.metrics["vos"]["a"]["jobs_completed"] == 3
 
 
 def test_every_attribute_of_what_a_grid_is_made_of_is_checked() -> None:
