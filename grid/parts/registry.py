@@ -127,7 +127,7 @@ class Parts:
         """The packages in which their classes are."""
         own = [source.module for source in self.sources.values()]
         objects = [type_of(one).__module__ for of in self.objects.values() for one in of.values()]
-        return tuple(dict.fromkeys([*own, *(name.partition(".")[0] for name in objects)]))
+        return tuple(dict.fromkeys([*own, *(name.partition(".")[0] for name in objects if name)]))
 
     def _at(self, kind: Kind, reference: str) -> tuple[Any, str]:
         """What a reference such as `file.py:Name` stands for, and how messages call its file."""
@@ -276,8 +276,10 @@ def _source_text(target: Any) -> str | None:
         return None
 
 
-def _spec(module: str) -> str | None:
-    """The file of a module, if it has one."""
+def _spec(module: str | None) -> str | None:
+    """The file of a module, if it has one. What `exec` makes is in none."""
+    if module is None:
+        return None
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
     if file is None and loaded is None:

@@ -342,6 +342,30 @@ def test_a_choice_of_processors_is_asked(tmp_path: Path) -> None:
         grid.run(gangs("ties.py:twice"))
 
 
+def test_choices_are_objects_too() -> None:
+    """Of processors: the last ones, as in a file. Of clusters: the second one of two."""
+    names: dict[str, Any] = {}
+    exec(TIES, names)
+    ties = {"mine": names["last"], "twice": names["twice"]}
+    run = grid.run(gangs("mine"), processor_choices=ties)
+    assert round(run.metrics["grid"]["makespan"]) == 15
+    with pytest.raises(PartFailed, match=r"processors twice: .*gave .0, 0., expected 2 diff"):
+        grid.run(gangs("twice"), processor_choices=ties)
+
+    def second(*given: Any) -> int:
+        return max(answer.cluster for answer in given[1])
+
+    described = scenario("fcfs")
+    (vo,) = described["vos"]
+    vo["cluster_choice"] = "mine"
+    kind = {"processors": 2, "bind": "cluster"}
+    vo["clusters"] = [{"name": name, **kind} for name in ("first", "second")]
+    run = grid.run(described, cluster_choices={"mine": second})
+    assert set(run.jobs_table()["cluster"].to_pylist()) == {"second"}
+    with pytest.raises(InputError, match="cluster_choice: found 'yours', expected a choice"):
+        grid.run(scenario("fcfs") | {"vos": [vo | {"cluster_choice": "yours"}]})
+
+
 def test_a_choice_of_processors_without_gangs_is_a_mistake() -> None:
     expected = "processor_choice: found ld, expected none, for policy easy takes no account of"
     with pytest.raises(InputError, match=expected):

@@ -345,6 +345,62 @@ def test_chaos_shows_the_decisions_that_it_drew() -> None:
     assert "when_busy:" in done.stdout
 
 
+FAULTY = """
+from grid.policies.interface import Plan
+
+class Faulty:
+    def plan(self, view, now):
+        if len(view.queue) == 0 or not view.free[0]:
+            return Plan()
+        if now > 1_000_000:
+            raise KeyError("too late")
+        return Plan(start=[(int(view.queue[0]), 0)])
+"""
+
+SMALL = """
+vos:
+  - name: a
+    clusters: [{processors: 1, policy: "faulty.py:Faulty"}]
+    workload: {jobs: [{run_s: 5}]}
+"""
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_part_that_fails_under_faults_is_one_line_and_its_own_frames_if_asked_for(
+    asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its job comes within a second, unless something goes wrong."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    (tmp_path / "small.yaml").write_text(SMALL)
+    command = ["chaos", "small.yaml", "--in-process", "--seeds", "20"]
+    done = CliRunner().invoke(app, [*command, "--traceback"] if asked else command)
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    found = [line for line in lines if line.startswith("seed ")]
+    told = "faulty.py:9: policy faulty.py:Faulty: plan raised KeyError: 'too late'"
+    assert found and all(line.endswith(told) for line in found)
+    frames = [line for line in lines if line.startswith("  File ")]
+    frame = f'  File "{tmp_path / "faulty.py"}", line 9, in plan'
+    assert frames == ([frame] * len(found) if asked else [])
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_part_that_fails_without_faults_is_told_before_any_seed(
+    asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty.py").write_text(FAULTY.replace("now > 1_000_000", "True"))
+    (tmp_path / "small.yaml").write_text(SMALL)
+    command = ["chaos", "small.yaml", "--in-process", "--seeds", "2"]
+    done = CliRunner().invoke(app, [*command, "--traceback"] if asked else command)
+    assert (done.exit_code, done.stdout) == (1, "")
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert "policy faulty.py:Faulty: plan raised KeyError: 'too late'" in lines[0]
+    frames = [line for line in lines if line.startswith("  File ")]
+    assert len(frames) == asked and (asked or len(lines) == 1)
+
+
 def test_chaos_that_finds_nothing_says_so() -> None:
     command = ["chaos", str(SCENARIOS / "mixed.yaml"), "--in-process", "--seeds", "3"]
     done = CliRunner().invoke(app, command)
