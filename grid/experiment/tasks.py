@@ -48,16 +48,21 @@ def run_all(
     for _ in range(1 + RETRIES):
         try:
             with ray_cluster(address, cpus):
-                of_left = [kinds[number] for number in left]
-                for step in _run_on_ray(list(left.values()), Agenda(of_left)):
-                    if step.number is not None:
-                        del left[step.number]
-                    yield step
+                yield from _run_left(left, kinds)
             return
         except (RayDied, RayDidNotStart):
             ray.shutdown()
     for number in left:
         yield Step(0, number, "RayDied: Ray ended again and again")
+
+
+def _run_left(left: dict[int, Work], kinds: Sequence[Kind]) -> Iterator[Step]:
+    """Run what is left, and take out of it what has its answer. Raises RayDied."""
+    agenda = Agenda([kinds[number] for number in left])
+    for step in _run_on_ray(list(left.values()), agenda):
+        if step.number is not None:
+            del left[step.number]
+        yield step
 
 
 def _run_on_ray(work: Sequence[Work], agenda: Agenda) -> Iterator[Step]:

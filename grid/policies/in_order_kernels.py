@@ -110,11 +110,8 @@ def start_by_preempting(
                 if deadline[slot] >= latest[machine] or needed[slot] > cpus[machine]:
                     continue
                 own = victims[first[machine] : first[machine + 1]]
-                within_reach = free_cpus[machine]
-                for other in own:
-                    if runs[other] and deadline[other] > deadline[slot]:
-                        within_reach += needed[other]
-                if within_reach < needed[slot]:
+                within_reach = _held_by_later(slot, deadline, own, runs, needed)
+                if free_cpus[machine] + within_reach < needed[slot]:
                     continue
                 more = _make_way(
                     slot, machine, deadline, own, runs, preempted[taken:], jobs, machines, free
@@ -129,6 +126,16 @@ def start_by_preempting(
             count += 1
             most = free_cpus.max()
     return slots[:count], targets[:count], preempted[:taken]
+
+
+@njit(cache=True, forceinline=True)
+def _held_by_later(slot: int, deadline: Ints, own: Ints, runs: Bools, needed: Ints) -> int:
+    """CPUs of those of `own` that still run and have later deadlines than the job."""
+    cpus = 0
+    for other in own:
+        if runs[other] and deadline[other] > deadline[slot]:
+            cpus += needed[other]
+    return cpus
 
 
 @njit(cache=True)

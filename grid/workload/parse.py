@@ -49,8 +49,7 @@ def parse_lines(
     `mistakes` is full; a line with a mistake has no row.
     """
     fields = len(kinds)
-    token_starts = np.empty(fields, np.int64)
-    token_ends = np.empty(fields, np.int64)
+    tokens = np.empty(fields, np.int64), np.empty(fields, np.int64)
     row = comment = problems = blank = position = 0
     line = first_line
     while position < len(block) and problems < len(mistakes):
@@ -66,21 +65,11 @@ def parse_lines(
             comment += 1
         else:
             before = problems
-            count = _split(block, start, end, token_starts, token_ends)
+            count = _split(block, start, end, *tokens)
             if count != fields:
                 problems = _add_mistake(mistakes, problems, line, WRONG_COUNT, count, start, end)
             else:
-                problems = _fill(
-                    block,
-                    token_starts,
-                    token_ends,
-                    kinds,
-                    limits,
-                    rows[row],
-                    mistakes,
-                    problems,
-                    line,
-                )
+                problems = _fill(block, *tokens, kinds, limits, rows[row], mistakes, problems, line)
             if problems == before:
                 row_lines[row] = line
                 row += 1
