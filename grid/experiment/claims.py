@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 Where = Mapping[str, Any]
 
+MANY = 1000
+"""So many repetitions are not counted out."""
+
 
 class Verdict(StrEnum):
     """What became of a sub-claim."""
@@ -85,7 +88,20 @@ class OverUnknown:
     paper: str = ""
 
 
-Part = Comparison | Settled | OverUnknown
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Is there one value of the quantity at which all of these hold? Each alone may at another.
+
+    `parts` are sub-claims of the same claim, which are judged there.
+    """
+
+    what: str
+    setting: str
+    parts: tuple[OverUnknown, ...]
+    paper: str = ""
+
+
+Part = Comparison | Settled | OverUnknown | Together
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +148,7 @@ class Claim:
     """A claim, what the paper gives for it, and the experiments whose studies its judge takes.
 
     `criterion` says how words such as "close" or "much" are taken, with the margins by number.
+    `beside` are metrics of the first experiment that the page shows beside the verdicts, in words.
     """
 
     name: str
@@ -140,6 +157,7 @@ class Claim:
     experiments: tuple[str, ...]
     judge: Judge
     criterion: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +178,7 @@ class Paper:
     `short` is what this project calls it.
     `why` are the sentences on what contradicts the paper, by claim; `left_out` what its text does
     not give and this reproduction had to choose, and what of it is not reproduced.
+    `gives_confidence`: the level of the experiments is the paper's own.
     """
 
     name: str
@@ -171,6 +190,7 @@ class Paper:
     readings: tuple[Reading, ...] = ()
     why: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    gives_confidence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +234,7 @@ def judged(claim: Claim, studies: Studies) -> Finding:
 
 
 def decided(parts: Sequence[Part], alpha: float) -> tuple[SubClaim, ...]:
-    """Each part with its verdict; all intervals together are right with 1 - `alpha` (Holm)."""
+    """Each part with its verdict; the chance that any is wrong is at most `alpha` (Holm)."""
     tested = [comparison for part in parts for comparison in _comparisons(part)]
     levels = holm_levels([deciding_alpha(one.values, one.region) for one in tested], alpha)
     level_of = {id(one): level for one, level in zip(tested, levels, strict=True)}
@@ -222,12 +242,17 @@ def decided(parts: Sequence[Part], alpha: float) -> tuple[SubClaim, ...]:
     def sub_claim(comparison: Comparison) -> SubClaim:
         return _of_comparison(comparison, level_of[id(comparison)])
 
+    def over_unknown(part: OverUnknown) -> SubClaim:
+        return _of_unknown(part, {at: sub_claim(one) for at, one in part.at.items()})
+
     found = []
     for part in parts:
         if isinstance(part, Comparison):
             found.append(sub_claim(part))
         elif isinstance(part, OverUnknown):
-            found.append(_of_unknown(part, {at: sub_claim(one) for at, one in part.at.items()}))
+            found.append(over_unknown(part))
+        elif isinstance(part, Together):
+            found.append(_of_together(part, [over_unknown(one) for one in part.parts]))
         else:
             found.append(_of_settled(part))
     return tuple(found)
@@ -248,9 +273,11 @@ def _of_comparison(one: Comparison, level: float) -> SubClaim:
         verdict = Verdict.CONTRADICTED
     else:
         enough = repetitions_to_decide(one.values, one.region, level)
-        because = "no number of repetitions would decide it, as these go on"
+        because = "if further repetitions are like these, no practical number would decide it"
         if enough is not None:
-            because = f"about {max(enough, len(one.values) + 1):,} repetitions would decide it"
+            count = max(enough, len(one.values) + 1)
+            about = f"about {count:,}" if count <= MANY else f"more than {MANY:,}"
+            because = f"{about} repetitions would decide it"
         if len(one.values) < 2:
             because = "one repetition decides nothing"
     return SubClaim(
@@ -266,15 +293,16 @@ def _of_settled(one: Settled) -> SubClaim:
 
 def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
     """It depends where it holds at some values and is contradicted at others."""
-    found = {one.verdict for one in at.values()}
+    counts = Counter(one.verdict for one in at.values())
     verdict = Verdict.UNDECIDED
-    because = f"at some values of {part.quantity}, which the paper does not give"
-    if len(found) == 1:
-        (verdict,) = found
-        because = f"at every value of {part.quantity}, which the paper does not give"
-    elif {Verdict.HOLDS, Verdict.CONTRADICTED} <= found:
+    because = f"{in_words(counts)}, at {len(at)} values of {part.quantity}; the paper gives none"
+    if len(counts) == 1:
+        (verdict,) = counts
+        which = f"each of the {len(at)} values" if len(at) > 1 else "one value"
+        because = f"at {which} of {part.quantity}; the paper gives none"
+    elif counts[Verdict.HOLDS] and counts[Verdict.CONTRADICTED]:
         verdict = Verdict.DEPENDS
-        because = f"on {part.quantity}, which the paper does not give"
+        because = f"on {part.quantity}, which the paper does not give: {in_words(counts)}"
     return SubClaim(
         part.what,
         part.setting,
@@ -284,3 +312,18 @@ def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
         because=because,
         rows=tuple(at.items()),
     )
+
+
+def _of_together(part: Together, parts: Sequence[SubClaim]) -> SubClaim:
+    """It holds if all do at one value, and is contradicted if one of them is at every value."""
+    at: dict[str, Counter[Verdict]] = {}
+    for one in parts:
+        for value, row in one.rows:
+            at.setdefault(value, Counter())[row.verdict] += 1
+    verdict = Verdict.UNDECIDED
+    if any(counts[Verdict.HOLDS] == len(parts) for counts in at.values()):
+        verdict = Verdict.HOLDS
+    elif all(counts[Verdict.CONTRADICTED] for counts in at.values()):
+        verdict = Verdict.CONTRADICTED
+    because = "; ".join(f"{value}: {in_words(counts)}" for value, counts in at.items())
+    return SubClaim(part.what, part.setting, verdict, paper=part.paper, because=because)

@@ -13,13 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from grid.experiment.claims import Comparison, OverUnknown, Part, Settled, Verdict, Where
+from grid.experiment.claims import (
+    Comparison,
+    OverUnknown,
+    Part,
+    Settled,
+    Together,
+    Verdict,
+    Where,
+)
 from grid.experiment.statistics import BELOW_ZERO, Region
 from grid.experiment.study import Study
 from grid.report.labels import shown
 
 Values = Mapping[int, float]
 """A value by seed."""
+ABOVE_ZERO = Region(low=0.0, open=True)
 
 
 def below(
@@ -45,6 +54,22 @@ def below(
     return _paired(study, metric, first, second, region, what, setting, unit, factor, paper)
 
 
+def above(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    *,
+    setting: str,
+    unit: str = "",
+    factor: float = 1.0,
+    paper: str = "",
+) -> Comparison | Settled:
+    """Is the metric at `first` above that at `second`, pair by pair?"""
+    what = f"{name_of(first, second)} above {name_of(second, first)}"
+    return _paired(study, metric, first, second, ABOVE_ZERO, what, setting, unit, factor, paper)
+
+
 def close(
     study: Study,
     metric: str,
@@ -61,6 +86,22 @@ def close(
     what = f"{name_of(first, second)} close to {name_of(second, first)} (within {shown(margin)})"
     region = Region(-margin, margin)
     return _paired(study, metric, first, second, region, what, setting, unit, factor, paper)
+
+
+def difference(
+    study: Study,
+    metric: str,
+    first: Where,
+    second: Where,
+    region: Region,
+    *,
+    what: str,
+    setting: str,
+    unit: str = "",
+    paper: str = "",
+) -> Comparison | Settled:
+    """Does first - second lie in the region?"""
+    return _paired(study, metric, first, second, region, what, setting, unit, 1.0, paper)
 
 
 def within(
@@ -182,6 +223,7 @@ def wider_gap(
     if not values:
         return not_run(study, metric, [*at(here), *at(elsewhere)], what, setting, paper)
     means = " against ".join(shown(_mean(gap)) for gap in gaps)
+    unit = f"{unit}; judged: the other gap - this gap"
     return compared(values, BELOW_ZERO, what, setting, unit, means, paper)
 
 
@@ -243,6 +285,14 @@ def over(
         reasons = [part.because for part in at.values() if isinstance(part, Settled)]
         return Settled(what, setting, Verdict.NOT_RUN, next(iter(reasons), "no value was run"))
     return OverUnknown(what, setting, quantity, known, paper)
+
+
+def together(what: str, setting: str, parts: Sequence[Part], paper: str = "") -> Part:
+    """Is there one value of the quantity that the paper does not give at which all of them hold?"""
+    known = tuple(part for part in parts if isinstance(part, OverUnknown))
+    if len(known) < len(parts):
+        return Settled(what, setting, Verdict.NOT_RUN, "not all that it joins was run", paper=paper)
+    return Together(what, setting, known, paper)
 
 
 def _paired(

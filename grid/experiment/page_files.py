@@ -47,8 +47,9 @@ def _introduction(judgement: Judgement, quick: bool, renewed: str) -> list[str]:
     return [
         *lines,
         f"What `{command}` found, written by it and not by hand. {tally(judgement.judged)}. "
-        "A sub-claim is one comparison at one setting; pairs are by seed, which gives the same "
-        "jobs to all that is compared.",
+        "A sub-claim is one comparison at one setting. Runs with the same seed, and so the same "
+        "jobs, are compared; where two figures stand, the interval is of the first less the "
+        "second.",
         f"{DIGEST}{page_digest(judgement.paper)}",
         *([renewed] if renewed else []),
     ]
@@ -195,6 +196,7 @@ def _note_renewal(path: Path, samples: PageSamples) -> None:
 
 def _in_words(samples: PageSamples) -> str:
     return (
-        f"{RENEWED}of its {samples.runs:,} runs, {samples.count} were done again with this code; "
-        "all their figures are the same. Times on the real clock were not taken again."
+        f"{RENEWED}to check that the page is still true, {samples.count} of the {samples.runs:,} "
+        "runs were repeated with the present code; the results did not change. Times on the real "
+        "clock were not taken again."
     )

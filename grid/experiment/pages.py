@@ -18,8 +18,10 @@ from grid.report.page import Block, Section, Table
 from grid.report.style import Picture
 
 SHORT = ("claim", "what the paper says", "what it gives for it", "sub-claims")
-LONG = ("sub-claim", "at", "the paper", "ours", "mean and interval", "verdict")
+LONG = ("sub-claim", "at", "the paper", "ours", "difference or value, interval", "verdict")
 READING = ("what is open", "main reading, and why", "where it is set", "other readings", "history")
+FEW = 8
+"""The figures of so many sub-claims stand beside another reading."""
 FOLDED_FROM = 16
 """A table of so many rows is folded away in Markdown."""
 
@@ -57,12 +59,21 @@ class Judgement:
 
 
 def changes_of(one: Compared) -> str:
-    """What another reading changes, such as "3 contradicted instead of holds"."""
+    """What another reading changes, such as "3 contradicted instead of holds".
+
+    Of what is undecided under both nothing is known.
+    """
     moves: dict[tuple[Verdict, Verdict], int] = {}
     for before, after in one.changed:
         key = before.verdict, after.verdict
         moves[key] = moves.get(key, 0) + 1
     counts = [f"{count} {after} instead of {before}" for (before, after), count in moves.items()]
+    if set(one.finding.counts) == {Verdict.NOT_RUN}:
+        return "not run"
+    if one.undecided:
+        nothing = "" if counts else "nothing that is decided; "
+        few = "undecided under both: too few repetitions to tell"
+        return f"{nothing}{', '.join(counts)}{'; ' if counts else ''}{one.undecided} {few}"
     return ", ".join(counts) or "nothing"
 
 
@@ -73,11 +84,11 @@ def sections(judgement: Judgement) -> list[Section]:
     return [
         Section("The paper", [*source_lines(paper), *_cost_lines(judgement)]),
         Section("Claims", [short]),
-        *(Section(_heading(one), _claim_blocks(one)) for one in judgement.judged),
+        *(Section(_heading(one), _claim_blocks(one, judgement)) for one in judgement.judged),
         Section("Figures", list(judgement.pictures)),
         Section("What this hangs on", _reading_blocks(judgement)),
         Section("What contradicts the paper, and why", _why(judgement)),
-        Section("What the paper leaves out", list(paper.left_out)),
+        Section("What the paper leaves out, and what is not judged", list(paper.left_out)),
     ]
 
 
@@ -121,14 +132,17 @@ def _heading(one: Judged) -> str:
     return f"{one.claim.name}: {one.claim.text}"
 
 
-def _claim_blocks(one: Judged) -> list[Block]:
+def _claim_blocks(one: Judged, judgement: Judgement) -> list[Block]:
     blocks: list[Block] = [f"{one.finding.in_words}."]
     if one.claim.criterion:
         blocks.append(f"How words are taken: {one.claim.criterion}.")
-    if levels := _levels(one.finding):
-        blocks.append(levels)
+    study = judgement.studies.get(one.claim.experiments[0])
+    if study is not None and (levels := _levels(one.finding)):
+        blocks.append(f"{levels} {_confidence(study.level, judgement.paper)}")
     blocks.append(Table(LONG, [_row(sub) for sub in one.finding.sub_claims], prose=True))
     blocks += _tables_over_unknown(one.finding)
+    if study is not None:
+        blocks += _beside(one.claim, study)
     if one.others:
         rows = [
             (
@@ -136,6 +150,7 @@ def _claim_blocks(one: Judged) -> list[Block]:
                 other.finding.in_words,
                 _repetitions(other.finding),
                 changes_of(other),
+                _figures(other.finding, [after for _, after in other.changed]),
             )
             for other in one.others
         ]
@@ -144,6 +159,7 @@ def _claim_blocks(one: Judged) -> list[Block]:
             "sub-claims",
             "repetitions",
             "changes, against the main reading with the same repetitions",
+            "its figures",
         )
         blocks.append(Table(headers, rows, prose=True))
     return blocks
@@ -157,10 +173,46 @@ def _levels(finding: Finding) -> str:
         return ""
     least, most = (f"{100 * level:.4g}" for level in (min(levels), max(levels)))
     span = least if least == most else f"{least} to {most}"
+    return f"Intervals have levels of {span} %, after Holm."
+
+
+def _confidence(level: float, paper: Paper) -> str:
+    """What Holm's method gives, and whose the level is."""
+    whose = "the paper's confidence" if paper.gives_confidence else "our choice, the paper has none"
+    wrong = f"{100 * (1 - level):.4g}"
     return (
-        f"Intervals have levels of {span} %, after Holm, so that all the comparisons of this claim "
-        "are right together at the paper's confidence."
+        f"The chance that any verdict here is wrong is at most {wrong} % ({100 * level:g} % is "
+        f"{whose})."
     )
+
+
+def _beside(claim: Claim, study: Study) -> list[Block]:
+    """Figures that are no part of the claim and help to read it: a row a point."""
+    rows = [
+        (
+            ", ".join(str(value) for value in point.values()),
+            *(
+                with_interval(interval) if interval is not None else "–"
+                for interval in (study.interval(metric, point) for metric in claim.beside)
+            ),
+        )
+        for point in study.points
+    ]
+    if not claim.beside or not rows:
+        return []
+    return ["Beside it, not judged:", Table(("", *claim.beside.values()), rows, prose=True)]
+
+
+def _figures(finding: Finding, changed: Sequence[SubClaim]) -> str:
+    """The figures of all sub-claims where they are few, or else of those that change."""
+    chosen = finding.sub_claims if len(finding.sub_claims) <= FEW else changed[:FEW]
+    figures = [
+        f"{sub.what}{sub.setting and f' ({sub.setting})'}: {row.ours} {row.unit}".rstrip()
+        for sub in chosen
+        for row in (sub, *(one for _, one in sub.rows))
+        if row.ours
+    ]
+    return "; ".join(figures) or "–"
 
 
 def _repetitions(finding: Finding) -> str:
@@ -231,7 +283,7 @@ def _reading_blocks(judgement: Judgement) -> list[Block]:
                 f"{reading.where} ({claims})",
                 f"{reading.main}. {reading.why}",
                 reading.settings,
-                others or "none that the words bear",
+                others or "we found no other",
                 reading.history or "–",
             )
         )

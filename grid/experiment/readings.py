@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grid.experiment.claims import Claim, Finding, Studies, SubClaim, judged
+from grid.experiment.claims import Claim, Finding, Studies, SubClaim, Verdict, judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,8 @@ class Compared:
     finding: Finding
     changed: tuple[tuple[SubClaim, SubClaim], ...]
     """Pairs: under the main reading, under the other one."""
+    undecided: int = 0
+    """How many sub-claims are undecided under both."""
 
 
 def experiments_of(claims: Sequence[Claim], readings: Sequence[Reading]) -> list[str]:
@@ -130,7 +132,12 @@ def compared(claim: Claim, readings: Sequence[Reading], studies: Studies) -> lis
                 for one in finding.sub_claims
                 if one.key in before and before[one.key].verdict is not one.verdict
             )
-            results.append(Compared(reading, other, claim, finding, changed))
+            undecided = sum(
+                one.verdict is Verdict.UNDECIDED is before[one.key].verdict
+                for one in finding.sub_claims
+                if one.key in before
+            )
+            results.append(Compared(reading, other, claim, finding, changed, undecided))
     return results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from grid.experiment.store import Store, TwoStores, read_failures, read_sweep
 from grid.scenario.schema import Scenario
 
 GRID = "grid"
+PART_OF_COURSE = re.compile(r"(\w+)\[([\d.]+):([\d.]+)\]")
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ class Study:
         """The metric of the grid at a point, by seed; seeds where it does not apply left out.
 
         A metric that begins with `plan_seconds_` is looked up among what was timed; `a+b` is the
-        sum of two metrics, and `-a` a metric with its sign turned.
+        sum of two metrics, and `-a` a metric with its sign turned. `a[0.5:0.8]` is the mean of the
+        course `a` from half to four fifths of where it ends on its own axis.
         """
         given = self.names.get(metric, metric)
         found = {seed: self._value(given, key) for seed, key in self.keys(where).items()}
@@ -150,6 +153,8 @@ class Study:
         if metric.startswith("plan_seconds_"):
             return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
         record = self.records[key]
+        if part := PART_OF_COURSE.fullmatch(metric):
+            return _mean_of(record["courses"].get(part[1]), float(part[2]), float(part[3]))
         value = (record["metrics"][GRID] | record["more"]).get(metric)
         return None if value is None else float(value)
 
@@ -199,6 +204,22 @@ def plan_seconds(clock: Record, figure: str) -> float | None:
         total = sum(policy[figure] * count for policy, count in zip(known, counts, strict=True))
         return total / sum(counts) if any(counts) else None
     return float(sum(policy[figure] for policy in known))
+
+
+def _mean_of(
+    course: Mapping[str, Sequence[float]] | None, begin: float, until: float
+) -> float | None:
+    """The mean of the values of a course at its places from `begin` to `until`, of the last one."""
+    if course is None:
+        return None
+    (places,) = (places for name, places in course.items() if name != "value")
+    last = places[-1] if places else 0.0
+    chosen = [
+        value
+        for place, value in zip(places, course["value"], strict=True)
+        if begin * last <= place <= until * last
+    ]
+    return sum(chosen) / len(chosen) if chosen else None
 
 
 def _mean_waiting(policies: Sequence[Mapping[str, float]]) -> float | None:

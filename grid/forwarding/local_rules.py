@@ -17,7 +17,7 @@ from grid.forwarding.interface import (
 )
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
-from grid.selection.interface import Choice
+from grid.selection.interface import Choice, best_choice
 
 
 def never(question: Question) -> Destination:
@@ -27,6 +27,22 @@ def never(question: Question) -> Destination:
     """
     home = question.at_home()
     return stay(home) if home.own >= 0 else NOWHERE
+
+
+def to_the_best(question: Question) -> Destination:
+    """A job goes to the best resource that is free, or if none is, to the best of all.
+
+    In its own VO it queues there; elsewhere it is looked at anew. It fails if its best resource is
+    in another VO and its TTL is spent: PU Algorithm 2 and 3 to the letter, the first of equals.
+    """
+    # Licenses are of this VO alone, so a job that needs some has its best resource here.
+    spent = question.ttl == 0 and question.job.licenses == 0
+    worth = question.selection.worth(question.job, question.table) if spent else question.worth()
+    best = best_choice(worth, question.job, question.table, question.vo, False, "first")
+    row = best.free if best.free >= 0 else best.anywhere
+    if row >= 0 and question.table.columns.vo[row] == question.vo:
+        return Destination(row, True)
+    return NOWHERE if spent else Destination(row, False)
 
 
 def when_nothing_free(question: Question) -> Destination:

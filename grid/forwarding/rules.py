@@ -74,7 +74,8 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
 _OWN = {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")} | {
     name: f"grid.forwarding.local_rules:{name}"
     for name in (
-        "never", "when_nothing_free", "above_load", "until_idle", "best_expected_finish",
+        "never", "to_the_best", "when_nothing_free", "above_load", "until_idle",
+        "best_expected_finish",
     )
 } | {
     name: f"grid.forwarding.asking_rules:{name}"

@@ -17,11 +17,12 @@ ALL_ROWS = slice(None)
 class ByUtility:
     """`partial`, `binary` or `matchmaking`. Raises ValueError for another name."""
 
-    def __init__(self, name: str, ties: str = "own_vo") -> None:
+    def __init__(self, name: str, ties: str = "own_vo", measured: str = "all_options") -> None:
         if name not in MODES:
             raise ValueError(f"no selection {name!r}; there are {', '.join(MODES)}")
         self.mode = MODES[name]
         self.ties = ties
+        self.measured_by = self.mode if measured == "as_chosen" else PARTIAL
         self._columns: ResourceColumns | None = None
         self._attributes: Floats = np.empty((7, 0))
         self._ones: Floats = np.empty(0)
@@ -35,7 +36,7 @@ class ByUtility:
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         if not job.requirements:
             return 1.0
-        return float(self._utilities(PARTIAL, job, table.columns, slice(row, row + 1))[0])
+        return float(self._utilities(self.measured_by, job, table.columns, slice(row, row + 1))[0])
 
     def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
         if columns is not self._columns:

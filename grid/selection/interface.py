@@ -7,7 +7,7 @@
   requirement, and otherwise nothing.
 
 Whatever chose, the utility that is recorded for a job is Eq. 1 with all its options: users do not
-change their mind with the scheduler, and only so can the three be compared.
+change their mind with the scheduler. With `measured: as_chosen` it is what the selection counted.
 """
 
 from __future__ import annotations

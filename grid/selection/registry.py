@@ -76,6 +76,11 @@ Ties = Annotated[
     Field(description="which of equally good resources is taken"),
 ]
 
+Measured = Annotated[
+    Literal["all_options", "as_chosen"],
+    Field(description="what a job's user has of it: Eq. 1, or what the selection counts"),
+]
+
 
 def partial(*, ties: Ties = "own_vo") -> ByUtility:
     """Partial utility: the mean of what the requirements' best fulfilled options are worth."""
@@ -84,18 +89,18 @@ def partial(*, ties: Ties = "own_vo") -> ByUtility:
     return ByUtility("partial", ties)
 
 
-def binary(*, ties: Ties = "own_vo") -> ByUtility:
+def binary(*, ties: Ties = "own_vo", measured: Measured = "all_options") -> ByUtility:
     """Binary utility: the share of requirements whose preferred option is fulfilled."""
     from grid.selection.by_utility import ByUtility
 
-    return ByUtility("binary", ties)
+    return ByUtility("binary", ties, measured)
 
 
-def matchmaking(*, ties: Ties = "own_vo") -> ByUtility:
+def matchmaking(*, ties: Ties = "own_vo", measured: Measured = "all_options") -> ByUtility:
     """Matchmaking: only resources that fulfil the preferred option of every requirement."""
     from grid.selection.by_utility import ByUtility
 
-    return ByUtility("matchmaking", ties)
+    return ByUtility("matchmaking", ties, measured)
 
 
 SELECTIONS = Kind(

@@ -14,6 +14,8 @@ four intervals; resources drawn by the same method. What it leaves open, and how
 - Execution times asked for are fixed limits, not multiples of a job's own run time. A multiple
   would only ask for a speed once more; against a fixed limit a short job may run anywhere, a long
   one on fast resources only, and some on none, which is why matchmaking rejects jobs.
+- Resources have no memory: no job asks for any. With `ram_mb` it is drawn like the rest, so that
+  "resource that has more memory" in a VO's summary is not just the first of equals.
 - Values of the options: powers of two of cores, evenly spaced speeds and limits.
 """
 
@@ -36,6 +38,7 @@ _UTILITY_INTERVALS = 4
 _Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 _Seconds = Annotated[float, Field(ge=1e-6, le=1e9)]
 _Mips = Annotated[float, Field(gt=0, le=1e12)]
+_Mb = Annotated[float, Field(ge=0, le=1e12)]
 _Value = TypeVar("_Value")
 
 
@@ -84,6 +87,9 @@ class PartialUtilityMachines(_Settings):
     cores: _Options[_Count] = Field(default=(1, 2, 4, 8), description="of a machine, to draw from")
     speeds_mips: _Options[_Mips] = Field(
         default=(500.0, 1000.0, 1500.0, 2000.0), description="of a machine, to draw from"
+    )
+    ram_mb: _Options[_Mb] | None = Field(
+        default=None, description="of a machine, to draw from; none: machines have no memory"
     )
 
 
@@ -167,6 +173,9 @@ def partial_utility_machines(
     architectures = rng.integers(len(ARCHITECTURES), size=count)
     cores = rng.integers(len(settings.cores), size=count)
     speeds = rng.integers(len(settings.speeds_mips), size=count)
+    memory = settings.ram_mb or (0.0,)
+    # Drawn last: with memory or without, the rest is the same.
+    sizes = rng.integers(len(memory), size=count)
     return tuple(
         Machine(
             name=f"m{number}",
@@ -174,6 +183,7 @@ def partial_utility_machines(
             mips=settings.speeds_mips[speeds[number]],
             operating_system=OPERATING_SYSTEMS[operating_systems[number]],
             architecture=ARCHITECTURES[architectures[number]],
+            ram_mb=memory[sizes[number]],
         )
         for number in range(count)
     )

@@ -81,7 +81,13 @@ class MadeStore:
         return key in self._points
 
     def record(self, key: str) -> dict[str, Any]:
-        return {"metrics": {"grid": Figured(self._value(key))}, "more": {}, "scenario": {}}
+        value = self._value(key)
+        return {
+            "metrics": {"grid": Figured(value)},
+            "more": {},
+            "scenario": {},
+            "courses": Courses(value),
+        }
 
     def clock(self, key: str) -> dict[str, Any]:
         value = self._value(key)
@@ -122,6 +128,19 @@ class Figured(dict[str, float]):
 
     def __or__(self, other: Any) -> Any:
         return self
+
+
+class Courses(dict[str, Any]):
+    """Courses by interaction: the value at 1600 is that of the metric "NAME at 1600"."""
+
+    def __init__(self, value: Callable[[str], float]) -> None:
+        super().__init__()
+        self._value = value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        places = list(range(100, 3001, 100))
+        values = [self._value(f"{name} at {place}") for place in places]
+        return {"interactions": places, "value": values}
 
 
 def made_study(name: str, axes: Mapping[str, Sequence[Any]], made: Made, seeds: int = 4) -> Study:

@@ -14,13 +14,14 @@ from grid.experiment.claims import (
     OverUnknown,
     Settled,
     Studies,
+    Together,
     Verdict,
     decided,
     in_words,
     judged,
 )
 from grid.experiment.comparisons import below
-from grid.experiment.pages import Judged, markdown
+from grid.experiment.pages import Judged, changes_of, markdown
 from grid.experiment.papers import NAMES, cs2, eg_figures, eg_points, paper
 from grid.experiment.readings import Other, Reading, View, compared, experiments_of, with_readings
 from grid.experiment.reproduce import How, reproduce, wanted_claims
@@ -91,13 +92,47 @@ def test_over_an_unknown_quantity_a_verdict_depends_or_is_the_same_everywhere() 
     again = comparison(-1.0, -1.1, -0.8)
     same = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": again})
     (one,) = decided([same], 0.05)
-    assert one.verdict is Verdict.HOLDS and "at every value of the load" in one.because
+    assert one.verdict is Verdict.HOLDS and "at each of the 2 values of the load" in one.because
 
 
 def test_what_is_open_at_some_values_is_not_said_to_depend() -> None:
     holds, across = comparison(-1.0, -1.1, -0.9), comparison(1.0, -1.1, 0.2)
     part = OverUnknown("a below b", "here", "the load", {"0.3": holds, "3": across})
     assert verdicts(part) == [Verdict.UNDECIDED]
+
+
+def test_what_is_mixed_says_how_many_of_each() -> None:
+    fails, across = comparison(1.0, 1.1, 0.9), comparison(1.0, -1.1, 0.2)
+    part = OverUnknown("a below b", "here", "the load", {"0.3": fails, "3": across})
+    (one,) = decided([part], 0.05)
+    assert one.because.startswith("1 contradicted, 1 undecided, at 2 values of the load")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ("hf", "hf", Verdict.HOLDS),
+        # Each holds somewhere, both together nowhere.
+        ("hf", "fh", Verdict.CONTRADICTED),
+        ("hf", "uf", Verdict.UNDECIDED),
+    ],
+)
+def test_what_holds_together_has_to_at_one_value(first: str, second: str, verdict: Verdict) -> None:
+    values = {"h": (-1.0, -1.1, -0.9), "f": (1.0, 1.1, 0.9), "u": (1.0, -1.1, 0.2)}
+    parts = [
+        OverUnknown(
+            name, "", "the load", {str(at): comparison(*values[x]) for at, x in enumerate(given)}
+        )
+        for name, given in (("a", first), ("b", second))
+    ]
+    *_, joint = decided([*parts, Together("both", "", tuple(parts))], 0.05)
+    assert joint.verdict is verdict
+    assert joint.because.startswith("0: ")
+
+
+def test_repetitions_that_nobody_would_run_are_not_counted_out() -> None:
+    (one,) = decided([comparison(-0.01, 1.0, -1.0)], 0.05)
+    assert one.because == "more than 1,000 repetitions would decide it"
 
 
 def test_what_is_settled_is_not_tested() -> None:
@@ -308,6 +343,26 @@ def test_a_line_of_a_claim_says_what_other_readings_change() -> None:
     line = str(Judged(PAIR, main, tuple(found)))
     assert line.startswith("X-1: 1 holds. a below b.")
     assert "turned: 1 contradicted instead of holds" in line
+
+
+def test_what_is_undecided_under_both_readings_is_not_said_to_be_unchanged() -> None:
+    def made(*_: Any) -> tuple[float, float]:
+        return 1.0, 0.5
+
+    axes = {"scheduler": ["a", "b"]}
+    studies = Studies({name: made_study(name, axes, made) for name in ("main", "more")})
+    (one,) = compared(PAIR, [reading(Other("more", {"main": View("more")}))], studies)
+    few = "1 undecided under both: too few repetitions to tell"
+    assert changes_of(one) == f"nothing that is decided; {few}"
+    # Where it was not run, nothing is said to be unchanged either.
+    (one,) = compared(PAIR, [reading(Other("x", {"main": View("x")}))], studies)
+    assert changes_of(one) == "not run"
+
+
+def test_a_part_of_a_course_is_its_mean_there() -> None:
+    study = made_study("main", {"scheduler": ["a"]}, lambda metric, _: (len(metric), 0.0), 1)
+    # "busy at 1600" to "busy at 2000": by its end at 3000.
+    assert study.values("busy[0.53:0.67]", {"scheduler": "a"}) == {1: 12.0}
 
 
 def test_what_cannot_be_run_is_told_and_makes_it_incomplete(

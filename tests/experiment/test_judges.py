@@ -142,9 +142,9 @@ def eg_slowdown(_: str, point: Point) -> float:
 
 
 def gm_ordered(metric: str, point: Point) -> float:
-    """Responses and migrations that fall from scenario to scenario."""
-    scene = rank(["S3", "S2", "S1"], point["scene"])
-    figure = 20.0 + 20.0 * scene**2 + (3.0 if point["policy"] == "LGFS" else 0.0)
+    """Responses and migrations that fall from scenario to scenario, at last by little."""
+    figure = {"S3": 20.0, "S2": 21.5, "S1": 100.0}[point["scene"]]
+    figure += 3.0 if point["policy"] == "LGFS" else 0.0
     return figure * (0.7 if "first_half" in metric else 1.0)
 
 
@@ -157,8 +157,14 @@ def gm_loss(_: str, point: Point) -> float:
     return (gm.LOSSES | losses)[point["policy"], point["scene"]]
 
 
-def gm_used(_: str, point: Point) -> float:
-    return gm.UTILIZATIONS[point["policy"], point["scene"]]
+def gm_used(metric: str, point: Point) -> float:
+    _, is_course, place = metric.partition(" at ")
+    more = 5.0 if is_course and 1600 < float(place) <= 2400 else 0.0
+    return gm.UTILIZATIONS[point["policy"], point["scene"]] + more
+
+
+def gm_ten_more(_: str, point: Point) -> float:
+    return {"S1": 50.0, "S2": 60.0, "S3": 70.0}[point["scene"]]
 
 
 HOLDING: dict[str, Any] = {
@@ -179,7 +185,7 @@ HOLDING: dict[str, Any] = {
     "PU-1": lambda _, point: 0.7 if point["scheduler"] == "MM" else 1.0,
     "PU-2": pu_ranked("MM BU PU"),
     "PU-3": pu_ranked("MM BU PU"),
-    "PU-4": lambda _, point: {"PU": 9.0, "BU": 10.0, "MM": 20.0}[point["scheduler"]],
+    "PU-4": lambda _, point: {"PU": 9.5, "BU": 10.0, "MM": 20.0}[point["scheduler"]],
     "PU-5": lambda _, point: {"PU": 0.60, "BU": 0.56, "MM": 0.55}[point["scheduler"]],
     "EG-1": eg_late,
     "EG-2": eg_usage,
@@ -192,8 +198,16 @@ HOLDING: dict[str, Any] = {
 }
 """The mean of a metric at a point, such that all that the paper claims is so."""
 
+ALSO: dict[str, Any] = {
+    "PU-1": lambda _, point: {"PU": 1.0, "BU": 0.9, "MM": 0.7}[point["scheduler"]],
+    "PU-3": pu_ranked("PU BU MM"),
+    "EG-3": lambda _, point: 1.0 if point["scheduler"] == "FCFS" else 0.1,
+    "GM-2": gm_ten_more,
+}
+"""Where a paper contradicts itself: what its other sentences need."""
+
 MIRRORED = {
-    "CS2-6": 3.0, "PU-2": 2.0, "PU-3": 2.0, "GM-4": 240.0,
+    "CS2-6": 3.0, "PU-2": 2.0, "GM-4": 240.0,
 }  # fmt: skip
 """Claims of orders alone: figures subtracted from this contradict all of them."""
 
@@ -215,7 +229,11 @@ CONTRADICTING: dict[str, list[Any]] = {
         lambda _, point: 1e-9 * point["jobs"] ** (3.0 if "Cs" in point["scheduler"] else 2.9)
         * (2.0 if "Cs" in point["scheduler"] else 1.0)
     ],
-    "PU-1": [lambda _, point: 1.0 if point["scheduler"] == "MM" else 0.9],
+    "PU-1": [
+        lambda _, point: 1.0 if point["scheduler"] == "MM" else 0.9,
+        lambda _, point: 0.8 if point["scheduler"] == "PU" else 0.9,
+    ],
+    "PU-3": [pu_ranked("MM BU PU"), pu_ranked("PU BU MM")],
     "PU-4": [
         lambda _, point: {"PU": 30.0, "BU": 29.0, "MM": 25.0}[point["scheduler"]],
         lambda _, point: {"PU": 1.0, "BU": 5.0, "MM": 2.0}[point["scheduler"]],
@@ -224,13 +242,17 @@ CONTRADICTING: dict[str, list[Any]] = {
         lambda _, point: {"PU": 0.3, "BU": 0.5, "MM": 0.6}[point["scheduler"]],
         lambda _, point: {"PU": 0.9, "BU": 0.5, "MM": 0.6}[point["scheduler"]],
     ],
-    "EG-1": [lambda metric, point: 180.0 - 2 * eg_late(metric, point) - 10 * _not_tabu(point)],
+    "EG-1": [
+        lambda metric, point: 180.0 - 2 * eg_late(metric, point) - 10 * _not_tabu(point),
+        lambda _, point: 20.0 if point["scheduler"] == "EG-EDF" else 10.0,
+    ],
     "EG-2": [lambda metric, point: 180.0 - eg_usage(metric, point)],
     "EG-3": [
         lambda _, point: 1.0 if point["scheduler"] == "FCFS" else
         ({"EASY": 0.1, "Flexible": 0.2}.get(point["scheduler"], 0.3 + 1.0 / point["interarrival"])),
         lambda metric, point: 64.0 if metric.endswith("_64") and point["scheduler"] not in
         ("EASY", "Flexible") else 1.0,
+        eg_cost,
     ],
     "EG-4": [
         lambda metric, point: 1.0 / eg_slowdown(metric, point),
@@ -270,9 +292,17 @@ def no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", HOLDING)
 def test_a_claim_that_is_so_holds(name: str) -> None:
     # What is counted has no spread.
-    finding = found(CLAIMS[name], exactly(HOLDING[name], 0.0 if name == "PU-1" else 1e-6))
-    assert {one.verdict for one in finding.sub_claims} == {Verdict.HOLDS}, [
-        one for one in finding.sub_claims if one.verdict is not Verdict.HOLDS
+    spread = 0.0 if name == "PU-1" else 1e-6
+    means = [HOLDING[name], *([ALSO[name]] if name in ALSO else [])]
+    findings = [found(CLAIMS[name], exactly(mean, spread)) for mean in means]
+    held = {
+        one.key
+        for finding in findings
+        for one in finding.sub_claims
+        if one.verdict is Verdict.HOLDS
+    }
+    assert held == {one.key for one in findings[0].sub_claims}, [
+        one for one in findings[0].sub_claims if one.key not in held
     ][:3]
 
 
@@ -300,6 +330,7 @@ OPEN: dict[str, Made] = {
     "CS2-3": lambda *_: (95.0, 10.0),
     "CS2-4": lambda *_: (90.0, 30.0),
     "CS2-7": lambda _, point: (point["jobs"] ** 1.5, 0.7 * point["jobs"] ** 1.5),
+    "PU-1": lambda *_: (0.5, 0.4),
     "EG-3": lambda metric, _: (8.0, 6.0) if metric.endswith("_64") else (3.0, 2.0),
     "EG-4": lambda *_: (10.0, 3.0),
     "GM-2": lambda *_: (55.0, 40.0),

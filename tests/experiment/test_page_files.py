@@ -161,7 +161,7 @@ def test_a_page_of_other_code_is_renewed_where_its_figures_are_the_same(
     assert left() == []
     assert stale_pages(tmp_path, ["PU"]) == []
     renewed = page.read_text()
-    assert "Renewed: of its 12 runs, " in renewed
+    assert "of the 12 runs were repeated with the present code" in renewed
     # Once more, and the line stands there once.
     stale = renewed.replace(page_digest(paper("PU")), "0123456789abcdef")
     assert left() == [] and page.read_text() == renewed
@@ -186,4 +186,4 @@ def test_runs_of_other_code_make_a_page_where_their_figures_are_the_same(
 ) -> None:
     assert of_other_code(_judgement(quick[0], code_version()), HERE, [].append) == ([], "")
     wrong, said = of_other_code(_judgement(quick[0], "old"), HERE, [].append)
-    assert wrong == [] and said.startswith("Renewed: of its 12 runs, ")
+    assert wrong == [] and "of the 12 runs were repeated" in said

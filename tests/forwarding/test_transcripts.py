@@ -51,6 +51,10 @@ CASES: dict[str, dict[str, Any]] = {
         "protocol": rule("never"),
         "vos": [vo("a", 1, [job(1), job(2)]), vo("b", 1)],
     },
+    "to_the_best": {
+        "protocol": {**rule("to_the_best"), "ttl": 1},
+        "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b")],
+    },
     "when_nothing_free": {
         "protocol": {**rule("when_nothing_free"), "avoid_loops": True},
         "vos": [vo("a", 1, [job(1), job(2), job(3)]), vo("b", 1)],

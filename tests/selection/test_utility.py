@@ -74,6 +74,14 @@ def test_binary_knows_the_preferred_option_alone() -> None:
     assert ByUtility("binary").choose(job(SYSTEM, FAST), grid, 0, False).free == 1
 
 
+def test_utility_can_be_measured_by_what_the_selection_counts() -> None:
+    grid = table([[Machine("linux", 1, 2500.0)]], [0])
+    asked = job(SYSTEM, FAST)
+    assert ByUtility("binary").utility(asked, grid, 0) == pytest.approx((0.5 + 0.9) / 2)
+    assert ByUtility("binary", measured="as_chosen").utility(asked, grid, 0) == 0.5
+    assert ByUtility("matchmaking", measured="as_chosen").utility(asked, grid, 0) == 0.0
+
+
 def test_matchmaking_takes_all_or_nothing() -> None:
     almost = Machine("almost", 1, 1500.0, operating_system="macos")
     whole = Machine("whole", 1, 2000.0, operating_system="macos")

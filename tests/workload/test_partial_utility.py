@@ -1,6 +1,7 @@
 """The generator of PU section 4.2: what the paper says of jobs and resources, and what follows."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -193,6 +194,17 @@ def test_scenarios_find_both_by_name() -> None:
 def test_a_wrong_setting_is_a_value_error(settings: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         generate_jobs("partial_utility", ["a"], (), settings, np.random.default_rng(1))
+
+
+def test_memory_is_drawn_beside_the_rest_which_stays_the_same() -> None:
+    def machines(**settings: object) -> list[Machine]:
+        stream = np.random.default_rng(1)
+        return list(generate_machines("partial_utility", 20, settings, stream)[0])
+
+    plain, drawn = machines(), machines(ram_mb=[1024.0, 2048.0])
+    assert {one.ram_mb for one in plain} == {0.0}
+    assert {one.ram_mb for one in drawn} == {1024.0, 2048.0}
+    assert plain == [replace(one, ram_mb=0.0) for one in drawn]
 
 
 def test_an_unknown_generator_is_a_value_error() -> None:

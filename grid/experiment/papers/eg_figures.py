@@ -45,10 +45,7 @@ def _queue_figure(study: Study) -> Iterator[Picture]:
             mean, low, high = zip(*((c.mean, c.low, c.high) for c in costs.values()), strict=True)
             series.append(scaled(Series(where["scheduler"], waiting, mean, low, high), 1000.0))
     if series:
-        caption = (
-            "EG Fig. 2 (left), over the queue: time for a plan while so many jobs wait, or up to "
-            "twice as many."
-        )
+        caption = "EG Fig. 2 (left), over the queue: time for a plan while N to 2N jobs wait."
         axes = ("waiting jobs, from", "time for a plan, mean (ms)")
         labels = Labels("eg-figure-2-queue", caption, *axes, log_x=True, log_y=True)
         yield lines(labels, series)
