@@ -206,8 +206,18 @@ class Finding:
 
     @property
     def in_words(self) -> str:
-        """The counts, such as "84 hold, 28 contradicted"."""
-        return in_words(self.counts)
+        """The counts, such as "84 hold, 28 contradicted; 12 hang on a reading"."""
+        hanging = sum(1 for one in self.sub_claims if one.otherwise)
+        verb = "hangs" if hanging == 1 else "hang"
+        return in_words(self.counts) + (f"; {hanging} {verb} on a reading" if hanging else "")
+
+    @property
+    def by_kind(self) -> dict[str, Counter[Verdict]]:
+        """The counts by what the paper says: its words, without the figures after a colon."""
+        counts: dict[str, Counter[Verdict]] = {}
+        for one in self.sub_claims:
+            counts.setdefault(one.paper.partition(":")[0], Counter())[one.verdict] += 1
+        return counts
 
 
 def in_words(counts: Mapping[Verdict, int]) -> str:

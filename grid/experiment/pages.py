@@ -22,6 +22,8 @@ LONG = ("sub-claim", "at", "the paper", "ours", "difference or value, interval",
 READING = ("what is open", "main reading, and why", "where it is set", "other readings", "history")
 FEW = 8
 """The figures of so many sub-claims stand beside another reading."""
+MOST_KINDS = 8
+"""Sub-claims are counted by what the paper says if it says no more things."""
 FOLDED_FROM = 16
 """A table of so many rows is folded away in Markdown."""
 
@@ -134,6 +136,10 @@ def _heading(one: Judged) -> str:
 
 def _claim_blocks(one: Judged, judgement: Judgement) -> list[Block]:
     blocks: list[Block] = [f"{one.finding.in_words}."]
+    by_kind = one.finding.by_kind
+    if 1 < len(by_kind) <= MOST_KINDS:
+        kinds = (f"{kind or 'else'}: {in_words(counts)}" for kind, counts in by_kind.items())
+        blocks.append(f"By what the paper says: {'; '.join(kinds)}.")
     if one.claim.criterion:
         blocks.append(f"How words are taken: {one.claim.criterion}.")
     study = judgement.studies.get(one.claim.experiments[0])

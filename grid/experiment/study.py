@@ -189,13 +189,19 @@ def plan_seconds(clock: Record, figure: str) -> float | None:
     """`mean`, `max`, `total` or `count` of the seconds that plans took, over all policies.
 
     So are `mean_below_N` and `count_below_N`, see `Manifest`; None where no queue was as long.
-    `mean_waiting` is that of the plans that were made while at least one job waited.
+    `mean_waiting` is that of the plans that were made while at least one job waited;
+    `mean_fullest` that of the plans with the longest queues, of a power of two at least that the
+    longest one has (the last of the `mean_below_N`): so with nearly all jobs in the system.
     """
     policies = list(clock["plan_seconds"].values())
     if not policies:
         return None
     if figure == "mean_waiting":
         return _mean_waiting(policies)
+    if figure == "mean_fullest":
+        below = [name for policy in policies for name in policy if name.startswith("mean_below_")]
+        longest = max(below, key=lambda name: int(name.removeprefix("mean_below_")), default="")
+        return plan_seconds(clock, longest) if longest else None
     if figure == "max":
         return max(float(policy["max"]) for policy in policies)
     known = [policy for policy in policies if figure in policy]

@@ -124,6 +124,9 @@ class FlexibleSettings(PartSettings):
     row: Literal["mean", "largest"] = Field(
         default="mean", description="with cs2007 and cs2: how a job's row becomes one number"
     )
+    f1: Literal["mixed", "words", "formula"] = Field(
+        default="words", description="with cs2007: how f1 is read, as that of cs_i_p"
+    )
 
     @model_validator(mode="after")
     def _all_are_used(self) -> FlexibleSettings:
@@ -133,6 +136,8 @@ class FlexibleSettings(PartSettings):
                 raise ValueError(f"`{name}` only with the priority eg")
             if name in ("weights", "row") and self.priority == "eg":
                 raise ValueError(f"`{name}` only with the priorities cs2007 and cs2")
+            if name == "f1" and self.priority != "cs2007":
+                raise ValueError("`f1` only with the priority cs2007")
         return self
 
 
@@ -144,10 +149,10 @@ def flexible(settings: FlexibleSettings, parts: Parts) -> FlexibleBackfilling:
         factors = EgFactors(**{name: getattr(settings, name) for name in names})
         priority = partial(eg_priority, factors=factors)
     else:
-        from grid.policies.convergent.priority import HEURISTICS_OF, HeuristicPriority
+        from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
         from grid.policies.convergent.weights import weighed
 
-        own, default = HEURISTICS_OF[settings.priority]
+        own, default = heuristics_of(settings.priority, settings.f1)
         heuristics = weighed(settings.weights, default, own, parts)
         priority = HeuristicPriority(heuristics, settings.row)
     return FlexibleBackfilling(priority, keep_reservation=settings.reservation == "kept")

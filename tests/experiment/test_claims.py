@@ -11,6 +11,7 @@ import pytest
 from grid.experiment.claims import (
     Claim,
     Comparison,
+    Finding,
     OverUnknown,
     Settled,
     Studies,
@@ -148,6 +149,20 @@ def test_counts_are_in_words() -> None:
     assert in_words({}) == "nothing to compare"
 
 
+def test_sub_claims_are_counted_by_what_the_paper_says() -> None:
+    papers = ("fewer", "close: 1 against 2", "close: 3 against 4")
+    one, *others = (
+        Settled("a", f"{number}", Verdict.HOLDS, "", paper=said)
+        for number, said in enumerate(papers)
+    )
+    against = Settled("b", "", Verdict.CONTRADICTED, "", paper="fewer")
+    kinds = Finding(decided([one, *others, against], 0.05)).by_kind
+    assert kinds == {
+        "fewer": {Verdict.HOLDS: 1, Verdict.CONTRADICTED: 1},
+        "close": {Verdict.HOLDS: 2},
+    }
+
+
 def pair(name: str, first: float, second: float, **more: float) -> Study:
     """A study of two schedulers whose figures differ by metric as given."""
     means = {"a": first, "b": second}
@@ -179,6 +194,8 @@ def test_another_reading_is_judged_by_its_own_runs_and_told_where_it_changes() -
     (sub,) = with_readings(main, found).sub_claims
     assert sub.verdict is Verdict.HOLDS
     assert sub.otherwise == (("the other way", Verdict.CONTRADICTED),)
+    assert main.in_words == "1 holds"
+    assert with_readings(main, found).in_words == "1 holds; 1 hangs on a reading"
 
 
 def test_another_reading_may_be_another_metric_of_the_same_runs_or_its_opposite() -> None:
@@ -313,6 +330,7 @@ def test_plans_with_nothing_to_do_are_left_out_of_the_mean(tmp_path: Path) -> No
     }  # fmt: skip
     study = study_of(tmp_path, "x", [({"scheduler": "a"}, figures)])
     assert study.values("plan_seconds_mean_waiting", {"scheduler": "a"}) == {1: 6.0}
+    assert study.values("plan_seconds_mean_fullest", {"scheduler": "a"}) == {1: 7.0}
 
 
 def test_names_of_papers_and_claims_are_understood() -> None:

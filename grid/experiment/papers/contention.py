@@ -18,9 +18,10 @@ of the arrivals as in the second."""
 CONSTANT_FROM = 12
 """The inter-arrival time from which on both papers call contention almost constant."""
 CRITERION = (
-    f"falls: from one Ta to the next it rises by no more than {LATE_CLOSE:g} point, and at the "
-    f"longest it is below the shortest; almost constant: {CONSTANT.low:g} to {CONSTANT.high:g} "
-    "times as many jobs in the last quarter of the arrivals as in the second"
+    f"falls: no step to the next larger Ta raises it by more than {LATE_CLOSE:g} point, and it is "
+    f"lower at the largest Ta than at the smallest; almost constant: {CONSTANT.low:g} to "
+    f"{CONSTANT.high:g} times as many jobs in the last quarter of the arrivals as in the second "
+    "(our margin: the papers give none)"
 )
 
 

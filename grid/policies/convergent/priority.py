@@ -26,14 +26,20 @@ from grid.policies.convergent.matrix import (
 )
 from grid.policies.interface import ClusterView
 
-HEURISTICS_OF: dict[str, tuple[Mapping[str, Heuristic], Mapping[str, float]]] = {
-    "cs2007": (
-        cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, [BANDWIDTH_MBPS], f1="words"),
-        CS2007_WEIGHTS,
-    ),
-    "cs2": (CS2_HEURISTICS, CS2_WEIGHTS),
-}
-"""The heuristics of each paper, and their weights there; f1 of 2007 by its words throughout."""
+
+def heuristics_of(
+    priority: str, f1: str = "words"
+) -> tuple[Mapping[str, Heuristic], Mapping[str, float]]:
+    """The heuristics of a paper, `cs2007` or `cs2`, and their weights there.
+
+    `f1` is how the deadline heuristic of 2007 is read, see `cs2007_heuristics.deadline`.
+    """
+    if priority == "cs2":
+        return CS2_HEURISTICS, CS2_WEIGHTS
+    own = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, [BANDWIDTH_MBPS], f1=f1)
+    return own, CS2007_WEIGHTS
+
+
 ROW_PRIORITIES: dict[str, Callable[[JobMachineMatrix], Floats]] = {
     "mean": mean_priorities,
     "largest": largest_priorities,

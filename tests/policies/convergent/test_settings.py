@@ -18,7 +18,7 @@ from grid.policies.convergent.cs2007_heuristics import (
     DEADLINE_K,
     DEADLINE_MINIMUM,
 )
-from grid.policies.convergent.priority import HEURISTICS_OF, HeuristicPriority
+from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
 from grid.policies.convergent.weights import weighed
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
@@ -59,6 +59,11 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
             "row: found 'sum', expected 'mean' or 'largest'",
         ),
         ("flexible", {"row": "mean"}, "`row` only with the priorities cs2007 and cs2"),
+        (
+            "flexible",
+            {"priority": "cs2", "f1": "words"},
+            "`f1` only with the priority cs2007",
+        ),
         ("cs_i_p", {"knapsack": "best"}, "knapsack: found 'best', expected 'greedy' or 'exact'"),
         ("cs_i_p", {"bandwidths_mbps": [0]}, "bandwidths_mbps.0: found 0, expected at least"),
         ("cs_i_p", {"bandwidths_mbps": 100}, "bandwidths_mbps: found 100, expected a list"),
@@ -125,12 +130,13 @@ def test_priorities_for_other_policies_are_rows_of_the_matrix(
 ) -> None:
     view = random_view(4)
     links = [1000.0] * len(view.free)
-    slow = {
-        "cs2": cs2_matrix(view, CS2_WEIGHTS),
-        "cs2007": cs2007_matrix(view, CS2007_WEIGHTS, DEADLINE_MINIMUM, DEADLINE_K, links, "words"),
+    limits = DEADLINE_MINIMUM, DEADLINE_K
+    slow = {("cs2", "words"): cs2_matrix(view, CS2_WEIGHTS)} | {
+        ("cs2007", f1): cs2007_matrix(view, CS2007_WEIGHTS, *limits, links, f1)
+        for f1 in ("words", "formula")
     }
-    for paper, matrix in slow.items():
-        own, weights = HEURISTICS_OF[paper]
+    for (paper, f1), matrix in slow.items():
+        own, weights = heuristics_of(paper, f1)
         found = HeuristicPriority(weighed({}, weights, own, Parts()), name)(view, view.now)
         rows = [row[row > -np.inf] for row in matrix[len(view.running) :]]
         expected = [float(of_row(row)) if len(row) else 0.0 for row in rows]
