@@ -111,7 +111,11 @@ READINGS = (
             Other(
                 "running jobs keep their machines, the rest is planned around them",
                 _some("convergent-2007-np", "strict")
-                | {TIMING: View("convergent-2007-timing-np", {"reading": "strict"}, "scheduler")},
+                | {
+                    TIMING: View(
+                        "convergent-2007-timing-np", {"reading": "strict"}, rest="scheduler"
+                    )
+                },
             ),
         ),
         (*QUALITY, "C07-7"),
@@ -237,7 +241,8 @@ WHY = {
     "wait, where the paper's Fig. 3 has no growing queue: its farms must have had more room.",
     "C07-6": "min(machines, jobs) counts a job that waits although no idle machine can run it: "
     "with one job a machine, jobs of many CPUs wait for the few wide machines while narrow "
-    "machines have nothing that fits, most of all after the last arrival.",
+    "machines have nothing that fits, most of all after the last arrival. How many jobs wait so is "
+    "not measured here.",
     "C07-7": "Both matchings follow the paper's description, in compiled code, where constant "
     "factors count for more than exponents at up to 500 jobs (Fig. 7) and 800 (Fig. 8) on 150 "
     "machines. The paper's O(N^3) and O(N^4) are for as many machines as jobs. With a bonus of "

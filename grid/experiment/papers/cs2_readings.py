@@ -240,9 +240,9 @@ WHY = {
     "after 6,000 to 15,000 s, so jobs must wait: at 4 no schedule can come near 1, see the bound, "
     "and from 6 on our bound, which cuts jobs into pieces, forbids nothing. At 12 they are just "
     "short of that, and no farm packs jobs without gaps.",
-    "CS2-3": "CS 2.0's usage is 81 to 84 %. Eq. 16 counts all that waiting jobs ask for, although "
-    "no single machine may have as many free processors as one of them needs. EASY's is 1.5 to 5.4 "
-    "points higher; why is not known.",
+    "CS2-3": "Usage under the four is 81 to 84 %. Eq. 16 counts all that waiting jobs ask for, "
+    "although no single machine may have as many free processors as one of them needs; how much "
+    "that is, is not measured here. EASY's is 1.4 to 5.6 points higher; why is not known.",
     "CS2-4": "Usage is lower than in a farm whose licences suffice: at Ta = 1 to 6 all six use 51 "
     "to 59 % of what is asked for, at 8 to 12 58 to 74 %. Licences that are asked for wait for "
     "processors, too, so where one is used less than another may be the processors' doing.",
