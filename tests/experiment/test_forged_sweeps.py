@@ -123,7 +123,7 @@ def test_a_description_of_another_shape_is_told_and_written_anew(copied: Path) -
     for place in list(places(content)):
         for value in ({"a": [[]]}, 10**400, "\ud800"):
             path.write_text(json.dumps(with_value(content, place, value)))
-            is_told("report", copied / "sweep", folder=copied)
+            is_told("report", copied / "sweep", "--quiet", folder=copied)
             with suppress(InputError):
                 grid.load_results(copied / "sweep")
     read_all(copied)
@@ -148,7 +148,7 @@ SHAPES = {
 def test_deep_and_large_files_are_told(kind: str, shape: str, copied: Path) -> None:
     path = first(copied, kind) if "." not in kind else copied / "sweep" / kind
     path.write_text(SHAPES[shape])
-    is_told("report", copied / "sweep", folder=copied)
+    is_told("report", copied / "sweep", "--quiet", folder=copied)
     read_all(copied)
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_file_is_told(name: str, what: str, copied: Path, tmp_path: P
             path.touch()
         case "link":
             path.symlink_to(mine)
-    is_told("report", copied / "sweep", folder=copied)
+    is_told("report", copied / "sweep", "--quiet", folder=copied)
     with suppress(InputError, OSError):
         read_all(copied)
     assert [(one.name, one.read_text()) for one in mine.iterdir()] == [(".thesis.partial", "mine")]

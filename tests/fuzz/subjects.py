@@ -162,13 +162,13 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "run": lambda: Subject(
         _one_of(_run_folder()),
         _always(
-            "report IN/run", f"run {CORPUS}/scenario.yaml --in-process --quiet --out IN/run",
+            "report IN/run --quiet", f"run {CORPUS}/scenario.yaml --in-process --quiet --out IN/run",
         ),
     ),
     "sweep": lambda: Subject(
         _one_of(_sweep_folder()),
         _always(
-            "report IN/sweep",
+            "report IN/sweep --quiet",
             f"sweep {CORPUS}/experiment.yaml --in-process --quiet --out IN/sweep",
         ),
     ),
