@@ -162,7 +162,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "run": lambda: Subject(
         _one_of(_run_folder()),
         _always(
-            "report IN/run --quiet", f"run {CORPUS}/scenario.yaml --in-process --quiet --out IN/run",
+            "report IN/run --quiet",
+            f"run {CORPUS}/scenario.yaml --in-process --quiet --out IN/run",
         ),
     ),
     "sweep": lambda: Subject(
