@@ -23,6 +23,7 @@ from grid.cluster import engines
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
 from grid.results import column_definitions, definitions
+from grid.results.report_terms import SERIES_LABELS, TERMS
 from grid.scenario.part_kinds import KINDS
 from grid.scenario.schema import Scenario
 
@@ -261,7 +262,19 @@ def files_page() -> str:
         lines.append(f"## {title}\n\n{comment_after(column_definitions, attribute)}\n")
         for name, (unit, meaning) in getattr(column_definitions, attribute).items():
             words = f" Unit: {unit}." if unit else ""
-            lines.append(f"`{name}`\n: {meaning}{words}\n")
+            shown = f" ({SERIES_LABELS[name]})" if name in SERIES_LABELS else ""
+            lines.append(f"`{name}`{shown}\n: {meaning}{words}\n")
+    return "\n".join(lines)
+
+
+def reports_page() -> str:
+    """What stands in reports beside metrics and columns."""
+    lines = [f"{MADE}# Words of reports\n"]
+    lines.append(
+        "The figures of a report are [metrics](metrics.md), [columns of `jobs.csv` and "
+        "`series.parquet`, keys of `manifest.json`](files.md), or one of these:\n"
+    )
+    lines += [f"{term}\n: {meaning}\n" for term, meaning in TERMS.items()]
     return "\n".join(lines)
 
 
@@ -304,6 +317,7 @@ def pages() -> dict[str, str]:
         "papers.md": papers_page(),
         "reference/metrics.md": metrics_page(),
         "reference/files.md": files_page(),
+        "reference/reports.md": reports_page(),
         "reference/commands.md": commands_page(),
         "reference/exit-codes.md": exit_codes_page(),
         "reference/python.md": python_page(),
@@ -338,6 +352,8 @@ def _entries_of_files() -> Iterator[Entry]:
                 yield Entry(page, f"{path}.{name}".lstrip("."), field.description or "")
     for metric in definitions.METRICS.values():
         yield Entry("metrics", metric.name, metric.meaning)
+    for term, meaning in TERMS.items():
+        yield Entry("reports", term, meaning)
     for _, attribute in _FILES:
         for name, (_, meaning) in getattr(column_definitions, attribute).items():
             yield Entry("files", name, meaning)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grid.experiment.statistics import Interval, repetitions
+from grid.experiment.statistics import repetitions
 from grid.experiment.store import EXPECTED, MAX_BYTES
 from grid.experiment.study import Study, read_study
+from grid.experiment.sweep_differences import differences
+from grid.experiment.sweep_flows import flows
+from grid.experiment.sweep_texts import compared_points, elsewhere, named, plus_minus
 from grid.experiment.sweep_vos import by_vo
 from grid.report.axes import durations, numbers
 from grid.report.charts import Labels, Series, chart, lines, reach
@@ -51,12 +53,13 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         f"{len(study.runs)} runs: {len(study.points)} combinations with up to "
         f"{counted(seeds, 'seed')} each. {axes}. {_certainty(study, seeds)}"
     )
-    vos = by_vo(study, metrics, _compared_points(study), _elsewhere(study))
+    places, at = compared_points(study), elsewhere(study)
     sections = [
         Section("Comparisons", comparisons),
         Section("Means", [means_table(study, metrics)]),
-        Section("Differences, paired by seed", _differences(study, metrics)),
-        Section("By virtual organization", vos),
+        Section("Differences, paired by seed", differences(study, metrics)),
+        Section("By virtual organization", by_vo(study, metrics, places, at)),
+        Section("Flows between VOs", flows(study, places, at)),
         Section("Distributions", distributions),
         Section("Over time", courses),
         Section("How it was made", _sources(folder)),
@@ -171,51 +174,11 @@ def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
     return Table(headers, rows, hints=hints_of(metrics))
 
 
-def plus_minus(interval: Interval) -> str:
-    """The mean, and how far from it the interval reaches."""
-    half = interval.half_width
-    if not math.isfinite(half):
-        return shown(interval.mean)
-    if half == 0.0:
-        return f"{shown(interval.mean)} ± 0"
-    # As many places as two digits of the uncertainty have.
-    places = max(0, 1 - math.floor(math.log10(half)))
-    return f"{interval.mean:,.{places}f} ± {half:,.{places}f}"
-
-
-def _differences(study: Study, metrics: tuple[str, ...]) -> list[Block]:
-    """Each compared value against the first one, all else equal."""
-    rows = []
-    for first, other in study.pairs():
-        cells = []
-        for metric in metrics:
-            difference = study.difference(metric, other, first)
-            if difference is None:
-                cells.append("–")
-                continue
-            cells.append(plus_minus(difference) + _doubt(difference))
-        assert study.compare is not None
-        others = [str(value) for name, value in other.items() if name != study.compare]
-        rows.append([f"{other[study.compare]} - {first[study.compare]}", *others, *cells])
-    if not rows:
-        return []
-    others = [name for name in study.axes if name != study.compare]
-    headers = [study.compare or "", *others, *(label_of(metric) for metric in metrics)]
-    table = Table(headers, rows, hints=hints_of(metrics))
-    return ["A difference whose interval contains zero is unsure.", table]
-
-
-def _doubt(difference: Interval) -> str:
-    if difference.above_zero or difference.below_zero or difference.count < 2:
-        return ""
-    return " (equal)" if difference.low == difference.high else " (unsure)"
-
-
 def _distributions(study: Study) -> Iterator[Picture]:
     """Waits and slowdowns of the jobs of all seeds, at the first value of other axes."""
     for name, label, along in (("wait_s", "wait", durations), ("slowdown", "slowdown", numbers)):
         columns: dict[str, list[Any]] = {"series": [], "value": [], "share": []}
-        for series, where in _compared_points(study):
+        for series, where in compared_points(study):
             sets = [study.records[key]["quantiles"].get(name) for key in study.keys(where).values()]
             values = np.array([value for quantiles in sets for value in quantiles or ()])
             if len(values):
@@ -225,7 +188,7 @@ def _distributions(study: Study) -> Iterator[Picture]:
                 columns["share"] += shares.tolist()
         if columns["value"]:
             axis = along("value", label, columns["value"])
-            caption = f"Share of jobs with at most so much {label}{_elsewhere(study)}."
+            caption = f"Share of jobs with at most so much {label}{elsewhere(study)}."
             yield distribution(f"cdf-{name.replace('_', '-')}", caption, axis, columns, {})
 
 
@@ -233,38 +196,15 @@ def _courses(study: Study) -> Iterator[Picture]:
     """How the runs of the first seed went, at the first value of other axes."""
     for name, label in (("jobs_in_system", "jobs in the system"), ("utilization", "utilization")):
         found = []
-        for value, where in _compared_points(study):
+        for value, where in compared_points(study):
             keys = study.keys(where)
             course = study.records[keys[min(keys)]]["courses"].get(name) if keys else None
             if course is not None:
                 found.append(Series(value, course["time_s"], course["value"]))
         if found:
-            caption = f"{label[0].upper()}{label[1:]}, first seed{_elsewhere(study)}."
+            caption = f"{label[0].upper()}{label[1:]}, first seed{elsewhere(study)}."
             text = Labels(f"course-{name.replace('_', '-')}", caption, "", label, over_time=True)
             yield lines(text, found, markers=False)
-
-
-def _compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
-    first = {name: values[0] for name, values in study.axes.items()}
-    if study.compare is None:
-        return [(study.name, first)]
-    axis = study.compare
-    return [(named(axis, value), {**first, axis: value}) for value in study.axes[axis]]
-
-
-def named(axis: str, value: Any) -> str:
-    """A value as a legend has it: a name as it is, a figure with its axis, such as "ttl 0"."""
-    return (
-        value
-        if isinstance(value, str)
-        else f"{axis.rsplit('.', maxsplit=1)[-1].replace('_', ' ')} {value}"
-    )
-
-
-def _elsewhere(study: Study) -> str:
-    return "".join(
-        f", {name} {values[0]}" for name, values in study.axes.items() if name != study.compare
-    )
 
 
 def _is_numeric(values: list[Any]) -> bool:

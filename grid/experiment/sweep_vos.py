@@ -66,6 +66,7 @@ def _bars(
     keys = ("metric", "vo", "series", "value")
     columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
     axis = {"labelOverlap": False}
+    is_tall = len(vos) > 15
     figure = {"type": "quantitative", "format": ",.5~g"}
     specification = {
         "width": "container",
@@ -82,7 +83,8 @@ def _bars(
             "y": {"field": "vo", "type": "nominal", "title": None, "sort": list(vos), "axis": axis},
             "yOffset": {"field": "series", "sort": list(names)},
             "x": {"field": "value", "type": "quantitative", "title": None,
-                  "axis": {"format": ",.4~g", "tickCount": 5}},
+                  "axis": {"format": ",.4~g", "tickCount": 5,
+                           "orient": "top" if is_tall else "bottom"}},
             **by_series(names),
             "tooltip": [
                 {"field": "vo", "title": "VO"},
@@ -92,4 +94,4 @@ def _bars(
         },
     }  # fmt: skip
     caption = f"The metric chosen above, of each VO, mean over seeds{at}."
-    return Picture("vos", caption, specification, {"vos": columns}, True, len(vos) > 15)
+    return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)

@@ -2,92 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
-from grid.model.arrays import Floats
-from grid.report.labels import shown
+from grid.model.arrays import Floats, Ints
 from grid.report.page import Table
-from grid.report.style import Columns, Picture
+from grid.report.style import Picture
 
 MAPPED = 24
 """A map of more VOs cannot be read; the others are one row and one column."""
 ANNOTATED = 10
 TOLD = 200
-HEADERS = ("submitted in", "ran in", "jobs", "% of the first's jobs that ran")
+HEADERS = ("submitted in", "ran in", "jobs", "share of the VO's jobs that ran (%)")
 
 
-def flow_map(vos: list[str], moved: Floats, name: str = "flows") -> Picture:
-    """How many jobs of each VO (rows) ran in each (columns). `moved` is square, VO by VO."""
-    names, counts = _largest(vos, moved)
-    origin, host = np.nonzero(counts)
-    columns: Columns = {
-        "origin": [names[place] for place in origin],
-        "host": [names[place] for place in host],
-        "jobs": counts[origin, host],
-    }
-    top = max(2.0, float(counts.max()))
-    x = {"field": "host", "type": "nominal", "sort": names, "title": "ran in"}
-    y = {"field": "origin", "type": "nominal", "sort": names, "title": "submitted in"}
+def flow_map(
+    vos: Sequence[str], moved: Mapping[str, Floats], signal: str = "", note: str = ""
+) -> Picture:
+    """How many jobs of each VO (rows) ran in each (columns), at each place by its name.
+
+    Each of `moved` is square, VO by VO. The choice `signal` says which place is seen; there is
+    only one without it.
+    """
+    names, places = _largest(vos, sum(moved.values()))
+    columns: dict[str, list[Any]] = {key: [] for key in ("place", "origin", "host", "jobs")}
+    for place, every in moved.items():
+        counts = np.zeros((len(names), len(names)))
+        np.add.at(counts, (places[:, None], places[None, :]), every)
+        origin, host = np.nonzero(counts)
+        columns["place"] += [place] * len(origin)
+        columns["origin"] += [names[one] for one in origin]
+        columns["host"] += [names[one] for one in host]
+        columns["jobs"] += counts[origin, host].tolist()
+    side = {"type": "nominal", "sort": names, "scale": {"domain": names}}
     angle = {"labelAngle": -90 if len(names) > 3 else 0, "labelLimit": 90, "labelOverlap": False}
-    shade = {"type": "log", "domain": [1, top], "range": [0.1, 0.6]}
-    ticks = [10.0**power for power in range(int(np.log10(top)) + 1)]
-    layers = [
-        {
-            "mark": {"type": "rect", "color": "var(--c0)"},
-            "encoding": {
-                "fillOpacity": {
-                    "field": "jobs", "type": "quantitative", "scale": shade,
-                    "legend": {"title": "jobs", "values": ticks, "symbolType": "square",
-                               "symbolFillColor": "var(--c0)", "format": ",d"},
-                },
-                "tooltip": [
-                    {"field": "origin", "title": "submitted in"},
-                    {"field": "host", "title": "ran in"},
-                    {"field": "jobs", "title": "jobs", "format": ",d"},
-                ],
-            },
-        }
-    ]  # fmt: skip
-    if len(names) <= ANNOTATED:
-        text = {"field": "jobs", "type": "quantitative", "format": ",d"}
-        layers.append({"mark": {"type": "text"}, "encoding": {"text": text}})
+    is_annotated = len(names) <= ANNOTATED
     specification = {
         "width": "container",
         "height": 24 * len(names),
-        "data": {"name": name},
+        "usermeta": {"leastWidth": 150 + 15 * len(names)},
+        "data": {"name": "flows"},
+        **_is_chosen(signal, list(moved)),
         "encoding": {
-            "x": {**x, "scale": {"domain": names}, "axis": angle},
-            "y": {**y, "scale": {"domain": names}, "axis": {**angle, "labelAngle": 0}},
+            "x": {**side, "field": "host", "title": "ran in", "axis": angle},
+            "y": {**side, "field": "origin", "title": "submitted in",
+                  "axis": {**angle, "labelAngle": 0}},
         },
-        "layer": layers,
+        "layer": _layers(max(2.0, *columns["jobs"]), is_annotated),
     }  # fmt: skip
     caption = "Jobs by the VO that they were submitted in and the VO that they ran in."
     if len(names) < len(vos):
         caption += f" The {MAPPED - 1} VOs that moved most jobs are shown by name."
-    is_wide = len(names) > ANNOTATED
-    return Picture(name, caption, specification, {name: columns}, is_wide)
+    return Picture("flows", caption + note, specification, {"flows": columns}, not is_annotated)
 
 
-def _largest(vos: list[str], moved: Floats) -> tuple[list[str], Floats]:
-    """The VOs that gave away and took in most, all others as the last one."""
+def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:
+    """A field for each flow, the fuller the larger; its jobs are written in it, or in a legend."""
+    ticks = [10.0**power for power in range(int(np.log10(top)) + 1)]
+    shade = {"type": "log", "domain": [1, top], "range": [0.1, 0.6], "clamp": True}
+    legend = {"title": "jobs", "values": ticks, "symbolType": "square", "format": ",d"}
+    legend["symbolFillColor"] = "var(--c0)"
+    jobs = {"field": "jobs", "type": "quantitative"}
+    told = [
+        {"field": "origin", "title": "submitted in"}, {"field": "host", "title": "ran in"},
+        {"field": "jobs", "title": "jobs", "format": ",.6~g"},
+    ]  # fmt: skip
+    opacity = {**jobs, "scale": shade, "legend": None if is_annotated else legend}
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "rect", "color": "var(--c0)"},
+         "encoding": {"opacity": opacity, "tooltip": told}},
+    ]  # fmt: skip
+    if is_annotated:
+        layers.append({"mark": "text", "encoding": {"text": {**jobs, "format": ",.0f"}}})
+    return layers
+
+
+def _is_chosen(signal: str, places: Sequence[str]) -> dict[str, Any]:
+    if not signal:
+        return {}
+    return {
+        "params": [{"name": signal, "value": places[0]}],
+        "transform": [{"filter": f"datum.place === {signal}"}],
+    }
+
+
+def _largest(vos: Sequence[str], moved: Floats) -> tuple[list[str], Ints]:
+    """The VOs that gave away and took in most, all others as the last; which one each VO is."""
     if len(vos) <= MAPPED:
-        return vos, moved
+        return list(vos), np.arange(len(vos))
     away = moved - np.diag(np.diag(moved))
     order = np.argsort(-(away.sum(axis=0) + away.sum(axis=1)), kind="stable")
     named = np.sort(order[: MAPPED - 1])
-    place = np.full(len(vos), MAPPED - 1)
-    place[named] = np.arange(MAPPED - 1)
-    counts = np.zeros((MAPPED, MAPPED))
-    np.add.at(counts, (place[:, None], place[None, :]), moved)
-    return [*(vos[one] for one in named), f"{len(vos) - MAPPED + 1} others"], counts
+    places = np.full(len(vos), MAPPED - 1)
+    places[named] = np.arange(MAPPED - 1)
+    return [*(vos[one] for one in named), f"{len(vos) - MAPPED + 1} others"], places
 
 
 def flow_tables(vos: list[str], moved: Floats) -> list[str | Table]:
     """What each VO kept, gave away and took in; and the pairs of VOs that moved most jobs."""
     home = np.diag(moved)
+    # Means over seeds have a decimal, all of them.
+    digits = 0 if (moved == np.round(moved)).all() else 1
     balance = [
-        [vo, shown(float(moved[n].sum())), shown(float(home[n])),
-         shown(float(moved[n].sum() - home[n])), shown(float(moved[:, n].sum() - home[n]))]
+        [vo, *(f"{jobs:,.{digits}f}" for jobs in (
+            moved[n].sum(), home[n], moved[n].sum() - home[n], moved[:, n].sum() - home[n]))]
         for n, vo in enumerate(vos)
     ]  # fmt: skip
     headers = ("VO", "its jobs that ran", "of these at home", "in other VOs", "jobs of others")
@@ -96,7 +116,7 @@ def flow_tables(vos: list[str], moved: Floats) -> list[str | Table]:
     order = np.argsort(-away, axis=None, kind="stable")[:TOLD]
     pairs = [divmod(int(place), len(vos)) for place in order]
     rows = [
-        [vos[origin], vos[host], shown(float(away[origin, host])),
+        [vos[origin], vos[host], f"{away[origin, host]:,.{digits}f}",
          f"{100 * away[origin, host] / moved[origin].sum():.1f}"]
         for origin, host in pairs
         if away[origin, host]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from grid.report.charts import by_series, time_axis
 from grid.report.run_data import RunData
-from grid.report.style import COLOURS, Picture
+from grid.report.style import Picture
 from grid.report.zoom import ZOOM
 
 BARS = 60_000
@@ -21,6 +22,8 @@ FEW_CLUSTERS = 4
 MOSTLY = 0.8
 """Where it is known of so many jobs which CPUs they had, the chart has a row for every CPU."""
 PIXELS = 600
+FEW_ROWS = 60
+"""Bars of so many rows are thick enough for an edge that tells neighbours apart."""
 OWNERS = 7
 """The jobs of so many VOs have a colour each."""
 WAITING, OWN, OTHERS = "waiting", "jobs of its own VO", "jobs of other VOs"
@@ -40,8 +43,9 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     most = min(BARS_A_CLUSTER, BARS // len(found))
     bars: list[Bar] = []
     notes: dict[str, str] = {}
+    rows_are: dict[str, str] = {}
     for name, rows in found.items():
-        bars_of, notes[name] = _bars_of(run, name, rows, most)
+        bars_of, rows_are[name], notes[name] = _bars_of(run, name, rows, most)
         bars += bars_of
     seconds, unit = run.time_unit
     columns: dict[str, list[Any]] = {
@@ -56,13 +60,16 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
                 for key, values in columns.items()
             }  # fmt: skip
             table = f"gantt-{number}"
-            yield Picture(
-                table, f"{name}. {note}", _chart(rows_of, table, unit, name), {table: rows_of}, True
-            )
+            chart = _chart(rows_of, table, unit, f"{name}: {rows_are[name]}")
+            yield Picture(table, f"{name}.{note}", chart, {table: rows_of}, True)
         return
-    caption = "The cluster chosen above. Rows are CPUs, or jobs where their CPUs are not known."
-    chosen: dict[str, Any] = _chart(columns, "gantt", unit, {"text": {"expr": "cluster"}})
-    chosen["params"] = [{"name": "cluster", "value": run.cluster_titles[0]}]
+    caption = "The cluster chosen above: a row a CPU, or a row a job where CPUs are not known."
+    title = {"text": {"expr": "cluster + ': ' + (rows[cluster] || 'no job ran')"}}
+    chosen: dict[str, Any] = _chart(columns, "gantt", unit, title)
+    chosen["params"] = [
+        {"name": "cluster", "value": run.cluster_titles[0]},
+        {"name": "rows", "value": rows_are},
+    ]
     chosen["transform"] = [{"filter": "datum.cluster === cluster"}]
     cut = sum("first" in note for note in notes.values())
     if cut:
@@ -83,8 +90,8 @@ def rows_by_cluster(run: RunData) -> dict[str, Rows]:
     return found
 
 
-def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str]:
-    """The bars of a cluster, and what is to be said of them."""
+def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str, str]:
+    """The bars of a cluster, what its rows are, and what is to be said of them."""
     note = ""
     if len(rows) > most:
         note = f" Of {len(rows):,} jobs the first {most:,} are drawn."
@@ -92,10 +99,10 @@ def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar],
     cpus = [_intervals(text) for text in run.jobs["allocated_resources"].take(rows).to_pylist()]
     known = np.array([bool(places) for places in cpus])
     if known.mean() <= MOSTLY:
-        return _by_job(run, name, rows, most), f"A row a job, by submission.{note}"
+        return _by_job(run, name, rows, most), "a row a job, by submission", note
     if not known.all():
         note += f" {np.count_nonzero(~known)} jobs that were preempted are left out."
-    return _by_cpu(run, name, rows, cpus)[:most], f"A row a CPU.{note}"
+    return _by_cpu(run, name, rows, cpus)[:most], "a row a CPU", note
 
 
 def _by_cpu(
@@ -164,7 +171,11 @@ def _chart(
         colour = {**colour, "legend": None}
     row = {"type": "quantitative", "title": None, "axis": {"grid": False, "format": "d"}}
     scale = {"reverse": True, "nice": False, "zero": False}
-    edge = "var(--paper)" if len(columns["job"]) < BARS_A_CLUSTER else COLOURS[0]
+    high: dict[str, float] = {}
+    for cluster, top in zip(columns["cluster"], columns["high"], strict=True):
+        high[cluster] = max(high.get(cluster, 0.0), top)
+    few = [cluster for cluster, top in high.items() if top <= FEW_ROWS]
+    is_few = {"test": f"indexof({json.dumps(few)}, datum.cluster) >= 0", "value": 0.3}
     return {
         "width": "container",
         "height": HEIGHT,
@@ -172,13 +183,14 @@ def _chart(
         "data": {"name": table},
         "layer": [{
             "params": [ZOOM],
-            "mark": {"type": "rect", "stroke": edge, "strokeWidth": 0.3, "clip": True},
+            "mark": {"type": "rect", "stroke": "var(--paper)", "clip": True},
             "encoding": {
                 "x": time_axis("from", unit),
                 "x2": {"field": "to"},
                 "y": {"field": "low", **row, "scale": scale},
                 "y2": {"field": "high"},
                 "color": colour,
+                "strokeWidth": {"condition": is_few, "value": 0},
                 "tooltip": [
                     {"field": "job", "title": "job"},
                     {"field": "kind", "title": " "},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def shown(value: float | None) -> str:
     """A figure as people read it; a dash for one that does not apply."""
@@ -9,7 +11,12 @@ def shown(value: float | None) -> str:
         return "–"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
-    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+    if abs(value) >= 100:
+        return f"{value:,.1f}"
+    if 1e-9 < abs(value) < 1e-4:
+        places = 3 - math.floor(math.log10(abs(value)))
+        return f"{value:.{places}f}".rstrip("0")
+    return f"{value:.4g}"
 
 
 def counted(count: int, what: str) -> str:

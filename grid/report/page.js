@@ -42,11 +42,12 @@
     const values = chosen();
     for (const one of spec.params ?? []) if (one.name in values) one.value = values[one.name];
     const columns = width < NARROW ? 2 : Math.max(2, Math.floor(width / 170));
+    const labelLimit = Math.max(140, Math.floor(width / columns) - 45);
     spec.config = { ...config, font: "system-ui, sans-serif",
-      legend: { ...config.legend, columns, labelLimit: width < NARROW ? 120 : 140 } };
+      legend: { ...config.legend, columns, labelLimit } };
     fitPanels(spec, width);
     if (spec.width === "container") {
-      spec.width = width;
+      spec.width = Math.max(width, spec.usermeta?.leastWidth ?? 0);
       spec.autosize = { type: "fit-x", contains: "padding" };
     }
     const options = { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } };
@@ -114,6 +115,31 @@
     table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
   }
 
+  // Paper does not scroll: a table of many columns is printed as several, each with the first one.
+  const PRINTED = 8;
+  function splitTables() {
+    for (const holder of find(".scroll:has(table.sorts)")) {
+      const count = holder.querySelector("thead tr").children.length;
+      if (count <= PRINTED + 1) continue;
+      holder.classList.add("split");
+      for (let first = 1; first < count; first += PRINTED) {
+        const part = holder.cloneNode(true);
+        part.className = "scroll printed";
+        for (const row of part.querySelectorAll("tr"))
+          [...row.children].forEach((cell, place) => {
+            if (place && (place < first || place >= first + PRINTED)) cell.remove();
+          });
+        holder.before(part);
+      }
+    }
+  }
+  function joinTables() {
+    for (const part of find(".printed")) part.remove();
+    for (const holder of find(".split")) holder.classList.remove("split");
+  }
+
+  addEventListener("beforeprint", splitTables);
+  addEventListener("afterprint", joinTables);
   for (const select of find("select[data-signal]")) select.addEventListener("change", choose);
   for (const header of find("table.sorts thead th")) {
     header.tabIndex = 0;

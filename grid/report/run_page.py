@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ from grid.report.run_pictures import LINES, courses, vo_bars
 from grid.report.style import PICTURES, Picture
 from grid.report.waiting import distributions, wait_against_size
 from grid.report.zoom import HINT
+from grid.results.column_definitions import MANIFEST_KEYS
 from grid.results.definitions import METRICS, label_of, row_texts
 
 FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
 """What is chosen first, if there is such a metric."""
+PAPERS = (
+    "Sources: PU, C07, CS2, EG and GM are the papers that the emulator reproduces; its "
+    "documentation has their titles and authors (CITATION.cff)."
+)
 NO_AGE = (
     "How old the information was that a decision rested on is not in the results. For that, the "
     "Information Service would have to give its answer with the time of each snapshot in it, and "
@@ -37,7 +43,7 @@ def write_run_page(folder: Path, page: Path) -> None:
         f"failed, {jobs['rejected']:,} rejected, on {place}."
     )
     sections = [
-        Section("Results", [_results(run)]),
+        Section("Results", [_results(run), PAPERS]),
         Section("By virtual organization", _by_vo(run)),
         Section("Over time", _over_time(run)),
         Section("Gantt charts", _gantt(run)),
@@ -137,24 +143,38 @@ def _waiting(run: RunData) -> list[Block]:
 def _flows(run: RunData) -> list[Block]:
     if len(run.vos) < 2 or not run.moved.any():
         return []
-    return [flow_map(run.vos, run.moved), *flow_tables(run.vos, run.moved)]
+    return [flow_map(run.vos, {"": run.moved}), *flow_tables(run.vos, run.moved)]
 
 
 def _making(manifest: dict[str, Any]) -> Table:
-    """What the manifest says, nested figures spelt out."""
-    rows: list[list[str]] = []
-    for name, value in manifest.items():
+    """What the manifest says, with what its keys mean; without plans by queue length."""
+    rows = [
+        [key, _plain(value), _meaning_of_key(key)]
+        for key, value in _flat(manifest)
+        if "_below_" not in key
+    ]
+    return Table(["key of manifest.json", "value", "meaning"], rows, prose=True)
+
+
+def _flat(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested mappings by their keys, with `.` between these."""
+    for name, value in tree.items():
         if isinstance(value, dict):
-            for inner, figure in value.items():
-                rows.append([f"{name}: {inner}", _plain(figure)])
+            yield from _flat(value, f"{path}{name}.")
         else:
-            rows.append([name, _plain(value)])
-    rows = [[name.replace("_", " "), value] for name, value in rows]
-    return Table(["what", "value"], rows, prose=True)
+            yield f"{path}{name}", value
+
+
+def _meaning_of_key(key: str) -> str:
+    for pattern, (unit, meaning) in MANIFEST_KEYS.items():
+        if fnmatchcase(key, pattern):
+            return f"{meaning} Unit: {unit}." if unit else meaning
+    return ""
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items()) or "none"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return shown(value) if is_number else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value)) or "none"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "–" if value is None else str(value)
+    return shown(value)

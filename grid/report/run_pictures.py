@@ -12,20 +12,15 @@ from grid.report.charts import by_line, time_axis
 from grid.report.run_data import RunData
 from grid.report.style import Columns, Picture
 from grid.report.zoom import ZOOM
+from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.definitions import label_of
+from grid.results.report_terms import SERIES_LABELS
 
 LINES = 6
 """More lines than this are a tangle: their middle is drawn, and one that the reader chooses."""
 STEPS = 240
 """Points along the time axis of a few clusters; of many there are half as many."""
 ALL, CHOSEN = "all clusters, median", "the chosen cluster"
-COURSES = {
-    "utilization": "CPUs in use / CPUs",
-    "queued": "jobs waiting",
-    "license_use": "license copies in use / copies",
-    "lost_cpus": "CPUs lost to fragmentation",
-    "power_w": "power (W)",
-}
 
 
 def courses(run: RunData) -> Iterator[Picture]:
@@ -39,10 +34,10 @@ def courses(run: RunData) -> Iterator[Picture]:
     starts = np.arange(0, length, width)
     seconds, unit = run.time_unit
     time = times[:length][starts] / seconds
-    given = {column: label for column, label in COURSES.items()
+    given = {column: label for column, label in SERIES_LABELS.items()
              if column in run.series.column_names}  # fmt: skip
     for column in run.series.column_names:
-        if column not in (*COURSES, "time_s", "vo", "cluster", "busy_cpus"):
+        if column not in SERIES_COLUMNS:
             given[column] = label_of(column)
     for column, label in given.items():
         values = run.series[column].to_numpy(zero_copy_only=False).astype(np.float64)
@@ -50,7 +45,7 @@ def courses(run: RunData) -> Iterator[Picture]:
             continue
         levels = _means(values.reshape(count, length), starts)
         draw = _lines if count <= LINES else _middle
-        yield draw(run, column.replace("_", "-"), label, unit, time, levels)
+        yield draw(run, column, label, unit, time, levels)
 
 
 def _means(levels: Floats, starts: Ints) -> Floats:
@@ -60,7 +55,9 @@ def _means(levels: Floats, starts: Ints) -> Floats:
     return means
 
 
-def _lines(run: RunData, name: str, label: str, unit: str, time: Floats, levels: Floats) -> Picture:
+def _lines(
+    run: RunData, column: str, label: str, unit: str, time: Floats, levels: Floats
+) -> Picture:
     titles = [
         title for title, row in zip(run.cluster_titles, levels, strict=True)
         if not np.isnan(row).all()
@@ -76,12 +73,12 @@ def _lines(run: RunData, name: str, label: str, unit: str, time: Floats, levels:
         {"params": [ZOOM], "mark": _STEP},
         {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
     ]
-    caption = f"{label[0].upper()}{label[1:]}, by cluster."
-    return _course(name, label, caption, {"encoding": encoding, "layer": layers}, columns)
+    caption = f"{_meaning(column, label)} A line for each cluster."
+    return _course(column, label, caption, {"encoding": encoding, "layer": layers}, columns)
 
 
 def _middle(
-    run: RunData, name: str, label: str, unit: str, time: Floats, levels: Floats
+    run: RunData, column: str, label: str, unit: str, time: Floats, levels: Floats
 ) -> Picture:
     """Median and the middle 80 % of the clusters, and the cluster that is chosen."""
     low, middle, high = np.nanquantile(levels, (0.1, 0.5, 0.9), axis=0)
@@ -113,10 +110,10 @@ def _middle(
         "layer": layers,
     }
     caption = (
-        f"{label[0].upper()}{label[1:]}, over {len(levels)} clusters: the median, and shaded "
-        "the middle 80 %."
+        f"{_meaning(column, label)} Over {len(levels)} clusters: the median, and shaded the "
+        "middle 80 %."
     )
-    return _course(name, label, caption, specification, columns)
+    return _course(column, label, caption, specification, columns)
 
 
 _STEP = {"type": "line", "interpolate": "step-after", "clip": True}
@@ -137,9 +134,16 @@ def _tooltip(label: str, unit: str) -> list[dict[str, Any]]:
     ]
 
 
+def _meaning(column: str, label: str) -> str:
+    """The definition of a column of the series; its label if it was plugged in."""
+    known = SERIES_COLUMNS.get(column)
+    return known[1] if known is not None else f"{label[0].upper()}{label[1:]}."
+
+
 def _course(
-    name: str, label: str, caption: str, specification: Mapping[str, Any], columns: Columns
+    column: str, label: str, caption: str, specification: Mapping[str, Any], columns: Columns
 ) -> Picture:
+    name = column.replace("_", "-")
     whole = {"width": "container", "height": 220, "title": label, "data": {"name": name}}
     return Picture(name, caption, {**whole, **specification}, {name: columns})
 
@@ -155,6 +159,9 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     shown = {"field": "value", "type": "quantitative"}
     y = {"field": "vo", "type": "nominal", "title": None, "axis": {"labelOverlap": False}}
     bar = {"type": "bar", "color": "var(--c0)", "tooltip": True}
+    is_tall = len(run.vos) > 30
+    # What scrolls has its figures where one begins to read.
+    axis = {"format": ",.4~g", "tickCount": 5, "orient": "top" if is_tall else "bottom"}
     specification = {
         "width": "container",
         "height": 20 * len(run.vos),
@@ -167,7 +174,7 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
         "transform": [{"filter": "datum.metric === metric"}],
         "encoding": {
             "y": {**y, "sort": {"field": "value", "op": "max", "order": "descending"}},
-            "x": {**shown, "title": None, "axis": {"format": ",.4~g", "tickCount": 5}},
+            "x": {**shown, "title": None, "axis": axis},
         },
         "layer": [
             {"mark": bar},
@@ -182,5 +189,4 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
         ],
     }  # fmt: skip
     caption = "The metric chosen above, of the users and the machines of each VO."
-    is_tall = len(run.vos) > 30
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)

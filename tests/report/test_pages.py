@@ -74,7 +74,15 @@ def test_colours_stand_out_from_the_page(colours: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (3.0, "3"), (12345, "12,345"), (0.12345678, "0.1235"), (1234.56, "1,234.6")],
+    [
+        (None, "–"),
+        (3.0, "3"),
+        (12345, "12,345"),
+        (0.12345678, "0.1235"),
+        (1234.56, "1,234.6"),
+        (0.00006419, "0.00006419"),
+        (-0.00001, "-0.00001"),
+    ],
 )
 def test_figures_as_people_read_them(value: float | None, text: str) -> None:
     assert shown(value) == text

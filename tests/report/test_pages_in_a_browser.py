@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-import grid
-from grid.experiment.reporting import write_report
+from grid.report.flows import flow_map
+from grid.report.page import Section, html_page
 from grid.results.definitions import label_of
-from tests.report import chromium
+from tests.report import chromium, small_reports
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
 
 WIDTHS = (400, 1280)
-NAMES = ("run", "farm", "sweep")
 WANTED = {
     "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-slowdown", "flows"},
     "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-slowdown"},
-    "sweep": {"cdf-wait-s", "cdf-slowdown", "course-utilization", "compare-user-utility"},
+    "one_seed": {"cdf-wait-s", "differences", "flows"},
+    "sweep": {
+        "cdf-wait-s",
+        "cdf-slowdown",
+        "course-utilization",
+        "compare-user-utility",
+        "differences",
+        "flows",
+        "vos",
+    },
 }
 SMALLEST_TEXT = 8.0
 """Pixels; smaller text in a chart is not read but guessed."""
@@ -43,50 +52,10 @@ MISPLACED = """(() => {
 })()"""
 """Texts of charts that lie on each other or reach beyond their chart."""
 
-SCENARIO = """\
-parameters: {selection: partial}
-vos:
-  - name: vo
-    count: 3
-    selection: ${selection}
-    clusters:
-      - machines: {generator: partial_utility, count: 3}
-workload:
-  generator: partial_utility
-  settings: {users: 5, jobs_per_user: 6, mean_interarrival_s: 2}
-"""
-FARM = """\
-vos:
-  - name: farm
-    clusters:
-      - policy: cs2
-        machines: {generator: convergent, count: 6, settings: {licenses: 3}}
-    workload:
-      generator: convergent
-      enters: cluster
-      settings: {jobs: 60, mean_interarrival_s: 20}
-"""
-EXPERIMENT = """\
-name: small
-scenario: scenario.yaml
-axes:
-  selection: [partial, binary]
-  protocol.ttl: [1, 3]
-seeds: 3
-"""
-
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The reports of a run, of one with licenses and preemption, and of a sweep."""
-    folder = tmp_path_factory.mktemp("reports")
-    (folder / "scenario.yaml").write_text(SCENARIO)
-    (folder / "experiment.yaml").write_text(EXPERIMENT)
-    grid.run(folder / "scenario.yaml", out=folder / "run")
-    (folder / "farm.yaml").write_text(FARM)
-    grid.run(folder / "farm.yaml", out=folder / "farm")
-    grid.sweep(folder / "experiment.yaml", folder / "sweep", in_process=True)
-    return {name: write_report(folder / name) for name in NAMES}
+    return small_reports.write(tmp_path_factory.mktemp("reports"))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +75,7 @@ def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", small_reports.NAMES)
 def test_a_report_is_whole_and_readable(
     pages: dict[str, Path], browser: chromium.Browser, name: str, width: int
 ) -> None:
@@ -170,6 +139,37 @@ def test_a_header_sorts_its_table(pages: dict[str, Path], browser: chromium.Brow
     assert down == sorted(down, reverse=True)
     browser.value(click)
     assert browser.value(column) == sorted(down)
+
+
+def test_a_wide_table_is_printed_as_several(
+    pages: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, pages["run"], 1280)
+    heads = (
+        "[...document.querySelectorAll('#part-1 table.sorts')].map(table =>"
+        "[...table.tHead.rows[0].cells].map(cell => cell.textContent))"
+    )
+    ((vo, *metrics),) = browser.value(heads)
+    assert len(metrics) > 9
+    browser.value("dispatchEvent(new Event('beforeprint'))")
+    *parts, whole = browser.value(heads)
+    assert whole == [vo, *metrics]
+    assert all(len(part) <= 9 and part[0] == vo for part in parts)
+    assert [metric for part in parts for metric in part[1:]] == metrics
+    browser.value("dispatchEvent(new Event('afterprint'))")
+    assert browser.value(heads) == [[vo, *metrics]]
+
+
+def test_a_map_of_many_vos_scrolls_on_a_small_screen(
+    tmp_path: Path, browser: chromium.Browser
+) -> None:
+    vos = [f"site{number:03}" for number in range(40)]
+    flows = flow_map(vos, {"": np.random.default_rng(1).integers(0, 500, (40, 40)).astype(float)})
+    page = tmp_path / "map.html"
+    page.write_text(html_page("a", "b", [Section("c", [flows])]))
+    show(browser, page, 400)
+    assert not [text for text in browser.value(MISPLACED) if " on " in text]
+    assert browser.value("document.documentElement.scrollWidth") <= 400
 
 
 def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:

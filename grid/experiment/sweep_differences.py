@@ -1,0 +1,155 @@
+"""How far the compared values of a sweep are from one of them, which the reader chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from grid.experiment.cases import Point
+from grid.experiment.statistics import Interval
+from grid.experiment.study import Study
+from grid.experiment.sweep_texts import named, plus_minus
+from grid.report.page import Block, Choice, Table, When
+from grid.report.run_page import hints_of
+from grid.report.style import Columns, Picture
+from grid.results.definitions import label_of
+
+BASELINES = 10
+"""So many of the compared values, the first ones, can be chosen as the baseline."""
+TALL = 25
+"""A chart of more rows scrolls."""
+SURE, UNSURE, ONE_SEED = "interval without zero", "unsure", "one seed"
+SHADES = {SURE: "var(--c0)", UNSURE: "var(--c7)", ONE_SEED: "var(--c0)"}
+LINE = ", "
+"""Between what stands in a line each at a row of the chart."""
+LINE_PX = 14
+COLUMNS = ("baseline", "metric", "row", "difference", "low", "high", "kind")
+
+Found = tuple[str, str, Point, Interval]
+"""The name of the baseline, the metric, the point, and by how much it is above the baseline."""
+
+
+def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
+    """A chart of each metric and a table of all, against each baseline, paired by seed."""
+    found = list(_found(study, metrics))
+    if not found:
+        return []
+    axis = str(study.compare)
+    baselines = list(dict.fromkeys(baseline for baseline, _, _, _ in found))
+    known = [metric for metric in metrics if any(one[1] == metric for one in found)]
+    return [
+        "The value of each row less that of the baseline, with the same seeds. A difference whose "
+        "interval contains zero is unsure.",
+        Choice("baseline", f"Baseline of {axis}", {name: name for name in baselines}),
+        Choice("difference_metric", "Metric", {metric: label_of(metric) for metric in known}),
+        _chart(study, found, known),
+        *(When("baseline", name, _table(study, found, name, known)) for name in baselines),
+    ]
+
+
+def _found(study: Study, metrics: Sequence[str]) -> Iterator[Found]:
+    axis = study.compare
+    if axis is None:
+        return
+    for value in study.axes[axis][:BASELINES]:
+        for point in study.points:
+            if point[axis] == value:
+                continue
+            for metric in metrics:
+                difference = study.difference(metric, point, {**point, axis: value})
+                if difference is not None:
+                    yield named(axis, value), metric, point, difference
+
+
+def _row_of(study: Study, point: Mapping[str, Any]) -> str:
+    """A point as a chart names it: the axes of several values, the compared one last."""
+    varied = [name for name, values in study.axes.items() if len(values) > 1]
+    others = [named(name, point[name]) for name in varied if name != study.compare]
+    return LINE.join([*others, named(str(study.compare), point[str(study.compare)])])
+
+
+def _kind_of(difference: Interval) -> str:
+    if difference.count < 2:
+        return ONE_SEED
+    return SURE if difference.above_zero or difference.below_zero else UNSURE
+
+
+def _chart(study: Study, found: Sequence[Found], metrics: Sequence[str]) -> Picture:
+    rows = [
+        (baseline, metric, _row_of(study, point), one.mean, one.low, one.high, _kind_of(one))
+        for baseline, metric, point, one in found
+    ]
+    columns: Columns = {key: [row[place] for row in rows] for place, key in enumerate(COLUMNS)}
+    names = [_row_of(study, point) for point in study.points]
+    kinds = [kind for kind in SHADES if kind in columns["kind"]]
+    is_tall = len(names) > TALL
+    specification = {
+        "width": "container",
+        "height": len(names) * (LINE_PX * (names[0].count(LINE) + 1) + 8),
+        "title": {
+            "text": {"expr": "[titles[difference_metric], 'less that of ' + baseline]"},
+            "frame": "bounds",
+        },
+        "data": {"name": "differences"},
+        "params": [
+            {"name": "baseline", "value": columns["baseline"][0]},
+            {"name": "difference_metric", "value": metrics[0]},
+            {"name": "titles", "value": {metric: label_of(metric) for metric in metrics}},
+        ],
+        "transform": [
+            {"filter": "datum.baseline === baseline && datum.metric === difference_metric"}
+        ],
+        "layer": _layers(names, kinds, "top" if is_tall else "bottom"),
+    }
+    caption = "The difference of the metric and from the baseline chosen above."
+    return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
+
+
+def _layers(names: Sequence[str], kinds: Sequence[str], orient: str) -> list[dict[str, Any]]:
+    """A line at zero; the interval of each row; a point at its mean."""
+    axis = {"format": ",.4~g", "tickCount": 5, "orient": orient}
+    x = {"field": "difference", "type": "quantitative", "title": None, "axis": axis}
+    labels = {"labelOverlap": False, "labelExpr": f"split(datum.label, '{LINE}')"}
+    y = {"field": "row", "type": "nominal", "title": None, "sort": names, "axis": labels}
+    shade = {"domain": kinds, "range": [SHADES[kind] for kind in kinds]}
+    legend = {"title": None} if len(kinds) > 1 else None
+    both = {"y": y, "color": {"field": "kind", "type": "nominal", "scale": shade, "legend": legend}}
+    figure = {"type": "quantitative", "format": ",.5~g"}
+    told = [
+        {"field": "row", "title": " "}, {"field": "baseline", "title": "less"},
+        {"field": "difference", "title": "difference", **figure},
+        {"field": "low", "title": "from", **figure}, {"field": "high", "title": "to", **figure},
+    ]  # fmt: skip
+    return [
+        {"mark": {"type": "rule", "color": "var(--soft)"}, "encoding": {"x": {"datum": 0}}},
+        {
+            "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
+            "mark": {"type": "rule", "strokeWidth": 1.6},
+            "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **both},
+        },
+        {"mark": "point", "encoding": {"x": x, **both, "tooltip": told}},
+    ]
+
+
+def _table(study: Study, found: Sequence[Found], baseline: str, metrics: Sequence[str]) -> Table:
+    axis = str(study.compare)
+    others = [name for name in study.axes if name != axis]
+    cells = {
+        (metric, tuple(point.values())): plus_minus(one) + _doubt(one)
+        for name, metric, point, one in found
+        if name == baseline
+    }
+    rows = [
+        [named(axis, point[axis]), *(str(point[name]) for name in others),
+         *(cells.get((metric, tuple(point.values())), "–") for metric in metrics)]
+        for point in study.points
+        if named(axis, point[axis]) != baseline
+    ]  # fmt: skip
+    headers = [axis, *others, *(label_of(metric) for metric in metrics)]
+    return Table(headers, rows, hints=hints_of(metrics))
+
+
+def _doubt(difference: Interval) -> str:
+    if difference.above_zero or difference.below_zero or difference.count < 2:
+        return ""
+    return " (equal)" if difference.low == difference.high else " (unsure)"

@@ -1,0 +1,47 @@
+"""How the report of a sweep names its places, and writes its means."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from grid.experiment.statistics import Interval
+from grid.experiment.study import Study
+from grid.report.labels import shown
+
+
+def compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
+    """The compared values, each with its name, at the first value of all other axes."""
+    first = {name: values[0] for name, values in study.axes.items()}
+    if study.compare is None:
+        return [(study.name, first)]
+    axis = study.compare
+    return [(named(axis, value), {**first, axis: value}) for value in study.axes[axis]]
+
+
+def named(axis: str, value: Any) -> str:
+    """A value as a legend has it: a name as it is, a figure with its axis, such as "ttl 0"."""
+    return (
+        value
+        if isinstance(value, str)
+        else f"{axis.rsplit('.', maxsplit=1)[-1].replace('_', ' ')} {value}"
+    )
+
+
+def elsewhere(study: Study) -> str:
+    """At which values of the axes that are not compared `compared_points` are."""
+    return "".join(
+        f", {name} {values[0]}" for name, values in study.axes.items() if name != study.compare
+    )
+
+
+def plus_minus(interval: Interval) -> str:
+    """The mean, and how far from it the interval reaches."""
+    half = interval.half_width
+    if not math.isfinite(half):
+        return shown(interval.mean)
+    if half == 0.0:
+        return f"{shown(interval.mean)} ± 0"
+    # As many places as two digits of the uncertainty have.
+    places = max(0, 1 - math.floor(math.log10(half)))
+    return f"{interval.mean:,.{places}f} ± {half:,.{places}f}"

@@ -1,0 +1,53 @@
+"""Words on the axes and in the tables of reports that are neither metrics nor columns of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SERIES_LABELS: Mapping[str, str] = {
+    "utilization": "utilization (CPUs in use / CPUs)",
+    "queued": "queued jobs",
+    "license_use": "license use (copies in use / copies)",
+    "lost_cpus": "lost CPUs",
+    "power_w": "power (W)",
+}
+"""What charts over time call the columns of series.parquet."""
+
+TERMS: Mapping[str, str] = {
+    "time": "Virtual time since the beginning of the run, in the unit that stands beside it.",
+    "share of jobs": "Of the jobs that have a value, those whose value is at most as on the "
+    "axis.",
+    "wait": "From the submission of a job to its first start: `waiting_time` of jobs.csv.",
+    "slowdown": "Of a completed job, the time from its submission to its end, over its run time "
+    "less what restarts lost. Jobs of run time zero are left out.",
+    "median wait": "Half of the jobs of about this size waited at most so long.",
+    "a tenth waited at most": "A tenth of the jobs of about this size waited at most so long.",
+    "nine tenths at most": "Nine tenths of the jobs of about this size waited at most so long.",
+    "CPUs of the job": "`requested_number_of_resources` of jobs.csv. A point stands for all jobs "
+    "of a class, at their median; classes double.",
+    "run time": "`execution_time` of jobs.csv. A point stands for all jobs of a class, at their "
+    "median; there are two classes for each power of ten.",
+    "jobs": "How many jobs there are of what the other columns, or the axes, say.",
+    "job": "`job_id` of jobs.csv.",
+    "first row": "Of a Gantt chart: the row of the bar, counted from 0. A row is a CPU of the "
+    "cluster, or a job where it is not known which CPUs jobs had.",
+    "submitted in": "The VO of the job's user.",
+    "ran in": "The VO on whose machines the job ran.",
+    "its jobs that ran": "Jobs of the VO's users that started, wherever that was.",
+    "of these at home": "Those of them that started in the VO itself.",
+    "in other VOs": "Those of them that started elsewhere.",
+    "jobs of others": "Jobs of the users of other VOs that started in this one.",
+    "share of the VO's jobs that ran": "Jobs of this flow over all jobs that were submitted in "
+    "the first VO and started.",
+    "mean": "Mean over the seeds of a sweep.",
+    "from": "Where an interval, or a bar of a Gantt chart, begins. The interval of a mean over "
+    "seeds is Student's confidence interval at the level of the experiment.",
+    "to": "Where it ends.",
+    "less": "What the values are compared with: the baseline that the reader chose.",
+    "difference": "The metric less that at the baseline, seed by seed, and then the mean. "
+    "*Unsure*: its interval contains zero. *Equal*: both have the same value with every seed.",
+    "repetitions for ± 5 %": "So many seeds would make the widest interval of the row as narrow as "
+    "± 5 % of its mean, if they scatter as those that were run do.",
+    "jobs in the system": "Jobs that were submitted and had not ended.",
+}  # fmt: skip
+"""What they mean."""
