@@ -95,8 +95,10 @@ def _list(kind: Kind) -> None:
 
     typer.echo(f"{kind.name}: {kind.task}")
     typer.echo(f"  in a scenario: {kind.place}; entry points: {kind.group}")
-    for name in Parts().names(kind):
-        typer.echo(f"  {name:16} {Parts().find(kind, name).description}")
+    known = Parts()
+    width = max(map(len, known.names(kind)), default=0)
+    for name in known.names(kind):
+        typer.echo(f"  {name:{width}}  {known.find(kind, name).description}")
 
 
 def _show(kind: Kind, name: str) -> None:

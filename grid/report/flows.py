@@ -26,7 +26,7 @@ def flow_map(
     Each of `moved` is square, VO by VO. The choice `signal` says which place is seen; there is
     only one without it.
     """
-    names, places = _largest(vos, sum(moved.values()))
+    names, places = _largest(vos, np.asarray(list(moved.values())).sum(axis=0))
     columns: dict[str, list[Any]] = {key: [] for key in ("place", "origin", "host", "jobs")}
     for place, every in moved.items():
         counts = np.zeros((len(names), len(names)))
