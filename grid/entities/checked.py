@@ -37,6 +37,7 @@ from grid.model.messages import (
     RunJob,
     SubmissionFail,
     SubmitJob,
+    Withdrawn,
 )
 from grid.model.migration_messages import MoveGang
 from grid.model.records import Violation
@@ -305,6 +306,8 @@ class ManagerChecker(Checker):
                 elif message.held:
                     self._open[call] = ticket.job.processors
                     self._until_us[call] = self.now + ticket.lease_us
+            case Withdrawn(key, True):
+                yield from self._close(key, "it gave back")
             case LeaseEnded(call):
                 self._until_us.pop(call, None)
                 yield from self._close(call, "it ended a lease of")

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from grid.entities.bidding import Bidder, Caller
+from grid.entities.pulling import LOOK, Giver, Puller
 from grid.forwarding.interface import Answer, Ask, Award, Destination, Question
 from grid.forwarding.local_rules import never as stay
 from grid.kernel.entity import Context
@@ -27,12 +29,14 @@ from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
+    AskForWork,
     Assigned,
     AssignJob,
     Bid,
     CallForBids,
     CallId,
     ForwardJob,
+    InLine,
     JobDone,
     JobEnded,
     LeaseEnded,
@@ -45,6 +49,8 @@ from grid.model.messages import (
     ReturnJob,
     SubmissionFail,
     SubmitJob,
+    Withdrawn,
+    WorkAnswer,
 )
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
@@ -117,8 +123,16 @@ class LocalScheduler:
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
 
+        self._giver = Giver(selection, neighbours.resource_manager)
+        self._puller: Puller | None = None
+        if hasattr(rules.rule, "idle"):
+            self._puller = Puller(
+                rules.rule, neighbours.distances, neighbours.information, neighbours.schedulers
+            )
+
     def start(self, ctx: Context) -> None:
-        """Nothing to do before the first job."""
+        if self._puller is not None:
+            self._puller.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
@@ -128,9 +142,10 @@ class LocalScheduler:
             case Resources(key, table) if key in self._cases:
                 self._select(ctx, self._cases[key], table)
             case Resources(call, table):
-                self._bidder.look(ctx, call, table)
+                self._look(ctx, call, table)
             case Assigned(key, assigned_us):
                 self._cases[key].assigned_us = assigned_us
+                self._settled(ctx, key)
             case JobEnded():
                 self._end(ctx, message)
             case ForwardJob():
@@ -161,11 +176,38 @@ class LocalScheduler:
                 self._look_again(ctx, self._caller.hear(ctx, sender, message))
             case LeaseEnded():
                 pass
+            case InLine(key, True):
+                self._giver.waits(self._cases[key].job)
+            case InLine(key):
+                self._giver.has_left(key)
+            case AskForWork(vo):
+                self._giver.asked(ctx, sender, message, partial(self._may_leave_for, vo))
+            case Withdrawn(key):
+                wish = self._giver.withdrawn(ctx, message)
+                if wish is not None:
+                    self._cases[key].utility = wish.utility
+                    self._forward(ctx, self._cases[key], wish.vo, wish.resource, False)
+            case WorkAnswer() if self._puller is not None:
+                self._puller.answered(ctx, message)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        self._look_again(ctx, self._caller.timeout(ctx, timer))
+        if timer == LOOK and self._puller is not None:
+            self._puller.look(ctx)
+        else:
+            self._look_again(ctx, self._caller.timeout(ctx, timer))
+
+    def _look(self, ctx: Context, call: CallId, table: ResourceTable) -> None:
+        """What there is, asked for on behalf of another VO, or of nobody yet."""
+        if self._puller is not None and call == (ctx.name, 0):
+            self._puller.ask(ctx, table)
+        else:
+            self._bidder.look(ctx, call, table)
+
+    def _may_leave_for(self, vo: int, job: Job) -> bool:
+        case = self._cases[job.key]
+        return case.ttl > 0 and job.licenses == 0 and vo not in case.barred and not case.stays
 
     def _look_again(self, ctx: Context, key: JobKey | None) -> None:
         """A round of calls is over for the job: see what there is now, and decide."""
@@ -190,6 +232,7 @@ class LocalScheduler:
         if self._when_refused == "reject":
             self._fail(ctx, case, JobState.REJECTED)
             return
+        self._settled(ctx, job.key)
         del self._cases[job.key]
         home = self._neighbours.schedulers[case.origin]
         stays = self._when_refused == "home" or not case.came_from
@@ -240,7 +283,7 @@ class LocalScheduler:
         self, ctx: Context, case: _Case, table: ResourceTable, destination: Destination
     ) -> None:
         """The job goes to that row of the table, or ends."""
-        row, wait = destination
+        row, wait, late = destination
         if row < 0:
             spent = case.ttl == 0
             failed = spent and case.hops and not case.stays
@@ -248,7 +291,7 @@ class LocalScheduler:
             return
         columns = table.columns
         case.utility = self._selection.utility(case.job, table, row)
-        self._go(ctx, case, int(columns.vo[row]), int(columns.number[row]), wait)
+        self._go(ctx, case, int(columns.vo[row]), int(columns.number[row]), wait, late=late)
 
     def _go(
         self,
@@ -258,9 +301,10 @@ class LocalScheduler:
         resource: int,
         wait: bool,
         call: CallId | None = None,
+        late: bool = False,
     ) -> None:
         if vo == self._vo:
-            assign = AssignJob(case.job, resource, wait, call)
+            assign = AssignJob(case.job, resource, wait, call, late)
             ctx.send(self._neighbours.resource_manager, assign)
         else:
             self._forward(ctx, case, vo, resource, wait, call)
@@ -275,6 +319,7 @@ class LocalScheduler:
         call: CallId | None = None,
     ) -> None:
         job = case.job
+        self._settled(ctx, job.key)
         del self._cases[job.key]
         if case.origin == self._vo:
             self._away[job.key] = job
@@ -284,9 +329,15 @@ class LocalScheduler:
         )
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 
+    def _settled(self, ctx: Context, key: JobKey) -> None:
+        """The job has a place in this VO, or leaves it: one that was fetched is no longer due."""
+        if self._puller is not None:
+            self._puller.settled(ctx, key)
+
     def _fail(self, ctx: Context, case: _Case, state: int) -> None:
         """The job of `case` ends here and never started."""
         key = case.job.key
+        self._settled(ctx, key)
         del self._cases[key]
         if case.origin == self._vo:
             self._away.pop(key, None)
@@ -296,6 +347,8 @@ class LocalScheduler:
             ctx.send(origin, SubmissionFail(key, state, case.hops))
 
     def _end(self, ctx: Context, ended: JobEnded) -> None:
+        if self._puller is not None:
+            self._puller.ended(ctx)
         key, outcome = ended.key, ended.outcome
         case = self._cases[key]
         if outcome.start_us < 0:

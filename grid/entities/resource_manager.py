@@ -25,6 +25,7 @@ from grid.model.messages import (
     AssignJob,
     CallId,
     HoldPlace,
+    InLine,
     JobEnded,
     JoinVo,
     LeaseEnded,
@@ -36,6 +37,8 @@ from grid.model.messages import (
     Refused,
     ReleasePlace,
     RunJob,
+    WithdrawJob,
+    Withdrawn,
 )
 from grid.model.resources import ASSIGNED_CPUS, JOBS, NUMBER, STATUS_COLUMNS, ResourceColumns
 from grid.model.time import Time
@@ -127,11 +130,13 @@ class ResourceManager:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
-            case AssignJob(job, resource, wait, call):
+            case AssignJob(job, _, _, call):
                 if call is not None and call in self._leases:
                     self._take_place(ctx, sender, job, call)
                 else:
-                    self._assign(ctx, sender, job, resource, wait)
+                    self._assign(ctx, sender, message)
+            case WithdrawJob(key):
+                self._withdraw(ctx, key)
             case HoldPlace():
                 self._offer(ctx, message)
             case ReleasePlace(call):
@@ -157,7 +162,8 @@ class ResourceManager:
             for information in self._directory:
                 ctx.send(information, LeaveVo(self._vo))
 
-    def _assign(self, ctx: Context, scheduler: str, job: Job, resource: int, wait: bool) -> None:
+    def _assign(self, ctx: Context, scheduler: str, asked: AssignJob) -> None:
+        job, resource, wait, _, late = asked
         key, processors = job.key, job.processors
         is_guest = job.vo != ctx.name.partition("/")[0]
         if is_guest and not self._admits(job, ctx.now):
@@ -172,12 +178,27 @@ class ResourceManager:
         self._submitted_since += 1
         ctx.send(scheduler, Assigned(key, ctx.now))
         rank = self._rank(is_guest)
-        if self._room.has_line(resource, rank) or (rank and not self._room.has_room(job, resource)):
-            self._room.wait(Waiting(job, None, rank), resource)
+        held_back = (rank or late) and not self._room.has_room(job, resource)
+        if held_back or self._room.has_line(resource, rank):
+            self._room.wait(Waiting(job, None, rank, late), resource)
+            if late:
+                ctx.send(scheduler, InLine(key, True))
         else:
             self._send_down(ctx, job, resource)
         self._tell(ctx)
         self._publish_if_due(ctx)
+
+    def _withdraw(self, ctx: Context, key: JobKey) -> None:
+        """Give a late job back that still waits."""
+        resource, processors = self._holds.get(key, (-1, 0))
+        given = resource >= 0 and self._room.withdraw(key, resource)
+        if given:
+            del self._holds[key]
+            self._count(ctx, key[0], resource, processors, -1)
+        ctx.send(self._scheduler, Withdrawn(key, given))
+        if given:
+            self._go_on(ctx, resource)
+            self._tell(ctx)
 
     def _offer(self, ctx: Context, asked: HoldPlace) -> None:
         """Say whether there is a place, hold it if that is wanted, or have the job wait for it."""
@@ -246,7 +267,9 @@ class ResourceManager:
 
     def _go_on(self, ctx: Context, resource: int) -> None:
         """Those who wait and have room now, get on."""
-        for job, asked, _ in self._room.next_ones(resource):
+        for job, asked, _, late in self._room.next_ones(resource):
+            if late:
+                ctx.send(self._scheduler, InLine(job.key, False))
             if asked is None:
                 self._send_down(ctx, job, resource)
             elif self._is_barred(ctx, job):

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from grid.model.job import Job
+from grid.model.job import Job, JobKey
 from grid.model.messages import CallId, HoldPlace
 
 
@@ -16,6 +16,8 @@ class Waiting(NamedTuple):
     job: Job
     asked: HoldPlace | None
     rank: int
+    late: bool = False
+    """It can be withdrawn."""
 
 
 class WaitingRoom:
@@ -47,16 +49,27 @@ class WaitingRoom:
             place -= 1
         line.insert(place, waiting)
 
+    def withdraw(self, key: JobKey, resource: int) -> bool:
+        """Take a job out of the line, if it is there."""
+        for waiting in self._lines.get(resource, ()):
+            if waiting.late and waiting.job.key == key:
+                self._take_out(waiting, resource)
+                return True
+        return False
+
     def leave(self, call: CallId) -> int:
         """The place for that call is not wanted any more. Returns its resource, -1: it had none."""
         for resource, line in self._lines.items():
             for waiting in line:
                 if waiting.asked is not None and waiting.asked.call == call:
-                    line.remove(waiting)
-                    if not line:
-                        del self._lines[resource]
+                    self._take_out(waiting, resource)
                     return resource
         return -1
+
+    def _take_out(self, waiting: Waiting, resource: int) -> None:
+        self._lines[resource].remove(waiting)
+        if not self._lines[resource]:
+            del self._lines[resource]
 
     def sent_down(self, resource: int, processors: int) -> None:
         """A job that holds so many CPUs of the resource, or waits there, has gone below."""

@@ -73,11 +73,14 @@ class Question(NamedTuple):
 class Destination(NamedTuple):
     """The row of the table that gets the job, -1: none, and it ends here.
 
-    With `wait` it queues there where the resource is busy; without, it is looked at anew there.
+    With `wait` it queues there where the resource is busy; without, it is looked at anew there. If
+    it queues in this VO and is `late`, it is bound late: until its CPUs are free it can be given to
+    a VO that asks for work.
     """
 
     row: int
     wait: bool
+    late: bool = False
 
 
 NOWHERE = Destination(-1, False)

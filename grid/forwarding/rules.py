@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from grid.forwarding.interface import NOWHERE, Ask, Award, Destination, Question
+from grid.forwarding.pulling import Idle, PullFrom
 from grid.parts.kind import Kind, function_guard
+from grid.parts.origin import Guarded, Origin, ask
 
 
 def queue(question: Question) -> Destination:
@@ -60,6 +62,32 @@ def _problem(answer: Any, question: Question) -> str | None:
     return None
 
 
+def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
+    if not isinstance(answer, PullFrom):
+        return f"gave {type(answer).__name__}, expected a PullFrom"
+    vo, again_us = answer
+    others = idle.table.columns.vo[idle.table.columns.vo != idle.vo]
+    if vo not in (-1, *others.tolist()):
+        return f"asks VO {vo!r} for work, expected another VO of the table or -1"
+    if again_us is not None and (type(again_us) is not int or again_us < 1):
+        return f"looks again after {again_us!r}, expected whole microseconds or None"
+    return None
+
+
+class GuardedPull(Guarded):
+    """A rule of another that fetches work, too."""
+
+    def idle(self, idle: Idle) -> PullFrom:
+        answer: PullFrom = ask(self.origin, "idle", self._function.idle, _problem_of_pull, idle)
+        return answer
+
+
+def _guard(origin: Origin, rule: Any) -> Any:
+    if callable(rule) and callable(getattr(rule, "idle", None)):
+        return GuardedPull(origin, "its rule", rule, _problem)
+    return function_guard("its rule", _problem)(origin, rule)
+
+
 def _problem_of_ask(ask: Ask, question: Question) -> str | None:
     wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]
     if wrong:
@@ -80,14 +108,14 @@ _OWN = {name: f"{__name__}:{name}" for name in ("queue", "forward", "reject")} |
 } | {
     name: f"grid.forwarding.asking_rules:{name}"
     for name in ("reserve", "redundant", "auction", "delegated")
-}  # fmt: skip
+} | {"pull": "grid.forwarding.pulling:Pull"}  # fmt: skip
 
 FORWARDING = Kind(
     "forwarding",
     "rule of forwarding",
     "decides where a job queues, is forwarded to, or that it is rejected",
     _OWN,
-    function_guard("its rule", _problem),
+    _guard,
     given=("question",),
     place="protocol.when_busy",
 )

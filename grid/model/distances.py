@@ -21,6 +21,11 @@ class Distances(NamedTuple):
     links: tuple[tuple[int, Time], ...] = ()
     bandwidth_mbps: float | None = None
 
+    @property
+    def longest_us(self) -> Time:
+        """The longest latency to another VO."""
+        return max([self.latency_us, *(latency_us for _, latency_us in self.links)])
+
     def hops_us(self, vos: Ints, megabytes: float) -> Ints:
         """What a job with that input takes to each of `vos`; no time to its own. Same shape."""
         hop_us = np.full(len(vos), self.latency_us, np.int64)

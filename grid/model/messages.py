@@ -104,6 +104,39 @@ class LeaseEnded(NamedTuple):
     call: CallId
 
 
+class AskForWork(NamedTuple):
+    """Local Scheduler to that of another VO: have you a job that waits? `table` is what I have."""
+
+    vo: int
+    table: ResourceTable
+
+
+class WorkAnswer(NamedTuple):
+    """Local Scheduler to the one that asked for work: this job comes next, or none does."""
+
+    key: JobKey | None
+
+
+class InLine(NamedTuple):
+    """Resource Manager to Local Scheduler: the late job waits here, or was sent to its cluster."""
+
+    key: JobKey
+    waits: bool
+
+
+class WithdrawJob(NamedTuple):
+    """Local Scheduler to Resource Manager: give the job back, if it still waits."""
+
+    key: JobKey
+
+
+class Withdrawn(NamedTuple):
+    """Resource Manager to Local Scheduler: here it is, or it does not wait any more."""
+
+    key: JobKey
+    given: bool
+
+
 class ForwardJob(NamedTuple):
     """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
 
@@ -147,13 +180,15 @@ class AssignJob(NamedTuple):
     """Local Scheduler to Resource Manager: give this resource to this job.
 
     Without `wait` it is refused where the resource has too few free CPUs. If a place is held for
-    `call`, it is for this job.
+    `call`, it is for this job. With `late` it waits at the Resource Manager until its CPUs are
+    free, and can be withdrawn until then.
     """
 
     job: Job
     resource: int
     wait: bool
     call: CallId | None = None
+    late: bool = False
 
 
 class Assigned(NamedTuple):

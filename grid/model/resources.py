@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import dtypes
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
 
@@ -44,6 +44,10 @@ class ResourceColumns:
     def __len__(self) -> int:
         return len(self.vo)
 
+    def take(self, rows: Bools) -> ResourceColumns:
+        """Those of the rows."""
+        return ResourceColumns(*(column[rows] for column in _columns(self)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceTable:
@@ -55,6 +59,11 @@ class ResourceTable:
 
     columns: ResourceColumns
     assigned_cpus: Floats
+
+    def of(self, vo: int) -> ResourceTable:
+        """What it has of that VO alone."""
+        rows = self.columns.vo == vo
+        return ResourceTable(self.columns.take(rows), self.assigned_cpus[rows])
 
     def without(self, vos: Sequence[int], own: int) -> ResourceTable:
         """The same, as if nothing were known of `vos`, but for the reader's `own`."""

@@ -129,7 +129,7 @@ class Guarded:
     def __init__(self, origin: Origin, what: str, function: Callable[..., Any], check: Check):
         self.origin = origin
         self._what = what
-        self._function = function
+        self._function: Any = function
         self._check = check
 
     def __call__(self, *given: Any) -> Any:

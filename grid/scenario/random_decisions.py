@@ -31,6 +31,9 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
         "lease_s": (0.1, 5.0, 60.0),
     },
     "delegated": {"children": (2, 4), "wait_s": (0.1, 5.0), "lease_s": (0.1, 60.0)},
+    "pull": {
+        "from_vo": ("random", "most_loaded"), "tries": (1, 3), "every_s": (None, 1.0, 10.0),
+    },
     "limited": {
         "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },

@@ -79,6 +79,10 @@ CASES: dict[str, dict[str, Any]] = {
         "protocol": rule("delegated", children=2),
         "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b", "c"), vo("d", 1)],
     },
+    "pull": {
+        "protocol": rule("pull", every_s=None),
+        "vos": [vo("a", 1, [job(1), job(2), job(3)]), fast("b", job(2))],
+    },
     "auction": {
         "protocol": rule("auction", wait_s=0.5),
         "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), fast("c", job(1))],

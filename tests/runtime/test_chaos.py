@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -184,9 +185,8 @@ def reservation_not_released(right: Any, self: Any, ctx: Context, ended: Any) ->
 
 @replaced(ResourceManager, "_assign")
 def assigned_though_not_free(right: Any, self: Any, ctx: Context, *what: Any) -> None:
-    scheduler, job, resource, wait = what
     assigned, self._assigned = self._assigned, self._assigned - 1e9
-    right(self, ctx, scheduler, job, resource, wait)
+    right(self, ctx, *what)
     self._assigned += 1e9
     del assigned
     for place, (to, message, size) in enumerate(ctx.effects.sent):
@@ -241,6 +241,15 @@ def job_sent_to_two_winners(right: Any, self: Any, ctx: Context, case: Any, bid:
         ctx.send(others[0], message._replace(wait=True), size)
 
 
+@replaced(WaitingRoom, "withdraw")
+def job_given_away_and_kept(right: Any, self: Any, key: Any, resource: int) -> bool:
+    line = list(self._lines.get(resource, ()))
+    given = bool(right(self, key, resource))
+    if given:
+        self._lines[resource] = deque(line)
+    return given
+
+
 @replaced(LocalScheduler, "_send_back")
 def refused_job_kept(right: Any, self: Any, ctx: Context, case: Any) -> None:
     right(self, ctx, case)
@@ -290,6 +299,7 @@ def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> Non
 OF_DECISIONS = (
     "everybody_admitted", "those_who_wait_forgotten", "refused_job_kept", "leases_never_over",
     "place_held_though_not_needed", "copies_not_cancelled", "job_sent_to_two_winners",
+    "job_given_away_and_kept",
 )  # fmt: skip
 """Bugs in what only other rules of the protocol than the default ones do."""
 

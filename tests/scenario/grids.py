@@ -8,12 +8,14 @@ from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
 from grid.model.job_results import JobResults, columns_of, in_order
 from grid.model.messages import (
+    AskForWork,
     Assigned,
     AssignJob,
     Bid,
     CallForBids,
     ForwardJob,
     HoldPlace,
+    InLine,
     JobDone,
     JobEnded,
     JoinVo,
@@ -33,6 +35,9 @@ from grid.model.messages import (
     RunJob,
     SubmissionFail,
     SubmitJob,
+    WithdrawJob,
+    Withdrawn,
+    WorkAnswer,
 )
 from grid.model.time import NEVER
 from grid.scenario.build import Grid
@@ -154,6 +159,16 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"call {call[1]}: not needed"
         case LeaseEnded(call):
             return f"call {call[1]}: its lease is over"
+        case AskForWork(vo, table):
+            return f"VO {vo} asks for work, assigned {table.assigned_cpus.tolist()}"
+        case WorkAnswer(key):
+            return f"{key[1]} comes" if key else "no work"
+        case InLine(key, waits):
+            return f"{key[1]} waits" if waits else f"{key[1]} waits no longer"
+        case WithdrawJob(key):
+            return f"give {key[1]} back"
+        case Withdrawn(key, given):
+            return f"{key[1]} given back" if given else f"{key[1]} is not to be had"
         case NotAdmitted(key):
             return f"{key[1]} is not taken in"
         case ReturnJob(job):
