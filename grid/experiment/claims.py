@@ -126,6 +126,15 @@ class SubClaim:
     otherwise: tuple[tuple[str, Verdict], ...] = ()
 
     @property
+    def turns(self) -> bool:
+        """Does another reading decide it the other way?"""
+        against = {Verdict.CONTRADICTED, Verdict.IMPOSSIBLE}
+        others = {other for _, other in self.otherwise}
+        if self.verdict is Verdict.HOLDS:
+            return bool(others & against)
+        return self.verdict in against and Verdict.HOLDS in others
+
+    @property
     def key(self) -> tuple[str, str]:
         """What it is about; no two sub-claims of a claim have the same."""
         return self.what, self.setting
@@ -206,10 +215,10 @@ class Finding:
 
     @property
     def in_words(self) -> str:
-        """The counts, such as "84 hold, 28 contradicted; 12 hang on a reading"."""
-        hanging = sum(1 for one in self.sub_claims if one.otherwise)
-        verb = "hangs" if hanging == 1 else "hang"
-        return in_words(self.counts) + (f"; {hanging} {verb} on a reading" if hanging else "")
+        """The counts, such as "84 hold, 28 contradicted; 12 the opposite under another reading"."""
+        turned = sum(1 for one in self.sub_claims if one.turns)
+        more = f"; {turned} the opposite under another reading" if turned else ""
+        return in_words(self.counts) + more
 
     @property
     def by_kind(self) -> dict[str, Counter[Verdict]]:

@@ -147,9 +147,12 @@ def with_readings(main: Finding, others: Sequence[Compared]) -> Finding:
     for one in others:
         for before, after in one.changed:
             otherwise.setdefault(before.key, []).append((one.other.text, after.verdict))
+
+    def others_of(sub: SubClaim) -> tuple[tuple[str, Verdict], ...]:
+        # With fewer repetitions the main reading may leave open what it decides with all.
+        found = otherwise.get(sub.key, ())
+        return tuple((text, other) for text, other in found if other is not sub.verdict)
+
     return Finding(
-        tuple(
-            dataclasses.replace(sub, otherwise=tuple(otherwise.get(sub.key, ())))
-            for sub in main.sub_claims
-        )
+        tuple(dataclasses.replace(sub, otherwise=others_of(sub)) for sub in main.sub_claims)
     )

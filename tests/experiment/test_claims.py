@@ -195,7 +195,7 @@ def test_another_reading_is_judged_by_its_own_runs_and_told_where_it_changes() -
     assert sub.verdict is Verdict.HOLDS
     assert sub.otherwise == (("the other way", Verdict.CONTRADICTED),)
     assert main.in_words == "1 holds"
-    assert with_readings(main, found).in_words == "1 holds; 1 hangs on a reading"
+    assert with_readings(main, found).in_words == "1 holds; 1 the opposite under another reading"
 
 
 def test_another_reading_may_be_another_metric_of_the_same_runs_or_its_opposite() -> None:

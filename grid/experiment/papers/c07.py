@@ -225,7 +225,7 @@ PAPER = Paper(
             f"close, and near a figure: the interval within ± {LICENSES_CLOSE:g} points; 3 % on "
             f"average: at most {ON_AVERAGE:g}, mean over the ratios, in points and relative. "
             "Branch & bound is ours, cut off at its budget: where it proved few of its choices "
-            "best, close to it is close to a bound from below",
+            "best, greedy may be farther from the best than from it",
         ),
         Claim(
             "C07-2",

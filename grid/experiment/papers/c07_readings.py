@@ -96,7 +96,7 @@ READINGS = (
         "policy edf, setting without_deadline: last",
         "The others were run at 6, 10 and 16 s alone at first. All that contradicts C07-3 is EDF "
         "with these jobs last; after that was seen, they were run at all seven times, and the "
-        "line of a claim says how many of its verdicts hang on a reading.",
+        "line of a claim says how many of its verdicts another reading turns round.",
     ),
     Reading(
         "variants without preemption (np)",
