@@ -213,9 +213,9 @@ def _figures(finding: Finding, changed: Sequence[SubClaim]) -> str:
     """The figures of all sub-claims where they are few, or else of those that change."""
     chosen = finding.sub_claims if len(finding.sub_claims) <= FEW else changed[:FEW]
     figures = [
-        f"{sub.what}{sub.setting and f' ({sub.setting})'}: {row.ours} {row.unit}".rstrip()
+        f"{sub.what} ({place}): {row.ours} {row.unit}".rstrip().replace(" ()", "")
         for sub in chosen
-        for row in (sub, *(one for _, one in sub.rows))
+        for place, row in ((sub.setting, sub), *sub.rows)
         if row.ours
     ]
     return "; ".join(figures) or "–"
