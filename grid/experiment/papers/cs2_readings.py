@@ -47,7 +47,7 @@ READINGS = (
         'The text says "for each simulation, we randomly generated a list of jobs and machines".',
         (Other("one farm for all repetitions", _all("one farm")),),
         QUALITY,
-        "machine setting farm: null; the makespan by farm is in the figure below",
+        "machine setting farm: null; the makespan by farm is in a figure above",
     ),
     Reading(
         "late jobs",
@@ -97,7 +97,7 @@ READINGS = (
         (
             Other(
                 "the quicksort variant alone, which has the same name",
-                lacking="no runs of its own: it is the rows named CS 2.0 and nothing more",
+                lacking="it needs none, its rows are those named CS 2.0 and nothing more",
             ),
         ),
         ("CS2-1", "CS2-2", "CS2-3", "CS2-4"),
@@ -113,7 +113,7 @@ READINGS = (
         (
             Other(
                 "the difference is significant at 1 and at 4",
-                lacking='no runs of its own: the rows "below" at these two times are it',
+                lacking='it needs none: the rows "below" at these two times are it',
             ),
         ),
         ("CS2-1",),
