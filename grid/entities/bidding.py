@@ -174,7 +174,7 @@ class Bidder:
         if inquiry is None:
             return
         job = inquiry.call.job
-        choice = self._selection.choose(job, table, self._vo, own_only=True)
+        choice = self._selection.choose(job, table, self._vo, True, ctx.rng)
         row = choice.free if choice.free >= 0 else choice.own
         if row < 0:
             self._bid(ctx, call, Bid(call, self._vo, -1, 0.0, False, False, 0))

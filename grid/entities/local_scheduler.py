@@ -254,7 +254,7 @@ class LocalScheduler:
         # The licenses that a job needs are numbers of its own VO; no other one has them.
         at_home = spent or case.job.licenses != 0
         table = table.without(case.barred, self._vo)
-        choice = self._selection.choose(case.job, table, self._vo, own_only=at_home)
+        choice = self._selection.choose(case.job, table, self._vo, at_home, ctx.rng)
         question = Question(
             case.job, choice, table, self._vo, case.origin, case.ttl, case.hops, at_home,
             ctx.now, case.barred, self._neighbours.distances, self._selection, ctx.rng,

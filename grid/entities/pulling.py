@@ -129,7 +129,7 @@ class Giver:
         for key, job in self._in_line.items():
             if not may_leave(job):
                 continue
-            row = self._selection.choose(job, table, asked.vo, own_only=False).free
+            row = self._selection.choose(job, table, asked.vo, False, ctx.rng).free
             if row >= 0:
                 del self._in_line[key]
                 utility = self._selection.utility(job, table, row)

@@ -15,6 +15,9 @@ from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganiz
 UNKNOWN = np.inf
 """Assigned CPUs of a resource of which no status has come: it is never free."""
 
+OUT_OF_REACH = np.nan
+"""Assigned CPUs of a resource that the job may not go to: it is never chosen."""
+
 ASSIGNED_CPUS, JOBS, NUMBER = 0, 1, 2
 STATUS_COLUMNS = 3
 """Columns of a status row: CPUs assigned to jobs, number of those jobs, which resource it is."""
@@ -54,7 +57,8 @@ class ResourceTable:
     """Resources of the grid as one virtual organization knows them at one moment.
 
     `assigned_cpus` has shape (resources,): how many CPUs are promised to jobs, queued ones
-    included, so that load is assigned / cpus and may pass one; `UNKNOWN` where no status has come.
+    included, so that load is assigned / cpus and may pass one; `UNKNOWN` where no status has come,
+    `OUT_OF_REACH` where a job may not go.
     """
 
     columns: ResourceColumns
@@ -66,12 +70,12 @@ class ResourceTable:
         return ResourceTable(self.columns.take(rows), self.assigned_cpus[rows])
 
     def without(self, vos: Sequence[int], own: int) -> ResourceTable:
-        """The same, as if nothing were known of `vos`, but for the reader's `own`."""
+        """The same, with `vos` out of reach, but for the reader's `own`."""
         others = [vo for vo in vos if vo != own]
         if not others:
             return self
-        unknown = np.isin(self.columns.vo, others)
-        return ResourceTable(self.columns, np.where(unknown, UNKNOWN, self.assigned_cpus))
+        barred = np.isin(self.columns.vo, others)
+        return ResourceTable(self.columns, np.where(barred, OUT_OF_REACH, self.assigned_cpus))
 
 
 def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from grid.kernel.entity import random_stream
 from grid.parts.kind import Kind
 from grid.scenario.schema import ProtocolSection, Scenario, VoSection
 from grid.scenario.sections import PartSection
+from grid.selection.registry import SELECTIONS
 
+TIES = ("own_vo", "first", "random")
 SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "above_load": {"load": (0.5, 1.0, 2.0)},
     "until_idle": {
@@ -34,12 +37,15 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "pull": {
         "from_vo": ("random", "most_loaded"), "tries": (1, 3), "every_s": (None, 1.0, 10.0),
     },
+    "partial": {"ties": (*TIES, "less_loaded")},
+    "random": {"by_utility": (False, True)},
+    "least_loaded": {"ties": TIES, "by_utility": (False, True)},
+    "power_of_d": {"d": (1, 2, 3), "ties": TIES, "by_utility": (False, True)},
     "limited": {
         "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },
 }  # fmt: skip
 """What settings of parts are drawn from; others have none, or keep their defaults."""
-
 
 def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     """The scenario with another rule of forwarding, another TTL and so on, drawn with `seed`."""
@@ -58,6 +64,7 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
 def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
     changes: dict[str, Any] = {
         "when_busy": _one_of((None, None, _part(FORWARDING, stream)), stream),
+        "selection": _part(SELECTIONS, stream),
         "admission": _one_of(("everyone", _part(ADMISSION, stream)), stream),
         "priority": _one_of(("none", "home", "afar"), stream),
     }

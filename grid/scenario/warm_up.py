@@ -14,6 +14,7 @@ import numpy as np
 from grid.cluster import make_cluster
 from grid.entities import names
 from grid.entities.information_service import fill_in
+from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
@@ -59,7 +60,7 @@ def _select(grid: Grid) -> None:
     for asked in ((), kinds_asked):
         job = _job(vo.name, 0, 1, asked)
         if not isinstance(selection, GuardedSelection):
-            selection.choose(job, table, 0, own_only=False)
+            selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
     nothing = np.zeros(0, np.int64)
     fill_in(table.assigned_cpus, np.zeros((0, STATUS_COLUMNS)), nothing, nothing)
 

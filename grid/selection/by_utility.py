@@ -27,8 +27,15 @@ class ByUtility:
         self._attributes: Floats = np.empty((7, 0))
         self._ones: Floats = np.empty(0)
 
-    def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        return best_choice(self.worth(job, table), job, table, own_vo, own_only, self.ties)
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: np.random.Generator | None = None,
+    ) -> Choice:
+        return best_choice(self.worth(job, table), job, table, own_vo, own_only, self.ties, rng)
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
         return self._utilities(self.mode, job, table.columns, ALL_ROWS)

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from grid.model.arrays import Floats
+import numpy as np
+
+from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
-OWN_VO, FIRST, LESS_LOADED = 0, 1, 2
-TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED}
+OWN_VO, FIRST, LESS_LOADED, RANDOM = 0, 1, 2, 3
+TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED, "random": RANDOM}
 """Which of equal resources is taken: one of the own VO, then the less loaded, then the earlier; the
-first that is found, as PU's Algorithm 3 says; the less loaded, then the earlier."""
+first that is found, as PU's Algorithm 3 says; the less loaded, then the earlier; any of them, each
+as likely as the others."""
+NO_DRAWS: Floats = np.empty(0)
 MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
 
 
@@ -36,10 +40,23 @@ class Choice(NamedTuple):
 
 
 class Selection(Protocol):
-    """Chooses resources for jobs. Pure: the same job and table give the same choice."""
+    """Chooses resources for jobs. Pure: all chance comes from `rng`, all else from what it is given
+    and what it was given before.
+    """
 
-    def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        """The best resources for `job` as VO number `own_vo` sees them, or those of its own."""
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: np.random.Generator | None = None,
+    ) -> Choice:
+        """The best resources for `job` as VO number `own_vo` sees them, or those of its own.
+
+        `rng` is the random stream of the Local Scheduler that asks. So what is drawn hangs on the
+        order of its own messages alone, and not on where it runs.
+        """
         ...
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
@@ -58,23 +75,40 @@ def best_choice(
     own_vo: int,
     own_only: bool,
     ties: str = "own_vo",
+    rng: np.random.Generator | None = None,
+    rows: Ints | None = None,
 ) -> Choice:
     """The best rows by `utilities` of shape (resources,), for selections of your own.
 
-    Only resources of a utility above zero that are wide enough count. For equal ones see TIES.
+    Only resources of a utility above zero that are wide enough, and of which a status is known,
+    count; where `rows` are given, in ascending order, only those. For equal ones see TIES; the
+    `random` one needs the `rng` that `choose` is given.
     """
     from grid.selection.kernels import best_resources
 
     columns = table.columns
-    rows = best_resources(
-        utilities,
-        columns.vo,
-        columns.cpus,
-        columns.widest,
-        table.assigned_cpus,
+    values, assigned = utilities, table.assigned_cpus
+    vo, cpus, widest = columns.vo, columns.cpus, columns.widest
+    if rows is not None:
+        values, assigned = values[rows], assigned[rows]
+        vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
+    draws = NO_DRAWS
+    if ties == "random":
+        if rng is None:
+            raise ValueError("random ties need the `rng` that `choose` is given")
+        draws = rng.random(len(values))
+    best: tuple[int, ...] = best_resources(
+        values,
+        vo,
+        cpus,
+        widest,
+        assigned,
         own_vo,
         own_only,
         job.processors,
         TIES[ties],
+        draws,
     )
-    return Choice(*rows)
+    if rows is not None:
+        best = tuple(int(rows[place]) if place >= 0 else -1 for place in best)
+    return Choice(*best)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -15,19 +16,34 @@ from grid.parts.origin import Origin, ask
 from grid.selection.interface import Choice, Selection
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from grid.selection.by_load import LeastLoaded
     from grid.selection.by_utility import ByUtility
+    from grid.selection.picked import PowerOfD, Random, RoundRobin
 
 
 class GuardedSelection:
-    """A selection that another plugged in. Utilities are those of Eq. 1, whatever chose."""
+    """A selection that another plugged in. Utilities are those of Eq. 1, whatever chose.
+
+    Its `choose` is given the random stream where it takes one more argument.
+    """
 
     def __init__(self, origin: Origin, selection: Any) -> None:
         self.origin = origin
         self._selection = selection
+        self._draws = "rng" in signature(selection.choose).parameters
         self._by_utility: ByUtility | None = None
 
-    def choose(self, job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Choice:
-        given = (job, table, own_vo, own_only)
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: Generator | None = None,
+    ) -> Choice:
+        given = (job, table, own_vo, own_only, *((rng,) if self._draws else ()))
         choice: Choice = ask(self.origin, "choose", self._selection.choose, _problem, *given)
         return choice
 
@@ -44,7 +60,7 @@ class GuardedSelection:
 
 
 def _problem(
-    choice: Any, job: Job, table: ResourceTable, own_vo: int, own_only: bool
+    choice: Any, job: Job, table: ResourceTable, own_vo: int, own_only: bool, *_: Any
 ) -> str | None:
     """What is wrong with a choice for `job`."""
     if not isinstance(choice, Choice):
@@ -67,12 +83,15 @@ def _guarded(origin: Origin, selection: Any) -> Selection:
     if not callable(getattr(selection, "choose", None)):
         found = f"{type(selection).__name__} without a method choose"
         found += f" ({origin.shown}:{origin.line})"
-        raise WrongPart(found, "a selection with choose(self, job, table, own_vo, own_only)")
+        raise WrongPart(
+            found,
+            "a selection with choose(self, job, table, own_vo, own_only)",
+        )
     return GuardedSelection(origin, selection)
 
 
 Ties = Annotated[
-    Literal["own_vo", "first", "less_loaded"],
+    Literal["own_vo", "first", "less_loaded", "random"],
     Field(description="which of equally good resources is taken"),
 ]
 
@@ -103,11 +122,77 @@ def matchmaking(*, ties: Ties = "own_vo", measured: Measured = "all_options") ->
     return ByUtility("matchmaking", ties, measured)
 
 
+TiesOfLoads = Annotated[
+    Literal["own_vo", "first", "random"],
+    Field(description="which of equally loaded resources is taken"),
+]
+ByWorth = Annotated[
+    bool,
+    Field(description="weigh what a resource is worth to the job (PU Eq. 1), not only that it is"),
+]
+
+
+def least_loaded(*, ties: TiesOfLoads = "own_vo", by_utility: ByWorth = False) -> LeastLoaded:
+    """The least loaded resource: assigned CPUs over CPUs, those of queued jobs included.
+
+    Join the shortest queue, where resources are alike (Winston 1977: the best that can be done with
+    fresh information and exponential run times). Among resources that are free, the least loaded of
+    these. With `by_utility` the value of a resource is utility / (1 + load).
+    """
+    from grid.selection.by_load import LeastLoaded
+
+    return LeastLoaded(ties, by_utility)
+
+
+def random(*, by_utility: ByWorth = False) -> Random:
+    """A resource drawn at random, free or not: each one that would do is as likely.
+
+    It needs no information beyond who is there, so resources of unknown status are drawn, too. A
+    queue before each: Poisson arrivals stay Poisson (the thinning of M/M/1). With `by_utility` the
+    chance of a resource is in proportion to its utility.
+    """
+    from grid.selection.picked import Random
+
+    return Random("first", by_utility)
+
+
+def round_robin() -> RoundRobin:
+    """The next resource in turn, free or not, of those that would do; each VO has its own turn.
+
+    It needs no information beyond who is there. Turns for the VO's own resources and for those of
+    others, where only such ones are asked for, are kept apart.
+    """
+    from grid.selection.picked import RoundRobin
+
+    return RoundRobin()
+
+
+def power_of_d(
+    *,
+    d: Annotated[int, Field(ge=1, le=1_000_000, description="resources that are drawn")] = 2,
+    ties: TiesOfLoads = "own_vo",
+    by_utility: ByWorth = False,
+) -> PowerOfD:
+    """The least loaded of `d` different resources, drawn from those that would do.
+
+    Two choices already shorten queues exponentially (Vvedenskaya, Dobrushin and Karpelevich 1996;
+    Mitzenmacher 2001), and with old information fewer choices are better than many (Mitzenmacher
+    2000). Resources of unknown status are taken only where all that were drawn are such. With
+    `by_utility` the best of the drawn is that of the largest utility / (1 + load).
+    """
+    from grid.selection.picked import PowerOfD
+
+    return PowerOfD(d, ties, by_utility)
+
+
+NAMES = (
+    "partial", "binary", "matchmaking", "random", "round_robin", "least_loaded", "power_of_d",
+)  # fmt: skip
 SELECTIONS = Kind(
     "selections",
     "selection",
     "chooses a resource of the grid for each job",
-    {name: f"{__name__}:{name}" for name in ("partial", "binary", "matchmaking")},
+    {name: f"{__name__}:{name}" for name in NAMES},
     _guarded,
     place="vos.*.selection",
 )
