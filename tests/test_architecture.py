@@ -17,15 +17,17 @@ MAY_IMPORT = {
     "policies": {"model", "parts"},
     "selection": {"model", "parts"},
     "forwarding": {"model", "parts", "selection"},
+    "information": {"model", "parts"},
     "dispatching": {"model", "parts"},
     "cluster": {"model", "parts", "policies", "dispatching"},
     "entities": {
-        "model", "kernel", "parts", "policies", "selection", "forwarding", "dispatching", "cluster",
+        "model", "kernel", "parts", "policies", "selection", "forwarding", "information",
+        "dispatching", "cluster",
     },
     "workload": {"model", "parts"},
     "scenario": {
         "model", "kernel", "parts", "policies", "selection", "cluster", "entities", "workload",
-        "results", "forwarding", "dispatching",
+        "results", "forwarding", "information", "dispatching",
     },
     "results": {"model", "kernel", "parts"},
     "runtime": {"model", "kernel", "parts", "policies", "scenario", "results"},
@@ -42,7 +44,8 @@ MAY_IMPORT = {
 }  # fmt: skip
 
 PURE = (
-    "model", "kernel", "policies", "selection", "forwarding", "dispatching", "cluster", "entities",
+    "model", "kernel", "policies", "selection", "forwarding", "information", "dispatching",
+    "cluster", "entities",
 )  # fmt: skip
 FORBIDDEN_MODULES = {
     "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",

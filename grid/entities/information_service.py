@@ -1,106 +1,209 @@
 """The Grid Information Service of a VO: who is in the grid, and the last status of each.
 
-Joining and leaving are messages. Status snapshots are posts on the board, looked up when a query
-comes (see `grid.kernel.board`); the VO's own status comes from its Resource Manager at once.
+Joining and leaving are messages. The VO's own status comes from its Resource Manager at once. How
+that of others comes is for the information overlay (see `grid.information.interface`): as status
+snapshots, which are posts on the board that are looked up when a query comes (see
+`grid.kernel.board`), or as entries in letters and answers of other Information Services.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from grid.kernel.entity import Context, Rows
-from grid.model.arrays import Floats, Ints
-from grid.model.messages import JoinVo, LeaveVo, LocalStatus, QueryResources, Resources
-from grid.model.resources import (
-    ASSIGNED_CPUS,
-    NUMBER,
-    UNKNOWN,
-    ResourceColumns,
-    ResourceTable,
-    concatenate_resources,
+from grid.entities.known_status import KnownStatus
+from grid.information.interface import Letter, Overlay, View
+from grid.kernel.entity import Context
+from grid.model.arrays import Floats
+from grid.model.job import JobKey
+from grid.model.messages import (
+    Entry,
+    JoinVo,
+    LeaveVo,
+    LocalStatus,
+    News,
+    Probe,
+    ProbeAnswer,
+    QueryResources,
+    Resources,
 )
+from grid.model.resources import ResourceColumns, ResourceTable, status_rows
+from grid.model.time import Time
+
+ROUND, PROBE = "round", "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """From where an Information Service hears, and how it takes what it hears.
+
+    `services` are all Information Services, by VO. `reads_board`: whether snapshots of anybody are
+    heard. A snapshot that could only repeat the last one is not published: what was told before
+    the last multiple of `period_us`, seen `delay_us` later, is still true then. Letters go out in
+    rounds until `last_submission_us`, and then while there is news.
+    """
+
+    overlay: Overlay
+    services: tuple[str, ...]
+    reads_board: bool
+    summary: bool = False
+    discount: Callable[[ResourceTable, int], Floats] | None = None
+    period_us: Time | None = None
+    delay_us: Time = 0
+    last_submission_us: Time = 0
+
+
+@dataclass(slots=True)
+class _Probing:
+    """A query that waits for the answers of VOs that were asked."""
+
+    key: JobKey
+    scheduler: str
+    missing: list[int]
+    answers: list[Entry] = field(default_factory=list)
 
 
 class InformationService:
-    """Directory and last snapshots, for the Local Scheduler of VO number `vo`.
+    """Directory and last status, for the Local Scheduler of VO number `vo`."""
 
-    `own` are the VO's own resources; `board_vos` the VO of each publisher's rows on the board, in
-    the board's order, and how many rows they are.
-    """
-
-    def __init__(self, vo: int, own: ResourceColumns, board_vos: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, vo: int, known: KnownStatus, sources: Sources) -> None:
         self._vo = vo
-        self._members: dict[int, ResourceColumns] = {vo: own}
-        self._own_assigned = np.zeros(len(own))
-        self._row_vo = np.repeat(
-            np.array([publisher for publisher, _ in board_vos], np.int64),
-            [rows for _, rows in board_vos],
-        )
-        self._laid_out = False
+        self._known = known
+        self._sources = sources
+        self._overlay = sources.overlay
+        self._rounds_left = 0
+        self._rests = True
+        self._probes = 0
+        self._probing: dict[int, _Probing] = {}
 
     def start(self, ctx: Context) -> None:
-        """Nothing to do: members introduce themselves."""
+        period_us = self._overlay.period_us
+        if period_us is not None:
+            # Rounds of different VOs begin at times of their own, as clocks do.
+            self._rests = False
+            ctx.set_timer(1 + int(ctx.rng.integers(period_us)), ROUND)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
             case QueryResources(key):
-                ctx.send(sender, Resources(key, self._table(ctx)))
-            case LocalStatus(assigned_cpus):
-                self._own_assigned = assigned_cpus
+                self._query(ctx, key, sender)
+            case LocalStatus(assigned_cpus, work_s):
+                self._known.own_status(assigned_cpus, work_s, ctx.now)
+                self._there_is_news(ctx)
+            case News(entries, asks):
+                self._hear(ctx, self._sources.services.index(sender), entries, asks)
+            case Probe(number):
+                entry = self._known.own_entry(ctx.now, self._sources.summary)
+                ctx.send(sender, ProbeAnswer(number, entry))
+            case ProbeAnswer(number, entry):
+                self._take_answer(ctx, number, entry)
             case JoinVo(vo, resources):
-                self._members[vo] = resources
-                self._laid_out = False
+                self._join(ctx, vo, resources)
             case LeaveVo(vo):
-                self._members.pop(vo, None)
-                self._laid_out = False
+                self._known.leave(vo)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        raise ValueError(f"{ctx.name}: no timer {timer!r}")
+        kind, _, number = timer.partition(" ")
+        if kind == ROUND:
+            self._begin_round(ctx)
+        elif kind == PROBE:
+            self._reply(ctx, int(number))
+        else:
+            raise ValueError(f"{ctx.name}: no timer {timer!r}")
 
-    def _lay_out(self) -> None:
-        """Lay out the resources of all members, VO after VO, and where each board row belongs."""
-        members = sorted(self._members)
-        self._columns = concatenate_resources([self._members[vo] for vo in members])
-        first_row: Ints = np.full(
-            max(int(self._row_vo.max(initial=-1)), *members) + 1, -1, np.int64
-        )
-        row = 0
-        for vo in members:
-            if vo == self._vo:
-                self._own_rows = slice(row, row + len(self._members[vo]))
-            else:
-                first_row[vo] = row
-            row += len(self._members[vo])
-        base = first_row[self._row_vo]
-        self._heard = np.nonzero(base >= 0)[0]
-        self._base = base[self._heard]
-        self._unknown = np.full(len(self._columns), UNKNOWN)
+    def _join(self, ctx: Context, vo: int, resources: ResourceColumns) -> None:
+        self._known.join(vo, resources)
+        if self._overlay.starts_known:
+            nothing = np.zeros(len(resources))
+            idle = status_rows(resources, nothing, nothing, 0)
+            self._known.take(Entry(vo, 0, ctx.now, idle))
 
-    def _table(self, ctx: Context) -> ResourceTable:
-        if not self._laid_out:
-            self._lay_out()
-            self._laid_out = True
-        assigned = self._unknown.copy()
-        fill_in(assigned, ctx.read_board(), self._heard, self._base)
-        if self._vo in self._members:
-            assigned[self._own_rows] = self._own_assigned
-        return ResourceTable(self._columns, assigned)
+    # Queries
 
+    def _query(self, ctx: Context, key: JobKey, scheduler: str) -> None:
+        asked: list[int] = []
+        if self._overlay.probes_first:
+            asked += self._overlay.probes(self._view(ctx), ctx.rng)
+        if not asked:
+            ctx.send(scheduler, Resources(key, self._table(ctx, ())))
+            return
+        self._probes += 1
+        self._probing[self._probes] = _Probing(key, scheduler, asked)
+        for vo in asked:
+            ctx.send(self._sources.services[vo], Probe(self._probes))
+        ctx.set_timer(self._overlay.timeout_us, f"{PROBE} {self._probes}")
 
-@njit(cache=True)
-def fill_in(
-    assigned: Floats,
-    rows: Rows,
-    new_rows: Ints,
-    base: Ints,
-) -> None:
-    """Put the assigned CPUs of the board's rows `new_rows` where they belong: base + number."""
-    for i in range(len(new_rows)):
-        row = new_rows[i]
-        assigned[base[i] + np.int64(rows[row, NUMBER])] = rows[row, ASSIGNED_CPUS]
+    def _take_answer(self, ctx: Context, number: int, entry: Entry) -> None:
+        if self._overlay.keeps_probes:
+            self._known.take(entry)
+        probing = self._probing.get(number)
+        if probing is None or entry.vo not in probing.missing:
+            return
+        probing.missing.remove(entry.vo)
+        probing.answers.append(entry)
+        if not probing.missing:
+            ctx.cancel_timer(f"{PROBE} {number}")
+            self._reply(ctx, number)
+
+    def _reply(self, ctx: Context, number: int) -> None:
+        """Answer a query with what has come by now."""
+        probing = self._probing.pop(number)
+        ctx.send(probing.scheduler, Resources(probing.key, self._table(ctx, probing.answers)))
+
+    def _table(self, ctx: Context, answers: Iterable[Entry]) -> ResourceTable:
+        sources = self._sources
+        board = ctx.read_board() if sources.reads_board else None
+        confirmed_us = 0
+        if sources.period_us is not None:
+            seen_us = max(0, ctx.now - sources.delay_us)
+            confirmed_us = seen_us - seen_us % sources.period_us
+        table = self._known.table(ctx.now, board, answers, confirmed_us)
+        if sources.discount is None:
+            return table
+        return replace(table, assigned_cpus=sources.discount(table, self._vo))
+
+    # Letters
+
+    def _view(self, ctx: Context) -> View:
+        confirmed_us = {vo: entry.confirmed_us for vo, entry in self._known.entries.items()}
+        confirmed_us[self._vo] = ctx.now
+        return View(self._vo, ctx.now, self._known.peers, confirmed_us)
+
+    def _begin_round(self, ctx: Context) -> None:
+        self._rounds_left = max(0, self._rounds_left - 1)
+        self._write(ctx, self._overlay.every_period(self._view(ctx), ctx.rng))
+        period_us = self._overlay.period_us
+        assert period_us is not None
+        self._rests = not self._rounds_left and ctx.now >= self._sources.last_submission_us
+        if not self._rests:
+            ctx.set_timer(period_us, ROUND)
+
+    def _there_is_news(self, ctx: Context) -> None:
+        period_us = self._overlay.period_us
+        if period_us is None:
+            return
+        self._rounds_left = self._overlay.rounds(len(self._known.members) - 1)
+        if self._rests and self._rounds_left:
+            self._rests = False
+            ctx.set_timer(period_us, ROUND)
+
+    def _hear(self, ctx: Context, sender: int, entries: tuple[Entry, ...], asks: bool) -> None:
+        # Every entry is taken, whether or not one before it was new.
+        new = [self._known.take(entry) for entry in entries]
+        if any(new):
+            self._there_is_news(ctx)
+        if asks:
+            self._write(ctx, self._overlay.answer(self._view(ctx), sender, ctx.rng))
+
+    def _write(self, ctx: Context, letters: Iterable[Letter]) -> None:
+        own = self._known.own_entry(ctx.now, self._sources.summary)
+        known = {**self._known.entries, self._vo: own}
+        for letter in letters:
+            entries = tuple(known[vo] for vo in letter.entries if vo in known)
+            if entries or letter.asks:
+                ctx.send(self._sources.services[letter.to], News(entries, letter.asks))

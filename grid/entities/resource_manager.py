@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from grid.entities.backlog import Backlog, NoBacklog
 from grid.entities.waiting_room import Waiting, WaitingRoom
 from grid.forwarding.admission import Request, everyone
-from grid.kernel.entity import Context, Rows
+from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
     Assigned,
@@ -40,7 +41,7 @@ from grid.model.messages import (
     WithdrawJob,
     Withdrawn,
 )
-from grid.model.resources import ASSIGNED_CPUS, JOBS, NUMBER, STATUS_COLUMNS, ResourceColumns
+from grid.model.resources import ResourceColumns, status_rows, summary_of
 from grid.model.time import Time
 
 PERIOD, LEAVE, LEASE = "period", "leave", "lease "
@@ -51,13 +52,15 @@ class SnapshotRules:
     """When snapshots go out, and how much they tell. None switches a trigger off.
 
     A full snapshot has a row for each resource. A summary names two: the one with the smallest
-    share of assigned CPUs, and the one with most memory free of jobs.
+    share of assigned CPUs, and the one with most memory free of jobs. With `tells_work` a snapshot
+    says how much work is left, too.
     """
 
     summary: bool
     period_us: Time | None
     load_limit: float | None
     jobs_limit: int | None
+    tells_work: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class ResourceManager:
         self._leaves_us = leaves_us
         self._left = False
         self._assigned = np.zeros(len(resources))
-        self._jobs = np.zeros(len(resources))
+        self._backlog = Backlog(resources) if rules.tells_work else NoBacklog()
         self._cpus: list[float] = resources.cpus.tolist()
         self._cluster: list[int] = resources.cluster.tolist()
         self._machine: list[int] = resources.machine.tolist()
@@ -175,6 +178,7 @@ class ResourceManager:
             return
         self._holds[key] = (resource, processors)
         self._count(ctx, job.vo, resource, processors, 1)
+        self._backlog.comes(key, job, resource, ctx.now)
         self._submitted_since += 1
         ctx.send(scheduler, Assigned(key, ctx.now))
         rank = self._rank(is_guest)
@@ -231,6 +235,7 @@ class ResourceManager:
         assigned = float(self._assigned[resource])
         self._leases[asked.call] = (job, resource)
         self._count(ctx, job.vo, resource, job.processors, 1)
+        self._backlog.comes(asked.call, job, resource, ctx.now)
         self._room.sent_down(resource, job.processors)
         ctx.set_timer(asked.lease_us, _lease(asked.call))
         ctx.send(self._scheduler, PlaceHeld(asked.call, True, True, True, assigned))
@@ -241,6 +246,7 @@ class ResourceManager:
         _, resource = self._leases.pop(call)
         ctx.cancel_timer(_lease(call))
         self._holds[job.key] = (resource, job.processors)
+        self._backlog.renames(call, job.key)
         self._submitted_since += 1
         ctx.send(scheduler, Assigned(job.key, ctx.now))
         self._room.come_up(resource, job.processors)
@@ -261,6 +267,7 @@ class ResourceManager:
     def _fall_back(self, ctx: Context, call: CallId) -> None:
         job, resource = self._leases.pop(call)
         self._count(ctx, job.vo, resource, job.processors, -1)
+        self._backlog.ends(call, 0, ctx.now)
         self._room.come_up(resource, job.processors)
         self._go_on(ctx, resource)
         self._tell(ctx)
@@ -282,7 +289,6 @@ class ResourceManager:
         """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""
         self._held += sign * processors
         self._assigned[resource] += sign * processors
-        self._jobs[resource] += sign
         if vo != ctx.name.partition("/")[0]:
             jobs, there = self._guests.get(vo, (0, 0))
             self._guests[vo] = (jobs + sign, there + sign * processors)
@@ -301,6 +307,7 @@ class ResourceManager:
     def _release(self, ctx: Context, ended: JobEnded) -> None:
         resource, processors = self._holds.pop(ended.key)
         self._count(ctx, ended.key[0], resource, processors, -1)
+        self._backlog.ends(ended.key, ended.outcome.held_us, ctx.now)
         self._room.come_up(resource, processors)
         self._go_on(ctx, resource)
         self._tell(ctx)
@@ -318,9 +325,9 @@ class ResourceManager:
         if self._cluster[resource] == cluster:
             return
         moved = self._cluster.index(cluster)
-        for column, amount in ((self._assigned, processors), (self._jobs, 1)):
-            column[resource] -= amount
-            column[moved] += amount
+        self._assigned[resource] -= processors
+        self._assigned[moved] += processors
+        self._backlog.moves(key, moved, ctx.now)
         self._holds[key] = (moved, processors)
         self._room.sent_down(moved, processors)
         self._room.come_up(resource, processors)
@@ -329,7 +336,9 @@ class ResourceManager:
 
     def _tell(self, ctx: Context) -> None:
         """The table has changed: the own VO gets it now, others by the next full period."""
-        ctx.send(self._information, LocalStatus(self._assigned.copy()))
+        ctx.send(
+            self._information, LocalStatus(self._assigned.copy(), self._backlog.left_s(ctx.now))
+        )
         if self._rules.period_us is not None and not self._to_tell:
             self._to_tell = True
             ctx.set_background_timer(-ctx.now % self._rules.period_us, PERIOD)
@@ -346,7 +355,7 @@ class ResourceManager:
         self._over_limit = passed
 
     def _publish(self, ctx: Context) -> None:
-        rows = status_rows(self._resources, self._assigned, self._jobs)
+        rows = status_rows(self._resources, self._assigned, self._backlog.left_s(ctx.now), ctx.now)
         ctx.publish(summary_of(rows, self._resources) if self._rules.summary else rows)
         self._submitted_since = 0
         self._to_tell = False
@@ -355,23 +364,3 @@ class ResourceManager:
 def _lease(call: CallId) -> str:
     """The timer of a lease."""
     return f"{LEASE}{call[0]} {call[1]}"
-
-
-def status_rows(resources: ResourceColumns, assigned: Rows, jobs: Rows) -> Rows:
-    """The full snapshot, shape (resources, STATUS_COLUMNS)."""
-    rows = np.empty((len(resources), STATUS_COLUMNS))
-    rows[:, ASSIGNED_CPUS] = assigned
-    rows[:, JOBS] = jobs
-    rows[:, NUMBER] = np.arange(len(resources))
-    return rows
-
-
-def summary_of(rows: Rows, resources: ResourceColumns) -> Rows:
-    """Two rows: the resource with the least share of assigned CPUs, and that with most memory.
-
-    Memory free of jobs is taken as RAM and disk in proportion to the CPUs that are not assigned.
-    """
-    share = rows[:, ASSIGNED_CPUS] / resources.cpus
-    memory = (resources.ram_mb + resources.disk_mb) * np.maximum(0.0, 1.0 - share)
-    chosen: Rows = rows[[int(np.argmin(share)), int(np.argmax(memory))]]
-    return chosen

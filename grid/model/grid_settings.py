@@ -44,6 +44,8 @@ class ProtocolRules:
     - `avoid_loops`: whether a job remembers where it was, and does not go there again.
     - `when_refused`: what a job does that a VO does not take in: it tries the `next`, waits at
       `home`, or the answer is to `reject` it.
+    - `information`: the overlay by which VOs hear of each other, such as `all`, `ring`, `gossip`.
+    - `discount`: how a reader takes old status, such as `as_told`.
     - `snapshot_detail`: `full` (a row for each resource) or `summary` (one for a VO).
     - A VO publishes a snapshot every `snapshot_period_us`, when its load (assigned CPUs / CPUs)
       passes `snapshot_load_limit`, and after `snapshot_jobs_limit` jobs; None: never for that.
@@ -54,6 +56,10 @@ class ProtocolRules:
     when_busy_settings: tuple[tuple[str, object], ...] = ()
     avoid_loops: bool = False
     when_refused: str = "next"
+    information: str = "all"
+    information_settings: tuple[tuple[str, object], ...] = ()
+    discount: str = "as_told"
+    discount_settings: tuple[tuple[str, object], ...] = ()
     snapshot_detail: str = "full"
     snapshot_period_us: Time | None = 60 * SECOND_US
     snapshot_load_limit: float | None = 0.9

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome
 from grid.model.job_results import JobPlacement
-from grid.model.resources import ResourceColumns, ResourceTable
+from grid.model.resources import NOT_TOLD, ResourceColumns, ResourceTable
 from grid.model.time import Time
 
 
@@ -272,9 +272,46 @@ class SubmissionFail(NamedTuple):
 
 
 class LocalStatus(NamedTuple):
-    """Resource Manager to its own Information Service: the VO's resources now."""
+    """Resource Manager to its own Information Service: the VO's resources now.
+
+    `work_s` is of shape (0,) where nobody asks for it; see `grid.model.resources`.
+    """
 
     assigned_cpus: Floats
+    work_s: Floats = NOT_TOLD
+
+
+class Entry(NamedTuple):
+    """What an Information Service knows of VO number `vo`: its status `rows`.
+
+    They have the columns of `grid.model.resources` and were so at `told_us`; nothing that happened
+    up to `confirmed_us` has changed them.
+    """
+
+    vo: int
+    told_us: Time
+    confirmed_us: Time
+    rows: Floats
+
+
+class News(NamedTuple):
+    """Information Service to another: this is what I know; with `asks`, tell me what you know."""
+
+    entries: tuple[Entry, ...]
+    asks: bool
+
+
+class Probe(NamedTuple):
+    """Information Service to another: how are your resources now?"""
+
+    number: int
+
+
+class ProbeAnswer(NamedTuple):
+    """Information Service to the one that asked, under its number."""
+
+    number: int
+    entry: Entry
 
 
 class JoinVo(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import dtypes
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
+from grid.model.time import Time
 
 UNKNOWN = np.inf
 """Assigned CPUs of a resource of which no status has come: it is never free."""
@@ -18,9 +19,12 @@ UNKNOWN = np.inf
 OUT_OF_REACH = np.nan
 """Assigned CPUs of a resource that the job may not go to: it is never chosen."""
 
-ASSIGNED_CPUS, JOBS, NUMBER = 0, 1, 2
-STATUS_COLUMNS = 3
-"""Columns of a status row: CPUs assigned to jobs, number of those jobs, which resource it is."""
+ASSIGNED_CPUS, WORK_S, NUMBER, TOLD_US = 0, 1, 2, 3
+STATUS_COLUMNS = 4
+"""Columns of a status row: CPUs assigned to jobs, seconds of CPU time that these still need (NaN
+where nobody asks for that), which resource it is, and when that was so."""
+NOT_TOLD: Floats = np.empty(0)
+"""Columns of a table of resources that nobody has asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,11 +62,24 @@ class ResourceTable:
 
     `assigned_cpus` has shape (resources,): how many CPUs are promised to jobs, queued ones
     included, so that load is assigned / cpus and may pass one; `UNKNOWN` where no status has come,
-    `OUT_OF_REACH` where a job may not go.
+    `OUT_OF_REACH` where a job may not go. `work_s` is the CPU time that these jobs still need, by
+    their estimates; NaN where no selection or rule asks for it. Both were told for the time
+    `told_us`, and nothing that happened up to `confirmed_us` has changed the assigned CPUs; -inf
+    where no status has come. `now` is when the table was made. All have the shape (resources,).
     """
 
     columns: ResourceColumns
     assigned_cpus: Floats
+    work_s: Floats = field(default_factory=NOT_TOLD.view)
+    told_us: Floats = field(default_factory=NOT_TOLD.view)
+    confirmed_us: Floats = field(default_factory=NOT_TOLD.view)
+    now: Time = 0
+
+    @property
+    def age_us(self) -> Floats:
+        """For how long each status may have been wrong; inf where none has come."""
+        age: Floats = self.now - self.confirmed_us
+        return age
 
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""
@@ -75,7 +92,7 @@ class ResourceTable:
         if not others:
             return self
         barred = np.isin(self.columns.vo, others)
-        return ResourceTable(self.columns, np.where(barred, OUT_OF_REACH, self.assigned_cpus))
+        return replace(self, assigned_cpus=np.where(barred, OUT_OF_REACH, self.assigned_cpus))
 
 
 def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
@@ -115,3 +132,24 @@ def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     """All rows of all parts, one part after the other; at least one part."""
     columns = zip(*map(_columns, parts), strict=True)
     return ResourceColumns(*map(np.concatenate, columns))
+
+
+def status_rows(resources: ResourceColumns, assigned: Floats, work_s: Floats, now: Time) -> Floats:
+    """The full status of a VO's resources, shape (resources, STATUS_COLUMNS)."""
+    rows = np.empty((len(resources), STATUS_COLUMNS))
+    rows[:, ASSIGNED_CPUS] = assigned
+    rows[:, WORK_S] = work_s if len(work_s) else np.nan
+    rows[:, NUMBER] = np.arange(len(resources))
+    rows[:, TOLD_US] = now
+    return rows
+
+
+def summary_of(rows: Floats, resources: ResourceColumns) -> Floats:
+    """Two rows: the resource with the least share of assigned CPUs, and that with most memory.
+
+    Memory free of jobs is taken as RAM and disk in proportion to the CPUs that are not assigned.
+    """
+    share = rows[:, ASSIGNED_CPUS] / resources.cpus
+    memory = (resources.ram_mb + resources.disk_mb) * np.maximum(0.0, 1.0 - share)
+    chosen: Floats = rows[[int(np.argmin(share)), int(np.argmax(memory))]]
+    return chosen

@@ -12,6 +12,8 @@ from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES
 from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
+from grid.information.discounts import DISCOUNTS
+from grid.information.registry import INFORMATION
 from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
 from grid.model.faults import (
     EntityCrash,
@@ -90,6 +92,10 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "when_busy_settings": _SETTINGS,
         "avoid_loops": flag,
         "when_refused": one_of(("next", "home", "reject")),
+        "information": text,
+        "information_settings": _SETTINGS,
+        "discount": text,
+        "discount_settings": _SETTINGS,
         "snapshot_detail": one_of(("full", "summary")),
         "snapshot_period_us": optional(_DURATION),
         "snapshot_load_limit": optional(number(0, 1000)),
@@ -319,6 +325,10 @@ def _plugged(
     known = dict.fromkeys(vo.name for vo in vos)
     rule = (protocol.when_busy, protocol.when_busy_settings)
     yield from problems(("protocol", "when_busy"), FORWARDING, *rule)
+    overlay = (protocol.information, protocol.information_settings)
+    yield from problems(("protocol", "information"), INFORMATION, *overlay)
+    discount = (protocol.discount, protocol.discount_settings)
+    yield from problems(("protocol", "discount"), DISCOUNTS, *discount)
     for v, vo in enumerate(vos):
         own = ("vos", v)
         yield from problems((*own, "selection"), SELECTIONS, vo.selection, vo.selection_settings)

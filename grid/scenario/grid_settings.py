@@ -70,6 +70,8 @@ def _protocol(section: ProtocolSection) -> ProtocolRules:
         *name_and_settings(section.when_busy),
         section.avoid_loops,
         section.when_refused,
+        *name_and_settings(section.information),
+        *name_and_settings(section.discount),
         section.snapshot_detail,
         None if period_s is None else from_seconds(period_s),
         section.snapshot_load_limit,

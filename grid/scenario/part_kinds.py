@@ -9,6 +9,8 @@ from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES
 from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
+from grid.information.discounts import DISCOUNTS
+from grid.information.registry import INFORMATION
 from grid.model.errors import Path
 from grid.parts.kind import Kind
 from grid.policies.convergent.weights import HEURISTICS
@@ -25,8 +27,9 @@ from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        POLICIES, SELECTIONS, FORWARDING, ADMISSION, CLUSTER_CHOICES, PROCESSOR_CHOICES,
-        JOB_GENERATORS, MACHINE_GENERATORS, JOB_METRICS, VO_METRICS, CLUSTER_METRICS, HEURISTICS,
+        POLICIES, SELECTIONS, FORWARDING, ADMISSION, INFORMATION, DISCOUNTS, CLUSTER_CHOICES,
+        PROCESSOR_CHOICES, JOB_GENERATORS, MACHINE_GENERATORS, JOB_METRICS, VO_METRICS,
+        CLUSTER_METRICS, HEURISTICS,
     )
 }  # fmt: skip
 
@@ -46,6 +49,8 @@ _PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (
     (FORWARDING, ("vos", "*", "when_busy"), "name"),
     (ADMISSION, ("vos", "*", "admission"), "name"),
     (ADMISSION, ("vos_from_trace", "admission"), "name"),
+    (INFORMATION, ("protocol", "information"), "name"),
+    (DISCOUNTS, ("protocol", "discount"), "name"),
     (MACHINE_GENERATORS, ("vos", "*", "clusters", "*", "machines"), "generator"),
     (JOB_GENERATORS, ("workload",), "generator"),
     (JOB_GENERATORS, ("vos", "*", "workload"), "generator"),

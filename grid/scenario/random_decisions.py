@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,6 +45,7 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
 }  # fmt: skip
 """What settings of parts are drawn from; others have none, or keep their defaults."""
+
 
 def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     """The scenario with another rule of forwarding, another TTL and so on, drawn with `seed`."""

@@ -117,6 +117,18 @@ class ProtocolSection(Section):
         "where it came from, and tries another VO. `home`: it goes back to its own VO and waits "
         "there. `reject`: it is rejected.",
     )
+    information: PartSection | PartName = Field(
+        default="all",
+        description="The information overlay: which VOs hear of which others' status, and how. "
+        "`all`: every VO publishes snapshots to all others. `none`: nobody hears anything. Others: "
+        "see `grid parts information`.",
+    )
+    discount: PartSection | PartName = Field(
+        default="as_told",
+        description="How a reader takes old status of other VOs. `as_told`: as if it were new. "
+        "`drained`: less what must have been worked off since. `by_age`: the older, the less it "
+        "counts.",
+    )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",
         description="What VOs tell each other: a row for each resource, or one or two for a VO.",

@@ -13,7 +13,7 @@ import numpy as np
 
 from grid.cluster import make_cluster
 from grid.entities import names
-from grid.entities.information_service import fill_in
+from grid.entities.known_status import fill_in
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
@@ -62,7 +62,7 @@ def _select(grid: Grid) -> None:
         if not isinstance(selection, GuardedSelection):
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
     nothing = np.zeros(0, np.int64)
-    fill_in(table.assigned_cpus, np.zeros((0, STATUS_COLUMNS)), nothing, nothing)
+    fill_in(np.zeros((4, 0)), np.zeros((0, STATUS_COLUMNS)), nothing, nothing, 0)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:
