@@ -14,18 +14,13 @@ from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
 from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
-from grid.entities.information_service import InformationService, Sources
-from grid.entities.known_status import KnownStatus
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler, Neighbours, Rules
-from grid.entities.resource_manager import Reception, ResourceManager, SnapshotRules
+from grid.entities.resource_manager import Reception, ResourceManager
 from grid.entities.workload_source import WorkloadSource
 from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
-from grid.information.discounts import DISCOUNTS
-from grid.information.interface import Overlay, Whom
-from grid.information.registry import INFORMATION
-from grid.kernel.entity import Entity, Rows, random_stream
+from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
 from grid.model.distances import Distances
 from grid.model.errors import one_mistake, shorten
@@ -42,6 +37,7 @@ from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.faults import machine_outages, message_faults
 from grid.scenario.grid_checks import platform_problems, refuse, refused
+from grid.scenario.information import GridInformation
 from grid.scenario.job_checks import job_problems, may_pass_the_end, memory_problems, width_problems
 from grid.scenario.value_checks import plain_name, wrong_values
 from grid.selection.interface import Selection
@@ -216,7 +212,9 @@ class Grid:
     def _first_rows(self, position: int) -> Rows:
         resources = resources_of(self.vos[position], position)
         nothing = np.zeros(len(resources))
-        rows = status_rows(resources, nothing, nothing if self._tells_work else NOT_TOLD, 0)
+        rows = status_rows(
+            resources, nothing, nothing if self._information.tells_work else NOT_TOLD, 0
+        )
         if self.settings.protocol.snapshot_detail == "summary":
             return summary_of(rows, resources)
         return rows
@@ -267,7 +265,7 @@ class Grid:
         if manager in wanted:
             yield manager, self._resource_manager(position, vo, dispatchers)
         if (name := names.information_service(vo.name)) in wanted:
-            yield name, self._information_service(position, vo)
+            yield name, self._information.service(position, self._board_vos)
         jobs = self.submitted[position]
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
             yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs)
@@ -357,57 +355,8 @@ class Grid:
         return Distances(position, network.latency_us, links, network.bandwidth_mbps)
 
     @cached_property
-    def _audience(self) -> Whom:
-        """Who hears each VO's snapshots: the same in all processes, drawn from the seed alone."""
-        stream = random_stream(self.seed, "information")
-        return self._overlay().audience(len(self.vos), stream)
-
-    def _overlay(self) -> Overlay:
-        protocol = self.settings.protocol
-        settings = dict(protocol.information_settings)
-        made: Overlay = self.parts.make(INFORMATION, protocol.information, settings)
-        return made
-
-    @cached_property
-    def _acquaintances(self) -> Whom:
-        return self._overlay().acquaintances(self._audience)
-
-    @cached_property
-    def _tells_work(self) -> bool:
-        """Whether anybody wants to know how much work is left on resources."""
-        protocol = self.settings.protocol
-        wanting: list[Any] = [self.selection_of(vo) for _, vo in self._members()]
-        wanting.append(self.parts.find(DISCOUNTS, protocol.discount).target)
-        rules = [protocol.when_busy, *(vo.when_busy for _, vo in self._members() if vo.when_busy)]
-        wanting += [self.parts.find(FORWARDING, rule).target for rule in rules]
-        return any(getattr(one, "needs_work", False) for one in wanting)
-
-    def _information_service(self, position: int, vo: VirtualOrganization) -> InformationService:
-        protocol, overlay = self.settings.protocol, self._overlay()
-        hears = [vo for vo, audience in enumerate(self._audience) if position in audience]
-        discount = None
-        if protocol.discount != "as_told":
-            discount = self.parts.make(
-                DISCOUNTS, protocol.discount, dict(protocol.discount_settings)
-            )
-        known = KnownStatus(
-            position, resources_of(vo, position), self._board_vos, hears, overlay.view_size
-        )
-        return InformationService(
-            position,
-            known,
-            Sources(
-                overlay,
-                tuple(names.information_service(other.name) for other in self.vos),
-                reads_board=bool(hears),
-                summary=protocol.snapshot_detail == "summary",
-                discount=discount,
-                # Where messages are lost nobody can tell that there was nothing to say.
-                period_us=None if self.settings.faults else protocol.snapshot_period_us,
-                delay_us=self.settings.network.longest_us,
-                last_submission_us=self._last_submission_us,
-            ),
-        )
+    def _information(self) -> GridInformation:
+        return GridInformation(self.settings, self.vos, self.parts, self._last_submission_us)
 
     @cached_property
     def _last_submission_us(self) -> Time:
@@ -421,15 +370,7 @@ class Grid:
     def _resource_manager(
         self, position: int, vo: VirtualOrganization, dispatchers: tuple[str, ...]
     ) -> ResourceManager:
-        protocol = self.settings.protocol
-        heard = bool(self._audience[position])
-        rules = SnapshotRules(
-            protocol.snapshot_detail == "summary",
-            protocol.snapshot_period_us if heard else None,
-            protocol.snapshot_load_limit if heard else None,
-            protocol.snapshot_jobs_limit if heard else None,
-            self._tells_work,
-        )
+        rules = self._information.snapshot_rules(position)
         members = dict(self._members())
         several = len(vo.clusters) > 1
         return ResourceManager(
@@ -446,7 +387,7 @@ class Grid:
             grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
             directory=tuple(
                 names.information_service(members[other].name)
-                for other in self._acquaintances[position]
+                for other in self._information.acquaintances[position]
                 if other in members
             ),
         )

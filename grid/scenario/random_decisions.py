@@ -8,6 +8,8 @@ import numpy as np
 
 from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
+from grid.information.discounts import DISCOUNTS
+from grid.information.registry import INFORMATION
 from grid.kernel.entity import random_stream
 from grid.parts.kind import Kind
 from grid.scenario.schema import ProtocolSection, Scenario, VoSection
@@ -40,6 +42,18 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "random": {"by_utility": (False, True)},
     "least_loaded": {"ties": TIES, "by_utility": (False, True)},
     "power_of_d": {"d": (1, 2, 3), "ties": TIES, "by_utility": (False, True)},
+    "ring": {"reach": (1, 2)},
+    "random_regular": {"degree": (1, 2, 3)},
+    "small_world": {"reach": (1, 2), "rewired": (0.1, 1.0)},
+    "tree": {"children": (1, 2)},
+    "edges": {"edges": (((0, 1),), ((0, 1), (1, 2)))},
+    "gossip": {
+        "mode": ("push", "pull", "push_pull"), "fan_out": (1, 2), "period_s": (1.0, 5.0),
+        "view_size": (None, 1),
+    },
+    "index": {"children": (1, 2), "period_s": (1.0, 5.0)},
+    "probes": {"count": (1, 2), "timeout_s": (0.1, 5.0), "keep": (False, True)},
+    "by_age": {"horizon_s": (1.0, 60.0)},
     "limited": {
         "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },
@@ -52,6 +66,8 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     stream = random_stream(seed, "decisions")
     changes: dict[str, Any] = {
         "when_busy": _part(FORWARDING, stream),
+        "information": _one_of(("all", _part(INFORMATION, stream)), stream),
+        "discount": _one_of(("as_told", _part(DISCOUNTS, stream)), stream),
         "ttl": _one_of((0, 1, 2, 3, 6), stream),
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "home", "reject"), stream),

@@ -23,9 +23,12 @@ from grid.model.messages import (
     LeaveVo,
     Load,
     LocalStatus,
+    News,
     NotAdmitted,
     Placed,
     PlaceHeld,
+    Probe,
+    ProbeAnswer,
     QueryLoad,
     QueryResources,
     Refused,
@@ -184,4 +187,10 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"VO {vo} leaves"
         case LocalStatus(assigned):
             return f"assigned {assigned.tolist()}"
+        case News(entries, asks):
+            return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
+        case Probe(number):
+            return f"probe {number}"
+        case ProbeAnswer(number, entry):
+            return f"probe {number}: VO {entry.vo} has {entry.rows[:, 0].tolist()}"
     raise AssertionError(message)
