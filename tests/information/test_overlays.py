@@ -296,7 +296,7 @@ def test_an_overlay_of_a_file_plugs_in(tmp_path: Path, monkeypatch: pytest.Monke
 )
 def test_wrong_settings_are_told(protocol: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        grid.load_scenario(scenario("all", **protocol))
+        grid.load_scenario(scenario(**{"information": "all", **protocol}))
 
 
 OVERLAYS: tuple[Any, ...] = (
