@@ -25,11 +25,6 @@ PAPERS = (
     "Sources: PU, C07, CS2, EG and GM are the papers that the emulator reproduces; its "
     "documentation has their titles and authors (CITATION.cff)."
 )
-NO_AGE = (
-    "How old the information was that a decision rested on is not in the results. For that, the "
-    "Information Service would have to give its answer with the time of each snapshot in it, and "
-    "the Local Scheduler to keep, for each job, the age of the one whose resource it chose."
-)
 
 
 def write_run_page(folder: Path, page: Path) -> None:
@@ -49,7 +44,6 @@ def write_run_page(folder: Path, page: Path) -> None:
         Section("Gantt charts", _gantt(run)),
         Section("Waits and slowdowns", _waiting(run)),
         Section("Flows between VOs", _flows(run)),
-        Section("Age of information", [NO_AGE] if len(run.vos) > 1 else []),
         Section(
             "How it was made",
             [_making(manifest), Source("The scenario, defaults filled in", run.scenario)],
