@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,24 +47,46 @@ PATIENCE_SECONDS = 10.0
 """After an interruption, the time to clean up in which no other one is heard."""
 
 
+AGAIN_SECONDS = 0.5
+
+
+class _Interrupts:
+    """SIGINT and SIGTERM as KeyboardInterrupt; `heard` if there was one."""
+
+    heard = False
+    _deaf_until = 0.0
+
+    def hear(self, *_: object) -> None:
+        self.heard = True
+        now = time.monotonic()
+        if now >= self._deaf_until:
+            self._deaf_until = now + PATIENCE_SECONDS
+            raise KeyboardInterrupt
+
+    def lost(self, lost: sys.UnraisableHookArgs) -> None:
+        """One that came in a callback of C, such as the compiler's, ends nothing: say it again."""
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+            return
+        self._deaf_until = 0.0
+        again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGTERM))
+        again.daemon = True
+        again.start()
+
+
+_interrupts = _Interrupts()
+
+
 def hear_interrupts() -> None:
     """Let SIGINT and SIGTERM raise KeyboardInterrupt: batch systems end a job by SIGTERM.
 
     Many press Ctrl-C twice, and the second must not break off what cleans up after the first.
     """
-    last = -PATIENCE_SECONDS
-
-    def interrupt(*_: object) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= PATIENCE_SECONDS:
-            last = now
-            raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, _interrupts.hear)
     # A shell that starts something in the background may have it ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGINT, _interrupts.hear)
+    sys.unraisablehook = _interrupts.lost
 
 
 MOST_LINES = 5
@@ -97,7 +122,10 @@ def endings(
         elif folder is not None:
             said = f"{folder}: could not be written: {said}"
         failed([said])
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as error:
+        # What was interrupted within may come out as any error.
+        if not isinstance(error, KeyboardInterrupt) and not _interrupts.heard:
+            raise
         typer.echo(f"interrupted. {interrupted}", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 

@@ -16,7 +16,9 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import InputError, Mistake, RunFailed
 from grid.runtime.cpus import usable_cpus
-from grid.runtime.ray_watch import RayFailed, end, keep_own_handler, own_groups, watched
+from grid.runtime.ray_watch import RayFailed, end, keep_own_handler, own_groups, silenced, watched
+
+_raylet: Any = ray._raylet
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -116,9 +118,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
                 ray.init(address=address, **options)
         except Exception as error:  # Ray raises almost anything, RuntimeError among it.
             ray.shutdown()
-            what = "a Ray cluster whose token is ours (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
-            found = f"no Ray cluster that lets us in at {address} ({_first_line(error)[:200]})"
-            raise InputError([Mistake("--address", None, "", found, what)]) from None
+            raise _not_let_in(address, error) from None
     else:
         options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
         try:
@@ -166,7 +166,10 @@ def _at_home(home: bool) -> Iterator[None]:
 
 
 def knock(address: str) -> None:
-    """See whether a Ray cluster may be at HOST:PORT; Ray itself would go on trying for minutes."""
+    """See whether a Ray cluster at HOST:PORT lets us in; Ray itself would go on trying for minutes.
+
+    Raises InputError.
+    """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
         return
@@ -179,6 +182,17 @@ def knock(address: str) -> None:
         found = f"nothing that answers at {address}"
     if found:
         raise InputError([Mistake("--address", None, "", found, "a running Ray cluster")])
+    try:
+        with silenced():
+            _raylet.GcsClient(address=address)
+    except ray.exceptions.AuthenticationError as error:
+        raise _not_let_in(address, error) from None
+
+
+def _not_let_in(address: str, error: Exception) -> InputError:
+    what = "a Ray cluster whose token is ours (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
+    found = f"no Ray cluster that lets us in at {address} ({_first_line(error)[:200]})"
+    return InputError([Mistake("--address", None, "", found, what)])
 
 
 def _speaks_as_ray(connection: socket.socket) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -69,6 +71,20 @@ def keep_own_handler(number: signal.Signals) -> None:
     handler = signal.getsignal(number)
     if callable(handler) and threading.current_thread() is threading.main_thread():
         signal.signal(number, handler)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """What is written to the standard error meanwhile, by Ray's C++, is lost."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager

@@ -128,3 +128,60 @@ def test_an_interrupted_run_ends_with_130_and_writes_nothing(
     assert process.returncode == 130, told
     assert told.splitlines()[-1] == "interrupted. Nothing was written."
     assert [path.name for path in tmp_path.iterdir()] == ["long.yaml"]
+
+
+LOST = """
+import ctypes, os, signal, time, typer
+from grid.commands.endings import endings, hear_interrupts
+
+def main():
+    hear_interrupts()
+    callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with endings():
+        callback()
+        {then}
+
+typer.run(main)
+"""
+
+
+@pytest.mark.parametrize("then", ["time.sleep(60)", "raise RuntimeError('half compiled')"])
+def test_an_interruption_in_a_callback_of_c_is_not_lost(then: str) -> None:
+    """The compiler has such callbacks."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOST.format(then=then)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines() == ["interrupted. Nothing was written."]
+
+
+FULL = """
+import resource
+from typer.testing import CliRunner
+from grid.cli import app
+
+command = ["run", "two-vos", "--in-process", "--quiet", "--out"]
+assert CliRunner().invoke(app, [*command, "first"]).exit_code == 0
+resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+done = CliRunner().invoke(app, [*command, "second"])
+print(done.exit_code, done.stderr, end="")
+"""
+
+
+def test_where_there_is_no_room_nothing_half_written_stays(tmp_path: Path) -> None:
+    """A limit on the size of files meets the same calls as a full disk."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("1 ") and "File too large" in line, done
+    assert [path.name for path in tmp_path.iterdir()] == ["first"]
