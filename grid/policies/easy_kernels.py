@@ -104,7 +104,7 @@ def backfill(
     return starts.slots[:count], starts.machines[:count], reserved.start, reserved.slot
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _no_reservations(machines: int, free: Free) -> Reservations:
     return Reservations(
         np.full(machines, NEVER),
@@ -116,7 +116,7 @@ def _no_reservations(machines: int, free: Free) -> Reservations:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _no_starts(most: int) -> Starts:
     return Starts(
         np.zeros(1, np.int64),
@@ -164,7 +164,7 @@ def _start(
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _reserve(
     slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, starts: Starts
 ) -> None:
@@ -233,7 +233,7 @@ def _faster(one: int, other: int, machines: Machines) -> bool:
     return one < other
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints, Ints, Ints]:
     """Running jobs and those about to start, by expected end: slots, ends, machines.
 

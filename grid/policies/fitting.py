@@ -109,12 +109,14 @@ def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
 
 @njit(cache=True, forceinline=True)
 def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
-    """Whether the job can run on the machine with what is free."""
-    return (
+    """Whether the job can run on the machine with what is free, which is no more than there is."""
+    licenses, bound = jobs.licenses[slot], jobs.bound_machine[slot]
+    return bool(
         jobs.processors[slot] <= free.cpus[machine]
         and jobs.ram_mb[slot] <= free.ram_mb[machine]
-        and may_run(slot, machine, jobs, machines)
-        and licenses_fit(jobs.licenses[slot], machine, free)
+        and (bound < 0 or bound == machine)
+        and licenses & ~machines.licenses[machine] == 0
+        and licenses_fit(licenses, machine, free)
     )
 
 
@@ -164,7 +166,7 @@ def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
         number += 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def free_now(view: CompiledView) -> Free:
     """What is free at present, as a copy to book in."""
     copies, jobs = view.license_copies_free, view.jobs
@@ -180,7 +182,7 @@ def free_now(view: CompiledView) -> Free:
     return Free(view.free.copy(), view.free_ram_mb.copy(), copies.copy(), users)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def copied(free: Free) -> Free:
     return Free(free.cpus.copy(), free.ram_mb.copy(), free.copies.copy(), free.users.copy())
 

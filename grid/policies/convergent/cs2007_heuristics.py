@@ -6,7 +6,7 @@ The first of the seven, minimal requirements, is where the matrix starts from.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -87,11 +87,15 @@ def input_transfer(
     """
     from grid.policies.convergent import cs2007_kernels
 
-    machines = matrix.priority.shape[1]
-    links = np.resize(np.array(bandwidths_mbps, np.float64), machines)
+    links = _links(tuple(bandwidths_mbps), matrix.priority.shape[1])
     cs2007_kernels.input_transfer(
         matrix.priority, matrix.input_mb, matrix.input_machine, links, weight
     )
+
+
+@lru_cache
+def _links(bandwidths_mbps: tuple[float, ...], machines: int) -> Floats:
+    return np.resize(np.array(bandwidths_mbps, np.float64), machines)
 
 
 def overhead_minimization(matrix: JobMachineMatrix, weight: float) -> None:

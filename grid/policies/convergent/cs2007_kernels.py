@@ -41,7 +41,7 @@ def deadline(
     """
     jobs, machines = priority.shape
     minimum, maximum, k, late_urgency, late_spare = f1
-    urgent, spare, counted = np.empty(machines), np.empty(machines), np.empty(machines)
+    urgent, spare = np.empty(machines), np.empty(machines)
     for row in range(jobs):
         slack, to, remaining = slack_s[row], priority[row], remaining_s[row]
         if slack == np.inf:
@@ -54,14 +54,10 @@ def deadline(
             share = min(max((1.0 + k - slack / remaining[m]) / k, 0.0), 1.0)
             late = remaining[m] > slack
             rising = minimum + (maximum - minimum) * share
-            urgent[m] = late_urgency if late else rising
-            spare[m] = late_spare if late else maximum - rising
-        for m in range(machines):
-            counted[m] = urgent[m] if to[m] > -np.inf else 0.0
-        urgency = total_of(counted)
-        for m in range(machines):
-            counted[m] = spare[m] if to[m] > -np.inf else 0.0
-        total = total_of(counted)
+            counts = to[m] > -np.inf
+            urgent[m] = (late_urgency if late else rising) if counts else 0.0
+            spare[m] = (late_spare if late else maximum - rising) if counts else 0.0
+        urgency, total = total_of(urgent), total_of(spare)
         if total > 0.0:
             for m in range(machines):
                 to[m] += urgency * (spare[m] / total)
