@@ -62,6 +62,18 @@ def processors_of(scenario: Scenario) -> int:
     return processors
 
 
+def rule_of(scenario: Scenario) -> dict[str, Any]:
+    """The settings of the rule of forwarding."""
+    rule = scenario.protocol.when_busy
+    assert not isinstance(rule, str)
+    return dict(rule.settings)
+
+
+def vos_of(scenario: Scenario) -> int:
+    """How many VOs there are."""
+    return sum(len(vo.names) for vo in scenario.vos or ())
+
+
 def _first_vo(scenario: Scenario) -> VoSection:
     assert scenario.vos is not None
     return scenario.vos[0]

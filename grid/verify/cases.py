@@ -11,18 +11,21 @@ from grid.model.arrays import Ints
 from grid.model.time import from_seconds
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario
-from grid.verify import theory
+from grid.verify import sharing, theory
 from grid.verify.case import (
     Case,
     Effort,
     lost,
     processors_of,
+    rule_of,
     settings_of,
     steady,
     times_in_system_s,
+    vos_of,
     waits_s,
 )
 
+Expected = Callable[[Scenario], dict[str, float]]
 STARTS = "starts that differ"
 
 
@@ -154,6 +157,32 @@ def _time(run: Run) -> dict[str, float]:
     return {"mean time / mean work": float(times_in_system_s(run, steady(run)).mean()) / work_s}
 
 
+def _mean_time_of(theory_of_it: Callable[[Scenario, float], float]) -> Expected:
+    def expected(scenario: Scenario) -> dict[str, float]:
+        return {"mean time / mean work": theory_of_it(scenario, settings_of(scenario)["load"])}
+
+    return expected
+
+
+def _until_idle(scenario: Scenario, load: float) -> float:
+    hops = rule_of(scenario)["hops"]
+    if vos_of(scenario) == 2:
+        return sharing.until_idle_of_two(load, hops)
+    return sharing.until_idle(load, hops)
+
+
+def _steal(scenario: Scenario, load: float) -> float:
+    return sharing.steal_of_two(load) if vos_of(scenario) == 2 else sharing.steal(load)
+
+
+def _retries(scenario: Scenario) -> dict[str, float]:
+    servers, hops = processors_of(scenario), rule_of(scenario)["hops"]
+    work = servers * settings_of(scenario)["load"]
+    two = vos_of(scenario) == 2
+    loss = (sharing.retries_of_two if two else sharing.retries)(servers, work, hops)
+    return {"share of lost jobs": loss}
+
+
 def _capacity(scenario: Scenario) -> dict[str, float]:
     ones, wide = settings_of(scenario)["sizes"]
     share = ones["share"] / (ones["share"] + wide["share"])
@@ -220,6 +249,21 @@ CASES = {
         Case(
             "shorter-of-two", "Join the shorter of two queues", "truncated Markov chain",
             _shorter, _time, quick=Effort(20, 8_000), full=Effort(40, 200_000),
+        ),
+        Case(
+            "until-idle", "A job moves on until it finds a VO idle, then queues",
+            "two VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
+            _mean_time_of(_until_idle), _time, quick=Effort(20, 1_000), full=Effort(40, 20_000),
+        ),
+        Case(
+            "retries", "VOs that reject when busy, and jobs that try others",
+            "two VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
+            _retries, _lost, quick=Effort(20, 1_500), full=Effort(40, 20_000),
+        ),
+        Case(
+            "steal", "An idle VO takes a job from one other that has two or more",
+            "two VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
+            _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(40, 20_000),
         ),
     )
 }  # fmt: skip

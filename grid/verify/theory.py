@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum
 
 import numpy as np
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Bools, Floats, Ints
 
 
 def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -> list[int]:
@@ -95,32 +95,40 @@ def shorter_of_two(load: float, longest: int = 400, widest: int = 60) -> float:
     Each server has the `load`; arrivals are Poisson, service exponential. Solves the Markov chain
     of (jobs at the shorter queue, difference), cut off at `longest` and `widest`.
     """
+    shorter, difference = np.divmod(np.arange((longest + 1) * (widest + 1)), widest + 1)
+    uneven = difference > 0
+    width = widest + 1
+    moves = (
+        # Who comes joins the shorter queue; of two equal ones, one becomes the longer.
+        (2.0 * load, uneven & (shorter < longest), width - 1),
+        (2.0 * load, ~uneven, 1),
+        (1.0, uneven, -1),
+        (1.0, uneven & (shorter > 0) & (difference < widest), 1 - width),
+        (2.0, ~uneven & (shorter > 0), 1 - width),
+    )
+    share = stationary(len(shorter), moves)
+    return float(((2 * shorter + difference) * share).sum()) / (2.0 * load)
+
+
+def stationary(states: int, moves: Iterable[tuple[float, Bools, int]]) -> Floats:
+    """How much of the time a Markov chain spends in each of its states. Shape (states,).
+
+    A move has a rate, the states in which it is possible, and how much further its target is.
+    """
     from scipy.sparse import coo_matrix
     from scipy.sparse.linalg import spsolve
 
-    shorter, difference = np.divmod(np.arange((longest + 1) * (widest + 1)), widest + 1)
-    uneven = difference > 0
-    moves = (
-        # Who comes joins the shorter queue; of two equal ones, one becomes the longer.
-        (2.0 * load, uneven & (shorter < longest), 1, -1),
-        (2.0 * load, ~uneven, 0, 1),
-        (1.0, uneven, 0, -1),
-        (1.0, uneven & (shorter > 0) & (difference < widest), -1, 1),
-        (2.0, ~uneven & (shorter > 0), -1, 1),
-    )
     rates, targets, sources = [], [], []
-    for rate, possible, more, wider in moves:
+    for rate, possible, step in moves:
         source = np.flatnonzero(possible)
-        target = source + more * (widest + 1) + wider
         rates += [np.full(len(source), rate), np.full(len(source), -rate)]
-        targets += [target, source]
+        targets += [source + step, source]
         sources += [source, source]
-    count = len(shorter)
     entries = (np.concatenate(rates), (np.concatenate(targets), np.concatenate(sources)))
-    balance = coo_matrix(entries, shape=(count, count)).tolil()
+    balance = coo_matrix(entries, shape=(states, states)).tolil()
     balance[0, :] = 1.0
-    share = spsolve(balance.tocsc(), np.eye(1, count)[0])
-    return float(((2 * shorter + difference) * share).sum()) / (2.0 * load)
+    share: Floats = spsolve(balance.tocsc(), np.eye(1, states)[0])
+    return share
 
 
 def rigid_capacity(processors: int, share_of_ones: float) -> float:

@@ -21,6 +21,9 @@ SMALL = {
     "loss-by-size": (Effort(20, 1_000),),
     # At a load of 0.9 so few jobs do not reach the steady state.
     "shorter-of-two": (Effort(20, 1_000), "load=0.5"),
+    "until-idle": (Effort(12, 500), "load=0.5"),
+    "retries": (Effort(12, 500),),
+    "steal": (Effort(12, 500), "load=0.5"),
 }
 
 
