@@ -318,8 +318,7 @@ PAPER = Paper(
             response,
             f"fairly significant: at most {CONSIDERABLE:g} times; small: {SMALL.low:g} to "
             f"{SMALL.high:g} times. The first half of the jobs executed are those that complete "
-            "first, among which there are more that waited little: that the mean grows is hardly "
-            "a test",
+            "first, as on the x-axis of Fig. 2; by submission it was not measured",
             {"wait_mean": "wait, mean (s)"},
         ),
         Claim(

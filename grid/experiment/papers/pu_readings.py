@@ -211,8 +211,8 @@ WHY = {
     "met, and over those jobs utility is higher than over all jobs of PU. It is the rejected ones "
     "that make it worse, and those have no resource whose utility could be averaged.",
     "PU-3": "All three schedulers forward jobs. Whether PU or BU forwards more depends on what is "
-    "exchanged and on which of equal resources is taken. The paper itself has it both ways: higher "
-    "in 4.3, smaller in the conclusions.",
+    "exchanged and on which of equal resources is taken; where PU alone forwards, it alone has "
+    "the delay. The paper itself has it both ways: higher in 4.3, smaller in the conclusions.",
     "PU-4": "Execution times follow from which resources are chosen, and all three choose from the "
     "same ones. Partial utility counts a fast processor as one requirement among four.",
     "PU-5": "All three choose from the same resources by other measures of utility; none looks at "
