@@ -41,6 +41,7 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "partial": {"ties": (*TIES, "less_loaded")},
     "random": {"by_utility": (False, True)},
     "least_loaded": {"ties": TIES, "by_utility": (False, True)},
+    "earliest_completion": {"ties": TIES, "by_utility": (False, True)},
     "power_of_d": {"d": (1, 2, 3), "ties": TIES, "by_utility": (False, True)},
     "ring": {"reach": (1, 2)},
     "random_regular": {"degree": (1, 2, 3)},

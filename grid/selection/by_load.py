@@ -10,6 +10,7 @@ import numpy as np
 from grid.model.arrays import Floats
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
+from grid.model.time import to_seconds
 from grid.selection.by_utility import ByUtility
 from grid.selection.interface import Choice, best_choice
 
@@ -53,3 +54,43 @@ class LeastLoaded(ByLoad):
     ) -> Choice:
         values = self._least_loaded(job, table)
         return best_choice(values, job, table, own_vo, own_only, self.ties, rng)
+
+
+class EarliestCompletion(ByLoad):
+    """See `grid.selection.registry.earliest_completion`."""
+
+    needs_work = True
+
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: np.random.Generator | None = None,
+    ) -> Choice:
+        values = self.worth(job, table) / expected_completion_s(job, table)
+        best = best_choice(values, job, table, own_vo, own_only, self.ties, rng)
+        is_free = best.anywhere >= 0 and lacking_cpus(job, table)[best.anywhere] <= 0.0
+        return best._replace(free=best.anywhere if is_free else -1)
+
+
+def lacking_cpus(job: Job, table: ResourceTable) -> Floats:
+    """How many CPUs have to be given back before the job can start; 0 or less: none."""
+    lacking: Floats = table.assigned_cpus + job.processors - table.columns.cpus
+    return lacking
+
+
+def expected_completion_s(job: Job, table: ResourceTable) -> Floats:
+    """After how many seconds each resource is expected to have run the job, shape (resources,).
+
+    It runs at once where enough CPUs are free. Else it waits until all work is done that was
+    promised there, by all CPUs; where nobody tells work, jobs ahead are taken to be as long as it.
+    """
+    run_s: Floats = to_seconds(job.estimate_us) * job.reference_mips / table.columns.mips
+    lacking = np.maximum(lacking_cpus(job, table), 0.0)
+    wait_s = lacking * run_s
+    if len(table.work_s):
+        wait_s = np.where(np.isnan(table.work_s), wait_s, table.work_s)
+    waiting: Floats = run_s + np.where(lacking > 0.0, wait_s / table.columns.cpus, 0.0)
+    return waiting

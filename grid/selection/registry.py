@@ -18,7 +18,7 @@ from grid.selection.interface import Choice, Selection
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from grid.selection.by_load import LeastLoaded
+    from grid.selection.by_load import EarliestCompletion, LeastLoaded
     from grid.selection.by_utility import ByUtility
     from grid.selection.picked import PowerOfD, Random, RoundRobin
 
@@ -33,6 +33,7 @@ class GuardedSelection:
         self.origin = origin
         self._selection = selection
         self._draws = "rng" in signature(selection.choose).parameters
+        self.needs_work = bool(getattr(selection, "needs_work", False))
         self._by_utility: ByUtility | None = None
 
     def choose(
@@ -167,6 +168,21 @@ def round_robin() -> RoundRobin:
     return RoundRobin()
 
 
+def earliest_completion(
+    *, ties: TiesOfLoads = "own_vo", by_utility: ByWorth = False
+) -> EarliestCompletion:
+    """Where the job is expected to end first: the wait, by what is told of queues, and its run.
+
+    The minimum completion time of Maheswaran et al. (1999), by estimates. A job waits, where too
+    few CPUs are free, until all CPUs together have done the work that was promised there. So status
+    tells that work, too. A fast resource that is busy may be better than a slow one that is free.
+    With `by_utility` the largest utility / completion time is taken.
+    """
+    from grid.selection.by_load import EarliestCompletion
+
+    return EarliestCompletion(ties, by_utility)
+
+
 def power_of_d(
     *,
     d: Annotated[int, Field(ge=1, le=1_000_000, description="resources that are drawn")] = 2,
@@ -187,6 +203,7 @@ def power_of_d(
 
 NAMES = (
     "partial", "binary", "matchmaking", "random", "round_robin", "least_loaded", "power_of_d",
+    "earliest_completion",
 )  # fmt: skip
 SELECTIONS = Kind(
     "selections",

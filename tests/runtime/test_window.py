@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.forwarding.rules import FORWARDING
+from grid.information.discounts import DISCOUNTS
+from grid.information.registry import INFORMATION
 from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Coordinator, Reply, Window
 from grid.scenario.build import Grid
+from grid.selection.registry import SELECTIONS
 from tests.scenario.grids import grid_of, vo
 
 
@@ -75,15 +78,27 @@ CLUSTER = st.fixed_dictionaries(
     }
 )
 VOS = st.lists(
-    st.tuples(st.lists(CLUSTER, min_size=1, max_size=2), JOBS, st.booleans()),
+    st.tuples(
+        st.lists(CLUSTER, min_size=1, max_size=2),
+        JOBS,
+        st.booleans(),
+        st.sampled_from(sorted(SELECTIONS.own)),
+    ),
     min_size=1,
     max_size=4,
 )
+OVERLAYS: dict[str, Any] = {name: name for name in INFORMATION.own} | {
+    "edges": {"name": "edges", "settings": {"edges": ((0, 1), (1, 2))}},
+    "gossip": {"name": "gossip", "settings": {"mode": "push_pull", "period_s": 2.0}},
+    "forgetful gossip": {"name": "gossip", "settings": {"period_s": 0.7, "view_size": 1}},
+}
 PROTOCOL = st.fixed_dictionaries(
     {
         "ttl": st.integers(0, 3),
         "when_busy": st.sampled_from(sorted(FORWARDING.own)),
         "avoid_loops": st.booleans(),
+        "information": st.sampled_from(sorted(OVERLAYS)).map(OVERLAYS.__getitem__),
+        "discount": st.sampled_from(sorted(DISCOUNTS.own)),
         "snapshot_detail": st.sampled_from(["full", "summary"]),
         "snapshot_period_s": st.sampled_from([None, 0.01, 5.0]),
         "snapshot_load_limit": st.sampled_from([None, 0.5]),
@@ -108,18 +123,19 @@ NETWORK = st.fixed_dictionaries(
     partition=st.lists(st.integers(0, 2), min_size=1, max_size=9),
 )
 def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
-    vos: list[tuple[list[dict[str, Any]], list[dict[str, Any]], bool]],
+    vos: list[tuple[list[dict[str, Any]], list[dict[str, Any]], bool, str]],
     protocol: dict[str, Any],
     network: dict[str, Any],
     link_s: float | None,
     partition: list[int],
 ) -> None:
     sections = []
-    for number, (clusters, jobs, fed) in enumerate(vos):
+    for number, (clusters, jobs, fed, selection) in enumerate(vos):
         named = [{**cluster, "name": f"c{c}"} for c, cluster in enumerate(clusters)]
         enters = "cluster" if fed and len(clusters) == 1 else "scheduler"
         workload = {"jobs": jobs, "enters": enters}
-        sections.append(vo(f"v{number}", 0, clusters=named, workload=workload))
+        more = {"workload": workload, "selection": selection}
+        sections.append(vo(f"v{number}", 0, clusters=named, **more))
     if link_s is not None and len(vos) > 1:
         network = {**network, "links": [{"between": ["v0", "v1"], "latency_s": link_s}]}
     grid = grid_of(vos=sections, protocol=protocol, network=network)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+from grid.entities.backlog import Backlog
 from grid.kernel.entity import random_stream
-from grid.model.platform import Machine
-from grid.model.resources import UNKNOWN, ResourceTable
+from grid.model.platform import Cluster, Machine, VirtualOrganization
+from grid.model.resources import UNKNOWN, WORK_S, ResourceTable, resources_of
+from grid.model.time import SECOND_US
 from grid.parts.registry import Parts
+from grid.selection.by_load import expected_completion_s
 from grid.selection.interface import Choice, Selection
 from grid.selection.picked import distinct
 from grid.selection.registry import SELECTIONS
+from tests.scenario.grids import grid_of, run, vo
 from tests.selection.test_utility import SYSTEM, job, table
 
 DRAWS = 4000
@@ -155,3 +160,46 @@ def test_each_set_of_distinct_numbers_is_as_likely() -> None:
     numbers = [sets.count(pair) for pair in combinations(range(4), 2)]
     assert sum(numbers) == 6000
     assert max(abs(count - 1000) for count in numbers) < 4 * 1000**0.5
+
+
+def test_earliest_completion_by_hand() -> None:
+    """A job of 10 s at 1000 MIPS. Slow and free: 20 s. Fast: 5 s after 40 or 8 s of work on 4."""
+    slow, fast = Machine("m", 4, 500.0), Machine("m", 4, 2000.0)
+    known = table([[slow], [fast]], [0, 4])
+    choose = made("earliest_completion").choose
+    for work_s, row in ((40.0, 1), (64.0, 0)):
+        told = replace(known, work_s=np.array([0.0, work_s]))
+        # 5 s + 40 / 4 s, or 5 s + 64 / 4 s.
+        expected = [20.0, 5.0 + work_s / 4]
+        assert expected_completion_s(job(), told).tolist() == expected
+        assert choose(job(), told, 0, False).anywhere == row
+        assert choose(job(), told, 0, False).free == (-1 if row else 0)
+    # Nobody tells work: one CPU is lacking, and a quarter of a run is waited for.
+    assert expected_completion_s(job(), known).tolist() == [20.0, 5.0 + 5.0 / 4]
+
+
+def test_work_that_is_left_is_what_has_not_been_worked_off() -> None:
+    """One CPU: 10 s and 6 s come at 0 and 4 s; the first is over at 8 s and not at 10 s."""
+    machines = (Machine("m", 1, 2000.0), Machine("m", 2))
+    vo = VirtualOrganization("v0", (Cluster("c", machines, by_machine=True),))
+    backlog = Backlog(resources_of(vo, 0))
+    backlog.comes(("v0", 1), job(estimate_s=20), 0, 0)
+    assert backlog.left_s(4 * SECOND_US).tolist() == [6, 0]
+    backlog.comes(("v0", 2), job(estimate_s=12), 0, 4 * SECOND_US)
+    assert backlog.left_s(8 * SECOND_US).tolist() == [8, 0]
+    backlog.ends(("v0", 1), 8 * SECOND_US, 8 * SECOND_US)
+    assert backlog.left_s(8 * SECOND_US).tolist() == [6, 0]
+    # On the other machine, half as fast, the second needs twice the time; it has two CPUs idle.
+    backlog.moves(("v0", 2), 1, 8 * SECOND_US)
+    assert backlog.left_s(9 * SECOND_US).tolist() == [0, 11]
+    backlog.ends(("v0", 2), 12 * SECOND_US, 20 * SECOND_US)
+    assert backlog.left_s(20 * SECOND_US).tolist() == [0, 0]
+
+
+def test_a_scenario_tells_work_only_where_it_is_asked_for() -> None:
+    vos = [vo("a", 1, [{"submit_s": s, "run_s": 10} for s in range(4)]), vo("b", 1)]
+    for selection in ("partial", "earliest_completion"):
+        built = grid_of(vos=[{**one, "selection": selection} for one in vos])
+        rows = built.first_rows()["b/resources"]
+        assert np.isnan(rows[0, WORK_S]) == (selection == "partial")
+        assert len(run(built)) == 4
