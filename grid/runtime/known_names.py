@@ -16,8 +16,8 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 OWN = (
-    "grid.cluster", "grid.dispatching", "grid.entities", "grid.forwarding", "grid.kernel",
-    "grid.model", "grid.parts", "grid.policies", "grid.selection",
+    "grid.cluster", "grid.dispatching", "grid.entities", "grid.forwarding", "grid.information",
+    "grid.kernel", "grid.model", "grid.parts", "grid.policies", "grid.selection",
 )  # fmt: skip
 
 

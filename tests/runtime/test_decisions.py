@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 
 from grid.forwarding.rules import FORWARDING
+from grid.kernel.process import LogicalProcess
 from grid.model.job_results import in_order
+from grid.model.time import from_seconds
 from grid.results.checkers import check
 from grid.results.digest import digest
+from grid.runtime.codec import decode, encode
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import run_windowed
 from grid.scenario.build import Grid
+from grid.scenario.wrapped import entities_of
 from tests.scenario.grids import grid_of, vo
 
 RECEPTIONS: tuple[dict[str, Any], ...] = (
@@ -54,6 +58,23 @@ def test_the_number_of_actors_cannot_be_seen() -> None:
         outcome = run_windowed(grid, actors=actors)
         assert digest(in_order(outcome.chunks)) == digest(table)
         assert outcome.messages == expected.messages
+
+
+def test_a_journal_can_hold_what_is_in_hand() -> None:
+    """In the middle of calls, leases, lines and wishes, states are the same from plain text."""
+    grid = every_rule()
+    process = LogicalProcess(
+        entities_of(grid, grid.names), grid.network, grid.seed, grid.first_rows()
+    )
+    process.start()
+    seen: set[str] = set()
+    for second in range(1, 30):
+        process.advance(from_seconds(second))
+        for entity in process._entities:
+            text = encode(entity)
+            assert encode(decode(text)) == text
+            seen |= {name for name in ("Conversation", "_Inquiry", "HoldPlace") if name in text}
+    assert seen == {"Conversation", "_Inquiry", "HoldPlace"}
 
 
 @pytest.mark.parametrize("when_refused", ["next", "home", "reject"])

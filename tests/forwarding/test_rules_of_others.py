@@ -1,0 +1,115 @@
+"""Rules of forwarding and admission in a file of a user's own, with a conversation of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grid
+from grid.model.errors import InputError, RunFailed
+
+RULES = """
+from typing import Annotated
+
+from pydantic import Field
+
+from grid.forwarding.interface import Ask, Award, Destination
+from grid.forwarding.pulling import PullFrom
+
+
+def nearest(question, *, lease_s: Annotated[float, Field(gt=0)] = 5.0):
+    '''Asks VO after VO, in order, and follows the first that holds a place.'''
+    home = question.at_home()
+    if home.free >= 0:
+        return Destination(home.free, False)
+    for number, bid in enumerate(question.bids):
+        if bid.held:
+            return Award(number)
+    others = [vo for vo in sorted(set(question.table.columns.vo.tolist())) if vo != question.vo]
+    left = [vo for vo in others if vo not in question.asked]
+    if left and not question.own_only:
+        return Ask((left[0],), 10_000_000, lease_us=round(lease_s * 1e6))
+    return Destination(home.own, True)
+
+
+class FromTheFirst:
+    '''Always asks VO 0 for work.'''
+
+    def __call__(self, question):
+        return Destination(question.at_home().own, True, late=True)
+
+    def idle(self, idle):
+        return PullFrom(-1 if idle.vo == 0 or idle.asked else 0, 1_000_000)
+
+
+def short_ones(request, *, most_s: float = 15.0):
+    return request.job.estimate_us <= most_s * 1e6
+
+
+def asks_nobody(question):
+    return Ask((), None)
+
+
+def asks_strangers(question):
+    return Ask((7,), 1)
+
+
+def takes_no_bid(question):
+    return Award(0)
+
+
+def says_yes(request):
+    return "yes"
+"""
+
+
+@pytest.fixture(autouse=True)
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(RULES)
+    monkeypatch.chdir(tmp_path)
+
+
+def run(rule: Any, admission: Any = "everyone") -> Any:
+    def vo(name: str, jobs: list[dict[str, Any]]) -> dict[str, Any]:
+        section: dict[str, Any] = {"name": name, "clusters": [{"machines": [{"cpus": 1}]}]}
+        return section | {"admission": admission, "workload": {"jobs": jobs}}
+
+    jobs = [{"submit_s": s, "run_s": 10 + 10 * (s == 3)} for s in (1, 2, 3)]
+    vos = [vo("a", jobs), vo("b", jobs[:1]), vo("c", jobs[2:])]
+    done = grid.run({"name": "own", "protocol": {"when_busy": rule}, "vos": vos})
+    return {(job["vo"], job["job_id"]): job for job in done.jobs().to_dict("records")}
+
+
+def places(jobs: Any) -> list[str]:
+    return [jobs["a", number]["executed_vo"] for number in (1, 2, 3)]
+
+
+def test_a_rule_that_asks_finds_the_only_vo_with_a_place() -> None:
+    assert places(run({"name": "mine.py:nearest", "settings": {"lease_s": 2.0}}))[1] == "c"
+
+
+def test_a_rule_that_fetches_work_gets_it() -> None:
+    assert places(run("mine.py:FromTheFirst")) != ["a", "a", "a"]
+
+
+def test_a_rule_of_admission_refuses_long_jobs() -> None:
+    admission = {"name": "mine.py:short_ones", "settings": {"most_s": 5.0}}
+    assert places(run("mine.py:nearest", admission)) == ["a", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "admission", "said"),
+    [
+        ("asks_nobody", "everyone", "asks nobody, and waits for nothing"),
+        ("asks_strangers", "everyone", "asks VO 7"),
+        ("takes_no_bid", "everyone", "gave bid 0"),
+        ("nearest", "mine.py:says_yes", "gave 'yes', expected True or False"),
+    ],
+)
+def test_a_wrong_answer_is_told_in_one_line(rule: str, admission: str, said: str) -> None:
+    with pytest.raises((InputError, RunFailed)) as failed:
+        run(f"mine.py:{rule}", admission)
+    assert said in str(failed.value)
+    assert "mine.py:" in str(failed.value)
