@@ -46,8 +46,11 @@ class GangPolicy:
             Field(description="of gangs: within the cluster, or between those of the VO, too"),
         ] = "none",
         migrates: Annotated[
-            Literal["heads", "queued"],
-            Field(description="local migration looks at the first of a queue, or at all in it"),
+            Literal["heads", "queued", "idle_heads"],
+            Field(
+                description="local migration looks at the first of a queue, or at all in it; with "
+                "idle_heads external migration looks at queues of idle processors alone, too"
+            ),
         ] = "heads",
         local_migration_s: Annotated[
             Seconds, Field(description="how long tasks are under way within the cluster")
@@ -80,6 +83,7 @@ class GangPolicy:
         self.local_overhead_us = from_seconds(local_migration_s)
         self.external_overhead_us = from_seconds(external_migration_s)
         self.whole_queues = migrates == "queued"
+        self.idle_queues_only = migrates == "idle_heads"
         self.aging = aging
         self.holds_together = release == "gang"
         self.priority_jobs = priority_jobs

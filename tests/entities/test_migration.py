@@ -14,6 +14,7 @@ from grid.kernel.faults import Faults, LinkFaults, Outage, disjoint
 from grid.model.job import Job
 from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US
+from grid.policies.gang_policy import GangPolicy
 from tests.cluster.gang.gang_checks import reservations
 from tests.entities.migrating import LATENCY, Losing, gang_job, play, policy
 
@@ -23,8 +24,13 @@ BUSY = (gang_job(0, 2, 10.0), gang_job(1, 2, 4.0, 1.0))
 """The first gang takes both processors, so the second one waits, and asks at once."""
 
 
-def told(b: list[Job], faults: Losing | None = None, sizes: dict[str, int] = SIZES) -> list[str]:
-    hearing, clusters = play(sizes, {"a": BUSY, "b": b}, RULES, faults)
+def told(
+    b: list[Job],
+    faults: Losing | None = None,
+    sizes: dict[str, int] = SIZES,
+    rules: GangPolicy = RULES,
+) -> list[str]:
+    hearing, clusters = play(sizes, {"a": BUSY, "b": b}, rules, faults)
     assert not any(reservations(cluster) for cluster in clusters.values())
     assert set(hearing.ended.values()) == {1}
     return [line for line in hearing.lines if "user" not in line]
@@ -43,6 +49,20 @@ def test_granted() -> None:
         6.003 b: 1 ran from 2.003
         10 a: 0 ran from 0
     """)
+
+
+def test_step_2_to_the_letter_sends_nothing_from_a_cluster_that_is_all_busy() -> None:
+    literal = policy(
+        external_migration_s=1, ask_every_s=60, answer_within_s=0.05, migrates="idle_heads"
+    )
+    assert told([], rules=literal) == lines("""
+        10 a: 0 ran from 0
+        14 a: 1 ran from 10
+    """)
+    # With a third processor, which is idle and has a task of the second gang, it is as before.
+    three = {"a": 3, "b": 2}
+    assert told([], sizes=three, rules=literal) == told([], sizes=three)
+    assert "1.001 a -> b: (2) room for 2?" in told([], sizes=three, rules=literal)
 
 
 def test_refused_and_asked_again_after_a_while() -> None:
@@ -195,7 +215,7 @@ def random_streams(chance: random.Random) -> tuple[dict[str, int], Streams]:
 def random_rules(chance: random.Random):  # type: ignore[no-untyped-def]
     """Answers are waited for about as long as they take, so that both may come first."""
     return policy(
-        migrates=chance.choice(("heads", "queued")),
+        migrates=chance.choice(("heads", "queued", "idle_heads")),
         local_migration_s=chance.choice((0, 0.3)),
         external_migration_s=chance.choice((0, 0.001, 0.5)),
         ask_every_s=chance.choice((0.05, 0.3, 1)),

@@ -172,7 +172,11 @@ class GangCore:
     def waiting_gang(self, largest: int) -> WaitingGang | None:
         """The gang to send away next, of at most `largest` tasks, if there is one."""
         state = self._state
-        slot = int(gang_to_send(state.processors, state.gangs, state.tasks, largest))
+        slot = int(
+            gang_to_send(
+                state.processors, state.gangs, state.tasks, largest, self.policy.idle_queues_only
+            )
+        )
         if slot == NONE:
             return None
         return WaitingGang(slot, int(state.gangs.rank[slot]), int(state.gangs.size[slot]))

@@ -214,18 +214,20 @@ def destinations(
 
 
 @njit(cache=True)
-def gang_to_send(processors: Processors, gangs: Gangs, tasks: Tasks, largest: int) -> int:
+def gang_to_send(
+    processors: Processors, gangs: Gangs, tasks: Tasks, largest: int, idle_only: bool
+) -> int:
     """The gang that external migration tries to send away next; NONE.
 
     Of the gangs at the head of a queue, of at most `largest` tasks, the one with fewest tasks,
     since all of them move (GM V-A, step 4), then the first in the policy's order. The paper looks
-    at the queues of idle processors alone; here a cluster that is all busy may send gangs to one
-    that has idle processors, which is what external migration is for.
+    at the queues of idle processors alone (step 2), as with `idle_only`; else a cluster that is all
+    busy may send gangs to one that has idle processors, which is what external migration is for.
     """
     best = NONE
     for p in range(len(processors.head)):
         head = processors.head[p]
-        if head == NONE:
+        if head == NONE or (idle_only and processors.idle_place[p] == NONE):
             continue
         gang = tasks.gang[head]
         size = gangs.size[gang]
