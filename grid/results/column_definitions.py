@@ -107,7 +107,11 @@ MANIFEST_KEYS: Columns = {
         "Plans made while fewer jobs waited than the number says, and at least half as many.",
     ),
     "plan_seconds.*.mean_below_*": ("s", "Processor time of such a plan, mean."),
-    "plans_not_measured": ("", "Policies whose plans compiled code makes, where nothing is timed."),
+    "plans_not_measured": (
+        "",
+        "Policies whose plans are part of a compiled loop, on pools and under gangs. One call "
+        "of it plays many instants, so that no time in it is that of a plan alone.",
+    ),
     "runtime": ("", "sequential (one process), windowed (Ray, virtual time) or live."),
     "placement": ("", "How entities were laid on Ray actors; null in one process."),
     "cpu_seconds.read": ("s", "Processor time to read and build the scenario and its jobs."),
