@@ -8,7 +8,7 @@ from typing import Any
 from grid.experiment.cases import Point
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
-from grid.experiment.sweep_texts import named, plus_minus
+from grid.experiment.sweep_texts import cells_of, named, over_seeds
 from grid.report.page import Block, Choice, Table, When
 from grid.report.run_page import hints_of
 from grid.report.style import Columns, Picture
@@ -38,8 +38,8 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     baselines = list(dict.fromkeys(baseline for baseline, _, _, _ in found))
     known = [metric for metric in metrics if any(one[1] == metric for one in found)]
     return [
-        "The value of each row less that of the baseline, with the same seeds. A difference whose "
-        "interval contains zero is unsure.",
+        "The value of each row less that of the baseline, with the same seeds."
+        + (" A difference whose interval contains zero is unsure." if over_seeds(study) else ""),
         Choice("baseline", f"Baseline of {axis}", {name: name for name in baselines}),
         Choice("difference_metric", "Metric", {metric: label_of(metric) for metric in known}),
         _chart(study, found, known),
@@ -134,22 +134,23 @@ def _layers(names: Sequence[str], kinds: Sequence[str], orient: str) -> list[dic
 def _table(study: Study, found: Sequence[Found], baseline: str, metrics: Sequence[str]) -> Table:
     axis = str(study.compare)
     others = [name for name in study.axes if name != axis]
-    cells = {
-        (metric, tuple(point.values())): plus_minus(one) + _doubt(one)
-        for name, metric, point, one in found
-        if name == baseline
-    }
-    rows = [
-        [named(axis, point[axis]), *(str(point[name]) for name in others),
-         *(cells.get((metric, tuple(point.values())), "–") for metric in metrics)]
-        for point in study.points
-        if named(axis, point[axis]) != baseline
-    ]  # fmt: skip
+    points = [point for point in study.points if named(axis, point[axis]) != baseline]
+    columns = [[named(axis, point[axis]) for point in points]]
+    columns += [[str(point[name]) for point in points] for name in others]
+    for metric in metrics:
+        known = {
+            tuple(point.values()): one
+            for name, of, point, one in found
+            if (name, of) == (baseline, metric)
+        }
+        intervals = [known.get(tuple(point.values())) for point in points]
+        pairs = zip(cells_of(intervals), intervals, strict=True)
+        columns.append([text + _doubt(one) for text, one in pairs])
     headers = [axis, *others, *(label_of(metric) for metric in metrics)]
-    return Table(headers, rows, hints=hints_of(metrics))
+    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics))
 
 
-def _doubt(difference: Interval) -> str:
-    if difference.above_zero or difference.below_zero or difference.count < 2:
+def _doubt(difference: Interval | None) -> str:
+    if difference is None or difference.above_zero or difference.below_zero or difference.count < 2:
         return ""
     return " (equal)" if difference.low == difference.high else " (unsure)"

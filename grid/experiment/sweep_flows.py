@@ -24,7 +24,7 @@ def flows(study: Study, places: Sequence[tuple[str, Mapping[str, Any]]], at: str
     # The number of VOs may itself be what is compared.
     vos = list(dict.fromkeys(vo for names, _ in found.values() for vo in names))
     every = {name: _among(vos, names, moved) for name, (names, moved) in found.items()}
-    picture = flow_map(vos, every, PLACE if len(every) > 1 else "", f" Means over seeds{at}.")
+    picture = flow_map(vos, every, PLACE if len(every) > 1 else "", at)
     if len(every) == 1:
         return [picture, *flow_tables(*next(iter(found.values())))]
     choice = Choice(PLACE, study.compare or "", {name: name for name in found})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from grid.experiment.store import EXPECTED, MAX_BYTES
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_differences import differences
 from grid.experiment.sweep_flows import flows
-from grid.experiment.sweep_texts import compared_points, elsewhere, named, plus_minus
+from grid.experiment.sweep_texts import cells_of, compared_points, elsewhere, named, over_seeds
 from grid.experiment.sweep_vos import by_vo
 from grid.report.axes import durations, numbers
 from grid.report.charts import Labels, Series, chart, lines, reach
@@ -50,10 +50,11 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     )
     seeds = len({seed for _, seed, _ in study.runs})
     introduction = (
-        f"{len(study.runs)} runs: {len(study.points)} combinations with up to "
-        f"{counted(seeds, 'seed')} each. {axes}. {_certainty(study, seeds)}"
+        f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "
+        f"{'up to ' if seeds > 1 else ''}{counted(seeds, 'seed')} each. {axes}. "
+        f"{_certainty(study, seeds)}"
     )
-    places, at = compared_points(study), elsewhere(study)
+    places, at = compared_points(study), over_seeds(study) + elsewhere(study)
     sections = [
         Section("Comparisons", comparisons),
         Section("Means", [means_table(study, metrics)]),
@@ -157,21 +158,25 @@ def series_of(
 
 def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
     """Every point with its means ± half the interval, and the repetitions that seem enough."""
-    rows = []
-    for point in study.points:
-        cells = []
-        most = 0
-        for metric in metrics:
-            values = list(study.values(metric, point).values())
-            interval = study.interval(metric, point)
-            cells.append("–" if interval is None else plus_minus(interval))
-            if interval is not None:
-                wished = abs(interval.mean) * WISHED
-                most = max(most, repetitions(values, wished, study.level) or 0)
-        rows.append([*(str(value) for value in point.values()), *cells, shown(most or None)])
-    enough = f"repetitions for ± {100 * WISHED:g} %"
-    headers = [*study.axes, *(label_of(metric) for metric in metrics), enough]
-    return Table(headers, rows, hints=hints_of(metrics))
+    columns = [[str(point[axis]) for point in study.points] for axis in study.axes]
+    headers = list(study.axes)
+    for metric in metrics:
+        columns.append(cells_of([study.interval(metric, point) for point in study.points]))
+        headers.append(label_of(metric))
+    if over_seeds(study):
+        columns.append([shown(_enough(study, metrics, point)) for point in study.points])
+        headers.append(f"repetitions for ± {100 * WISHED:g} %")
+    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics))
+
+
+def _enough(study: Study, metrics: Sequence[str], point: Mapping[str, Any]) -> int | None:
+    """Repetitions that make the widest interval at a point as narrow as wished; None if unknown."""
+    most = 0
+    for metric in metrics:
+        values = list(study.values(metric, point).values())
+        wished = abs(sum(values)) / len(values) * WISHED if values else 0.0
+        most = max(most, (repetitions(values, wished, study.level) or 0) if values else 0)
+    return most or None
 
 
 def _distributions(study: Study) -> Iterator[Picture]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
 from grid.report.labels import shown
+from grid.results.definitions import row_texts
 
 
 def compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
@@ -33,6 +35,18 @@ def elsewhere(study: Study) -> str:
     return "".join(
         f", {name} {values[0]}" for name, values in study.axes.items() if name != study.compare
     )
+
+
+def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
+    """A column of means: each with its interval, or all with the same decimals if there is none."""
+    if any(one is not None and math.isfinite(one.half_width) for one in intervals):
+        return ["–" if one is None else plus_minus(one) for one in intervals]
+    return row_texts([None if one is None else one.mean for one in intervals], "–")
+
+
+def over_seeds(study: Study) -> str:
+    """What figures of several seeds are: their means."""
+    return ", mean over seeds" if len({seed for _, seed, _ in study.runs}) > 1 else ""
 
 
 def plus_minus(interval: Interval) -> str:

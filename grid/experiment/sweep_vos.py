@@ -93,5 +93,5 @@ def _bars(
             ],
         },
     }  # fmt: skip
-    caption = f"The metric chosen above, of each VO, mean over seeds{at}."
+    caption = f"The metric chosen above, of each VO{at}."
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)

@@ -52,10 +52,10 @@ def flow_map(
         },
         "layer": _layers(max(2.0, *columns["jobs"]), is_annotated),
     }  # fmt: skip
-    caption = "Jobs by the VO that they were submitted in and the VO that they ran in."
+    caption = f"Jobs by the VO that they were submitted in and the VO that they ran in{note}."
     if len(names) < len(vos):
         caption += f" The {MAPPED - 1} VOs that moved most jobs are shown by name."
-    return Picture("flows", caption + note, specification, {"flows": columns}, not is_annotated)
+    return Picture("flows", caption, specification, {"flows": columns}, not is_annotated)
 
 
 def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:

@@ -121,13 +121,14 @@
     for (const holder of find(".scroll:has(table.sorts)")) {
       const count = holder.querySelector("thead tr").children.length;
       if (count <= PRINTED + 1) continue;
+      const each = Math.ceil((count - 1) / Math.ceil((count - 1) / PRINTED));
       holder.classList.add("split");
-      for (let first = 1; first < count; first += PRINTED) {
+      for (let first = 1; first < count; first += each) {
         const part = holder.cloneNode(true);
         part.className = "scroll printed";
         for (const row of part.querySelectorAll("tr"))
           [...row.children].forEach((cell, place) => {
-            if (place && (place < first || place >= first + PRINTED)) cell.remove();
+            if (place && (place < first || place >= first + each)) cell.remove();
           });
         holder.before(part);
       }

@@ -60,7 +60,7 @@ SERIES_COLUMNS: Columns = {
     "vo": ("", "The VO of the cluster."),
     "cluster": ("", "The cluster."),
     "busy_cpus": ("CPUs", "CPUs that jobs held, mean over the interval."),
-    "utilization": ("0 to 1", "busy_cpus over the CPUs of the cluster."),
+    "utilization": ("0 to 1", "CPUs that jobs held, over the CPUs of the cluster."),
     "queued": (
         "jobs",
         "Jobs that were assigned to the cluster and had not started, mean over the interval.",
