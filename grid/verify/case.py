@@ -12,6 +12,7 @@ from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario, VoSection
+from grid.scenario.sections import name_and_settings
 
 WARM_UP = 0.1
 """Share of a VO's jobs, the first ones, that no steady state is measured on."""
@@ -72,6 +73,19 @@ def rule_of(scenario: Scenario) -> dict[str, Any]:
 def vos_of(scenario: Scenario) -> int:
     """How many VOs there are."""
     return sum(len(vo.names) for vo in scenario.vos or ())
+
+
+def machines_of(scenario: Scenario) -> int:
+    """The machines of the first VO's first cluster."""
+    machines = _first_vo(scenario).clusters[0].machines
+    assert isinstance(machines, tuple)
+    return sum(machine.count for machine in machines)
+
+
+def drawn_of(scenario: Scenario) -> int:
+    """How many machines the first VO's selection draws, where it is `power_of_d`; else two."""
+    name, settings = name_and_settings(_first_vo(scenario).selection)
+    return int(str(dict(settings).get("d", 2))) if name == "power_of_d" else 2
 
 
 def _first_vo(scenario: Scenario) -> VoSection:

@@ -15,7 +15,9 @@ from grid.verify import sharing, theory
 from grid.verify.case import (
     Case,
     Effort,
+    drawn_of,
     lost,
+    machines_of,
     processors_of,
     rule_of,
     settings_of,
@@ -183,6 +185,22 @@ def _retries(scenario: Scenario) -> dict[str, float]:
     return {"share of lost jobs": loss}
 
 
+def _random_routing(_: Scenario, load: float) -> float:
+    return 1.0 / (1.0 - load)
+
+
+def _round_robin(scenario: Scenario, load: float) -> float:
+    return theory.round_robin_time(machines_of(scenario), load)
+
+
+def _power_of_d(scenario: Scenario, load: float) -> float:
+    return theory.power_of_d(machines_of(scenario), drawn_of(scenario), load)
+
+
+def _least_loaded(scenario: Scenario, load: float) -> float:
+    return theory.power_of_d(machines_of(scenario), machines_of(scenario), load)
+
+
 def _capacity(scenario: Scenario) -> dict[str, float]:
     ones, wide = settings_of(scenario)["sizes"]
     share = ones["share"] / (ones["share"] + wide["share"])
@@ -264,6 +282,23 @@ CASES = {
             "steal", "An idle VO takes a job from one other that has two or more",
             "two VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
             _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(40, 20_000),
+        ),
+        Case(
+            "random-routing", "Routing at random: an M/M/1 queue at each machine",
+            "thinned Poisson arrivals", _mean_time_of(_random_routing), _time,
+            quick=Effort(20, 4_000), full=Effort(60, 200_000),
+        ),
+        Case(
+            "round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
+            _mean_time_of(_round_robin), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
+        ),
+        Case(
+            "power-of-d", "The shorter of two queues drawn of three", "truncated Markov chain",
+            _mean_time_of(_power_of_d), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
+        ),
+        Case(
+            "least-loaded", "Join the shortest of three queues", "truncated Markov chain",
+            _mean_time_of(_least_loaded), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
         ),
     )
 }  # fmt: skip

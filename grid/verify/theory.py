@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from math import fsum
+from math import ceil, fsum, log
 
 import numpy as np
 
@@ -129,6 +129,60 @@ def stationary(states: int, moves: Iterable[tuple[float, Bools, int]]) -> Floats
     balance[0, :] = 1.0
     share: Floats = spsolve(balance.tocsc(), np.eye(1, states)[0])
     return share
+
+
+def round_robin_time(servers: int, load: float) -> float:
+    """Mean time in the system where each of the `servers` gets every n-th job: E_n/M/1.
+
+    In units of the mean service time. Arrivals at a server are sums of n exponential times; the
+    time is 1 / (1 - σ), where σ is the root of σ = A(1 - σ) below 1, with the transform A of the
+    times between arrivals (GI/M/1, Kendall 1953).
+    """
+    root = 0.0
+    for _ in range(100_000):
+        following = (servers * load / (servers * load + 1.0 - root)) ** servers
+        if abs(following - root) < 1e-15:
+            break
+        root = following
+    return 1.0 / (1.0 - root)
+
+
+def power_of_d(servers: int, d: int, load: float) -> float:
+    """Mean time in the system where a job joins the shortest of `d` different queues drawn.
+
+    In units of the mean service time. Each of the `servers` has the `load`; arrivals are Poisson,
+    service exponential. Solves the Markov chain of the queues' lengths in ascending order, cut off
+    where all that is beyond has a chance of about 1e-8; so it is for few servers. With d = servers:
+    join the shortest queue.
+    """
+    from itertools import combinations_with_replacement
+    from math import comb
+
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.linalg import spsolve
+
+    # The jobs of all servers together are about as many as with one queue before them.
+    longest = ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
+    states = list(combinations_with_replacement(range(longest + 1), servers))
+    number = {state: place for place, state in enumerate(states)}
+    # The k-th shortest is joined if it is drawn and none that is shorter.
+    joins = [comb(servers - 1 - k, d - 1) / comb(servers, d) for k in range(servers)]
+    entries: list[tuple[float, int, int]] = []
+    for source, state in enumerate(states):
+        for k, chance in enumerate(joins):
+            moves = ((servers * load * chance, 1), (float(state[k] > 0), -1))
+            for rate, change in moves:
+                if rate and state[k] + change <= longest:
+                    to = sorted((*state[:k], state[k] + change, *state[k + 1 :]))
+                    entries += [(rate, number[tuple(to)], source), (-rate, source, source)]
+    count = len(states)
+    # One equation follows from the others; in its place, all shares add up to one.
+    entries = [entry for entry in entries if entry[1]] + [(1.0, 0, one) for one in range(count)]
+    rates, targets, sources = zip(*entries, strict=True)
+    balance = coo_matrix((rates, (targets, sources)), shape=(count, count))
+    share = spsolve(balance.tocsc(), np.eye(1, count)[0])
+    jobs = np.array([sum(state) for state in states])
+    return float((jobs * share).sum()) / (servers * load)
 
 
 def rigid_capacity(processors: int, share_of_ones: float) -> float:

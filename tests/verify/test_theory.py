@@ -37,6 +37,20 @@ def test_the_shorter_of_two_lies_between_one_fast_server_and_two_separate_ones()
     assert theory.mmc_wait(2, 0.9) + 1.0 < found < 1.0 / (1.0 - 0.9)
 
 
+def test_power_of_d_meets_what_is_known_at_both_ends() -> None:
+    """One drawn: M/M/1. Both of two: join the shorter of two. Of three: between."""
+    assert theory.power_of_d(3, 1, 0.5) == pytest.approx(2.0, rel=1e-6)
+    assert theory.power_of_d(2, 2, 0.8) == pytest.approx(theory.shorter_of_two(0.8), rel=1e-6)
+    found = [theory.power_of_d(3, d, 0.5) for d in (1, 2, 3)]
+    assert found[0] > found[1] > found[2] > theory.mmc_wait(3, 0.5) + 1.0
+
+
+def test_round_robin_over_one_is_no_choice_and_over_many_is_regular() -> None:
+    assert theory.round_robin_time(1, 0.8) == pytest.approx(5.0)
+    # D/M/1 at 0.5: σ = exp(-2 (1 - σ)) is 0.20319.
+    assert theory.round_robin_time(100_000, 0.5) == pytest.approx(1 / (1 - 0.203188), rel=1e-4)
+
+
 def test_rigid_capacity_of_two_processors() -> None:
     assert theory.rigid_capacity(2, 0.5) == pytest.approx(8 / 7)
     assert theory.rigid_capacity(5, 0.0) == pytest.approx(1.0)

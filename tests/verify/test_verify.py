@@ -24,6 +24,10 @@ SMALL = {
     "until-idle": (Effort(12, 500), "load=0.5"),
     "retries": (Effort(12, 500),),
     "steal": (Effort(12, 500), "load=0.5"),
+    "random-routing": (Effort(6, 600), "load=0.5"),
+    "round-robin": (Effort(6, 600), "load=0.5"),
+    "power-of-d": (Effort(6, 600), "load=0.5"),
+    "least-loaded": (Effort(6, 600), "load=0.5"),
 }
 
 
@@ -79,6 +83,20 @@ def test_another_order_of_service_is_found(name: str) -> None:
     planted = f"vos.0.clusters.0.policy={PLANTED}:LastComeFirstServed"
     (found,) = figures(name, planted, "jobs=2000")
     assert found.verdict(full=True) == "differs"
+
+
+@pytest.mark.parametrize(
+    ("name", "planted"),
+    [
+        ("power-of-d", "random"),
+        ("least-loaded", "random"),
+        ("round-robin", "random"),
+        ("random-routing", "least_loaded"),
+    ],
+)
+def test_another_routing_than_it_should_be_is_found(name: str, planted: str) -> None:
+    (found,) = figures(name, f"vos.0.selection={planted}", "load=0.5", effort=Effort(6, 600))
+    assert found.verdict(full=False) == "differs"
 
 
 def test_latency_that_is_not_as_given_is_found() -> None:
