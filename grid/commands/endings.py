@@ -124,7 +124,8 @@ def endings(
         failed([said])
     except (KeyboardInterrupt, Exception) as error:
         # What was interrupted within may come out as any error.
-        if not isinstance(error, KeyboardInterrupt) and not _interrupts.heard:
+        told = isinstance(error, typer.Exit) or not _interrupts.heard
+        if told and not isinstance(error, KeyboardInterrupt):
             raise
         typer.echo(f"interrupted. {interrupted}", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from grid.cli import app
-from grid.commands.endings import ExitCode, endings
+from grid.commands.endings import ExitCode, _interrupts, endings
 from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
 from grid.scenario.shipped import shipped_folder
 
@@ -44,6 +44,16 @@ def test_each_error_has_its_exit_code_and_one_line(
 def test_what_no_one_expects_is_no_such_error() -> None:
     with pytest.raises(ZeroDivisionError), endings():
         raise ZeroDivisionError
+
+
+def test_what_was_told_after_an_interruption_is_not_told_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_interrupts, "heard", True)
+    with pytest.raises(typer.Exit) as ended, endings(), endings(folder=Path("out")):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert ended.value.exit_code == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_there_are_these_codes_and_help_tells_them() -> None:
