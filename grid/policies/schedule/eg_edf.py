@@ -83,7 +83,7 @@ def place(schedule: Schedule, view: CompiledView, slot: int) -> bool:
     return False
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _best_gap(
     schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int
 ) -> tuple[int, int]:
@@ -124,7 +124,7 @@ def _best_gap(
     return best.machine, best.start
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int) -> int:
     """The machine on which earliest deadline first gives the best schedule.
 
@@ -196,14 +196,14 @@ def _with_the_job(
     return tried(row, position, False, processors, length_us, now, late_limit)
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _at_most(makespan_us: int, in_time: int, end: int, deadline: int, origin: int) -> float:
     """The weight of a job's coming that ends at `end` or later, at most."""
     makespan_then = max(makespan_us, end - origin)
     return weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
 
 
-@njit(cache=True, forceinline=True)
+@njit(cache=True)
 def _better(one: _Place, other: _Place) -> bool:
     """Whether a place for a job is better: by the weight, then start and end."""
     if one.gain != other.gain or other.machine == NOWHERE:
