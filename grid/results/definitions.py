@@ -222,6 +222,25 @@ OF_MACHINES = (
         "How often a machine that was off was switched on for a job.", "sum over clusters",
     ),
     Metric(
+        "work_for_others_cpu_s", "work for others", "s",
+        "CPU time that machines of the VO gave to jobs of other VOs' users; of the grid: all such "
+        "time. Only in grids of several VOs.",
+        "sum over jobs",
+    ),
+    Metric(
+        "work_by_others_cpu_s", "work by others", "s",
+        "CPU time that jobs of the VO's users got from machines of other VOs; of the grid: all "
+        "such time. Only in grids of several VOs.",
+        "sum over jobs",
+    ),
+    Metric(
+        "fairness_of_exchange", "fairness of the exchange", "",
+        "Jain's index, (sum of x)^2 / (n * sum of x^2), of x: CPU time that the jobs of a VO's "
+        "users got anywhere, over CPU time that the VO's machines gave to anybody. 1: all VOs get "
+        "in proportion to what they give; 1 / n: one gets all. None of a single VO.",
+        "VOs whose machines gave any", SHARE, "more", "Jain, Chiu and Hawe 1984",
+    ),
+    Metric(
         "energy_jobs_j", "energy of jobs", "J",
         "Watts of CPUs while jobs held them, lost work included, times that time.",
         "machines whose watts are given", COUNT, "less",

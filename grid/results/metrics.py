@@ -19,6 +19,7 @@ from grid.model.records import ClusterFigure, ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.directory import Directory
 from grid.results.energy import cluster_energy
+from grid.results.exchange import exchanged_cpu_seconds, figures_of
 from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
 from grid.results.occupancy import busy_seconds, first_machines, machine_cpus, ran
@@ -59,6 +60,8 @@ def metrics(
     by_vo = np.argsort(results.vo, kind="stable")
     bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
     gangs = [one for one in histories if one.levels.smallest is not None]
+    several = len(directory.vos) > 1
+    exchanged = exchanged_cpu_seconds(results, len(directory.vos))
     vos = {}
     for position, name in enumerate(directory.vos):
         jobs = results.take(by_vo[bounds[position] : bounds[position + 1]])
@@ -68,11 +71,13 @@ def metrics(
         mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
             vos[name] |= _lost(mine)
+        vos[name] |= figures_of(exchanged, position) if several else {}
         vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
     whole = _of_jobs(results) | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:
         whole |= _lost(gangs)
+    whole |= figures_of(exchanged, None) if several else {}
     whole |= _of_power(jobs_j, idle_j)
     return {"grid": whole, "vos": vos}
 
