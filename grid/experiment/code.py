@@ -11,7 +11,8 @@ import grid
 from grid.parts.registry import plugged_in
 
 PACKAGES = (
-    "model", "kernel", "policies", "selection", "cluster", "entities", "workload", "results",
+    "model", "kernel", "policies", "selection", "cluster", "dispatching", "entities", "forwarding",
+    "information", "workload", "results",
 )  # fmt: skip
 MODULES = (
     "scenario/build.py", "scenario/faults.py", "scenario/grid_settings.py", "scenario/platform.py",

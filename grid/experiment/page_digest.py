@@ -22,8 +22,8 @@ from grid.scenario.shipped import experiments_folder
 ROOT = Path(grid.__file__).parent
 EXPERIMENTS = experiments_folder()
 EVERY = (
-    "kernel", "model", "cluster", "dispatching", "entities", "forwarding", "policies", "results",
-    "selection", "workload",
+    "kernel", "model", "cluster", "dispatching", "entities", "forwarding", "information",
+    "policies", "results", "selection", "workload",
 )  # fmt: skip
 JUDGING = (
     "experiment/bound.py", "experiment/claims.py", "experiment/comparisons.py",
