@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from grid.entities.checked import (
-    Checked,
-    Checker,
+from grid.entities.checked import Checked, Checker
+from grid.entities.checked_rules import (
     ClusterChecker,
     ManagerChecker,
     PassingChecker,
