@@ -144,14 +144,16 @@ def what_was_heard_not_counted(right: Any, self: Any, entry: Input) -> None:
 
 
 @replaced(LocalScheduler, "_take_in")
-def ttl_not_lowered(right: Any, self: Any, ctx: Context, forwarded: ForwardJob) -> None:
-    right(self, ctx, forwarded)
+def ttl_not_lowered(
+    right: Any, self: Any, ctx: Context, sender: str, forwarded: ForwardJob
+) -> None:
+    right(self, ctx, sender, forwarded)
     self._cases[forwarded.job.key].ttl += 1
 
 
 @replaced(LocalScheduler, "_take_in")
-def ttl_set_anew(right: Any, self: Any, ctx: Context, forwarded: ForwardJob) -> None:
-    right(self, ctx, forwarded)
+def ttl_set_anew(right: Any, self: Any, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
+    right(self, ctx, sender, forwarded)
     self._cases[forwarded.job.key].ttl = self._ttl
 
 
