@@ -320,7 +320,9 @@ def test_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for one in subjects
         if (trial := attempt(one, seed)).broken
     )
-    assert next(found, None), "1,000 seeds, and nothing was broken"
+    broken = next(found, None)
+    assert broken, "1,000 seeds, and nothing was broken"
+    assert not any("TypeError" in line for line in broken), "the bug itself is planted wrongly"
 
 
 def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> None:
