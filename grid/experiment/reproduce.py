@@ -219,7 +219,7 @@ def _one_ray(how: How) -> Iterator[None]:
         return
     from grid.runtime.cluster import ray_cluster
 
-    with ray_cluster(how.address, how.cpus):
+    with ray_cluster(how.address, how.cpus, watch=False):
         yield
 
 

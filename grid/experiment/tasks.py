@@ -47,7 +47,7 @@ def run_all(
     left = {one[0]: one for one in work}
     for _ in range(1 + RETRIES):
         try:
-            with ray_cluster(address, cpus):
+            with ray_cluster(address, cpus, watch=False):
                 yield from _run_left(left, kinds)
             return
         except (RayDied, RayDidNotStart):

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import ray
@@ -76,13 +76,15 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
+def ray_cluster(
+    address: str | None, cpus: int | None = None, *, watch: bool = True
+) -> Iterator[str]:
     """The Ray cluster that is connected, else that of `connected`. Raises RayFailed."""
     try:
         if ray.is_initialized():
             yield ray.util.get_node_ip_address()
         else:
-            with connected(address, cpus) as place:
+            with connected(address, cpus, watch=watch) as place:
                 yield place
     except ray.exceptions.RayTaskError:
         # A mistake in what runs on Ray, not in Ray.
@@ -92,13 +94,14 @@ def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
+def connected(address: str | None, cpus: int | None = None, *, watch: bool = True) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
 
     Gives the address of this machine in that cluster. A cluster that was running goes on; one that
     was started here, with `cpus` CPUs (default: all that it may use), ends with the block, and
-    nothing of it listens beyond this machine. Dashboard and usage reports are off. Raises
-    InputError where nothing is at the address that we can use, and RayDidNotStart.
+    nothing of it listens beyond this machine. Dashboard and usage reports are off. With `watch`,
+    the block ends soon after Ray does; who begins anew then does without. Raises InputError where
+    nothing is at the address that we can use, and RayDidNotStart.
     """
     address = address or os.environ.get("RAY_ADDRESS")
     for name, value in SETTINGS.items():
@@ -130,7 +133,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
             raise RayDidNotStart(f"Ray did not start on this machine ({why}); {_hint()}") from None
     keep_own_handler(signal.SIGTERM)
     try:
-        with watched():
+        with watched() if watch else nullcontext():
             yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
