@@ -21,12 +21,11 @@ from grid.model.job import Job
 from grid.model.resources import ResourceTable
 
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
-OWN_VO, FIRST, LESS_LOADED, RANDOM = 0, 1, 2, 3
-TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED, "random": RANDOM}
+OWN_VO, FIRST, LESS_LOADED = 0, 1, 2
+TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED, "random": FIRST}
 """Which of equal resources is taken: one of the own VO, then the less loaded, then the earlier; the
 first that is found, as PU's Algorithm 3 says; the less loaded, then the earlier; any of them, each
-as likely as the others."""
-NO_DRAWS: Floats = np.empty(0)
+as likely as the others, which is the first in an order by chance."""
 MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
 
 
@@ -87,27 +86,18 @@ def best_choice(
     from grid.selection.kernels import best_resources
 
     columns = table.columns
+    if ties == "random":
+        if rng is None:
+            raise ValueError("random ties need the `rng` that `choose` is given")
+        order = np.argsort(rng.random(len(utilities) if rows is None else len(rows)), kind="stable")
+        rows = order if rows is None else rows[order]
     values, assigned = utilities, table.assigned_cpus
     vo, cpus, widest = columns.vo, columns.cpus, columns.widest
     if rows is not None:
         values, assigned = values[rows], assigned[rows]
         vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
-    draws = NO_DRAWS
-    if ties == "random":
-        if rng is None:
-            raise ValueError("random ties need the `rng` that `choose` is given")
-        draws = rng.random(len(values))
     best: tuple[int, ...] = best_resources(
-        values,
-        vo,
-        cpus,
-        widest,
-        assigned,
-        own_vo,
-        own_only,
-        job.processors,
-        TIES[ties],
-        draws,
+        values, vo, cpus, widest, assigned, own_vo, own_only, job.processors, TIES[ties]
     )
     if rows is not None:
         best = tuple(int(rows[place]) if place >= 0 else -1 for place in best)

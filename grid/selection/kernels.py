@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from grid.model.arrays import Floats, Ints
-from grid.selection.interface import BINARY, FIRST, MATCHMAKING, OWN_VO, PARTIAL, RANDOM
+from grid.selection.interface import BINARY, FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
 
 @njit(cache=True)
@@ -79,7 +79,6 @@ def best_resources(
     own_only: bool,
     processors: int,
     ties: int,
-    draws: Floats,
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
@@ -87,8 +86,7 @@ def best_resources(
     with `own_only` those of other VOs do not count;
     it is free if it has `processors` CPUs that are not assigned. The better of two is the one of
     higher utility; among equals, by `ties`, the earlier row, or one of the own VO first, then the
-    less loaded, then the earlier row, or the last two alone, or the one with the smallest of
-    `draws`, which has shape (resources,) then.
+    less loaded, then the earlier row, or the last two alone.
     """
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
@@ -97,15 +95,15 @@ def best_resources(
         if own_only and vo[r] != own:
             continue
         if cpus[r] - assigned[r] >= processors and _better(
-            r, free, utility, vo, cpus, assigned, own, ties, draws
+            r, free, utility, vo, cpus, assigned, own, ties
         ):
             free = r
-        if _better(r, anywhere, utility, vo, cpus, assigned, own, ties, draws):
+        if _better(r, anywhere, utility, vo, cpus, assigned, own, ties):
             anywhere = r
         if vo[r] == own:
-            if _better(r, mine, utility, vo, cpus, assigned, own, ties, draws):
+            if _better(r, mine, utility, vo, cpus, assigned, own, ties):
                 mine = r
-        elif _better(r, others, utility, vo, cpus, assigned, own, ties, draws):
+        elif _better(r, others, utility, vo, cpus, assigned, own, ties):
             others = r
     return free, anywhere, mine, others
 
@@ -123,7 +121,6 @@ def _better(
     assigned: Floats,
     own: int,
     ties: int,
-    draws: Floats,
 ) -> bool:
     if other < 0:
         return True
@@ -131,8 +128,6 @@ def _better(
         return bool(utility[r] > utility[other])
     if ties == FIRST:
         return False
-    if ties == RANDOM:
-        return bool(draws[r] < draws[other])
     if ties == OWN_VO and (vo[r] == own) != (vo[other] == own):
         return bool(vo[r] == own)
     return bool(assigned[r] * cpus[other] < assigned[other] * cpus[r])
