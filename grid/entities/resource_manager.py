@@ -168,7 +168,7 @@ class ResourceManager:
     def _assign(self, ctx: Context, scheduler: str, asked: AssignJob) -> None:
         job, resource, wait, _, late = asked
         key, processors = job.key, job.processors
-        is_guest = job.vo != ctx.name.partition("/")[0]
+        is_guest = _is_guest(ctx, job.vo)
         if is_guest and not self._admits(job, ctx.now):
             ctx.send(scheduler, NotAdmitted(key))
             return
@@ -211,7 +211,7 @@ class ResourceManager:
         if self._is_barred(ctx, job):
             ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
             return
-        rank = self._rank(job.vo != ctx.name.partition("/")[0])
+        rank = self._rank(_is_guest(ctx, job.vo))
         free = self._cpus[resource] - assigned >= job.processors
         free = free and not self._room.has_line(resource, rank)
         if free and asked.lease_us:
@@ -226,8 +226,7 @@ class ResourceManager:
         return int(self._reception.priority == ("home" if is_guest else "afar"))
 
     def _is_barred(self, ctx: Context, job: Job) -> bool:
-        is_guest = job.vo != ctx.name.partition("/")[0]
-        return is_guest and (self._left or not self._admits(job, ctx.now))
+        return _is_guest(ctx, job.vo) and (self._left or not self._admits(job, ctx.now))
 
     def _hold(self, ctx: Context, asked: HoldPlace) -> None:
         """CPUs are kept for the job of a call, as if it ran, until its lease is over."""
@@ -289,7 +288,7 @@ class ResourceManager:
         """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""
         self._held += sign * processors
         self._assigned[resource] += sign * processors
-        if vo != ctx.name.partition("/")[0]:
+        if _is_guest(ctx, vo):
             jobs, there = self._guests.get(vo, (0, 0))
             self._guests[vo] = (jobs + sign, there + sign * processors)
 
@@ -359,6 +358,11 @@ class ResourceManager:
         ctx.publish(summary_of(rows, self._resources) if self._rules.summary else rows)
         self._submitted_since = 0
         self._to_tell = False
+
+
+def _is_guest(ctx: Context, vo: str) -> bool:
+    """Whether a job of `vo` is one of another VO than the entity's own."""
+    return vo != ctx.name.partition("/")[0]
 
 
 def _lease(call: CallId) -> str:

@@ -14,7 +14,7 @@ Guard = Callable[[Origin, Any], Any]
 where it lacks what a part of this kind must have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """A kind of parts: its name is the end of the entry point group `grid.NAME`.
 

@@ -83,7 +83,7 @@ class Parts:
         if name not in known:
             raise WrongPart(repr(name), expected_name(name, known, f"a {kind.title}"))
         if name in kind.own:
-            return _part(kind, name, _loaded(kind, name, kind.own[name]), is_own=True)
+            return _own_part(kind, name)
         if name in objects:
             publish(objects[name])
             return _part(kind, name, objects[name])
@@ -199,6 +199,12 @@ def _not_loaded(
     where = f" ({source.shown}:{line})" if source is not None else ""
     expected = f"a {kind.title} that can be loaded: {said(error)}{where}"
     return WrongPart(repr(name), expected, details=shown_frames(error, own) if own else "")
+
+
+@cache
+def _own_part(kind: Kind, name: str) -> Part:
+    """A part of ours. A grid asks for the same ones once a VO, and declarations take a while."""
+    return _part(kind, name, _loaded(kind, name, kind.own[name]), is_own=True)
 
 
 def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Part:

@@ -184,7 +184,7 @@ class Grid:
         """The rows of each Resource Manager before its first snapshot: nothing assigned."""
         return {
             names.resource_manager(vo.name): self._first_rows(position)
-            for position, vo in self._members()
+            for position, vo in self._members.items()
         }
 
     def bare_entities(
@@ -201,13 +201,14 @@ class Grid:
                 made[name] = entity
         return made
 
-    def _members(self) -> list[tuple[int, VirtualOrganization]]:
-        """The VOs that take part in the protocol, with their positions."""
-        return [
-            (position, vo)
+    @cached_property
+    def _members(self) -> dict[int, VirtualOrganization]:
+        """The VOs that take part in the protocol, by their positions."""
+        return {
+            position: vo
             for position, vo in enumerate(self.vos)
             if names.resource_manager(vo.name) in self.vo_of
-        ]
+        }
 
     def _first_rows(self, position: int) -> Rows:
         resources = resources_of(self.vos[position], position)
@@ -221,7 +222,7 @@ class Grid:
 
     @cached_property
     def _board_vos(self) -> list[tuple[int, int]]:
-        return [(position, len(self._first_rows(position))) for position, _ in self._members()]
+        return [(position, len(self._first_rows(position))) for position in self._members]
 
     def _entities_of(
         self,
@@ -371,7 +372,6 @@ class Grid:
         self, position: int, vo: VirtualOrganization, dispatchers: tuple[str, ...]
     ) -> ResourceManager:
         rules = self._information.snapshot_rules(position)
-        members = dict(self._members())
         several = len(vo.clusters) > 1
         return ResourceManager(
             position,
@@ -386,9 +386,9 @@ class Grid:
             dispatchers=dispatchers,
             grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
             directory=tuple(
-                names.information_service(members[other].name)
+                names.information_service(self._members[other].name)
                 for other in self._information.acquaintances[position]
-                if other in members
+                if other in self._members
             ),
         )
 

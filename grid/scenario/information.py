@@ -45,6 +45,19 @@ class GridInformation:
         return self._overlay().audience(len(self._vos), stream)
 
     @cached_property
+    def _heard_by(self) -> Whom:
+        """Whose snapshots each VO hears."""
+        heard: list[list[int]] = [[] for _ in self._vos]
+        for vo, audience in enumerate(self.audience):
+            for listener in audience:
+                heard[listener].append(vo)
+        return heard
+
+    @cached_property
+    def _services(self) -> tuple[str, ...]:
+        return tuple(names.information_service(vo.name) for vo in self._vos)
+
+    @cached_property
     def acquaintances(self) -> Whom:
         """Who hears that each VO joins."""
         return self._overlay().acquaintances(self.audience)
@@ -78,11 +91,11 @@ class GridInformation:
         """The Information Service of that VO; `board_vos`: see `KnownStatus`."""
         settings, protocol = self._settings, self._settings.protocol
         overlay = self._overlay()
-        hears = [vo for vo, audience in enumerate(self.audience) if position in audience]
+        hears = self._heard_by[position]
         own = resources_of(self._vos[position], position)
         sources = Sources(
             overlay,
-            tuple(names.information_service(vo.name) for vo in self._vos),
+            self._services,
             reads_board=bool(hears),
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),
