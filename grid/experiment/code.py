@@ -16,7 +16,7 @@ PACKAGES = (
 )  # fmt: skip
 MODULES = (
     "scenario/build.py", "scenario/faults.py", "scenario/grid_settings.py", "scenario/platform.py",
-    "scenario/workload.py", "scenario/wrapped.py",
+    "scenario/information.py", "scenario/workload.py", "scenario/wrapped.py",
     "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
     "experiment/paper_figures.py", "experiment/knapsack_choices.py",
 )  # fmt: skip

@@ -28,12 +28,13 @@ EVERY = (
 JUDGING = (
     "experiment/bound.py", "experiment/claims.py", "experiment/comparisons.py",
     "experiment/papers/contention.py", "experiment/papers/drawing.py",
+    "experiment/papers/points.py",
     "experiment/readings.py", "experiment/statistics.py", "experiment/study.py",
 )  # fmt: skip
 RUNNING = (
     "experiment/knapsack_choices.py", "experiment/paper_figures.py", "experiment/record.py",
     "runtime/sequential.py", "runtime/run.py", "scenario/build.py",
-    "scenario/platform.py", "scenario/workload.py",
+    "scenario/information.py", "scenario/platform.py", "scenario/workload.py",
 )  # fmt: skip
 FARM = ("gang", "pool", "selection", "forwarding", "dispatching", "migration", "partial_utility")
 """What has no part in a farm whose jobs enter its only cluster."""

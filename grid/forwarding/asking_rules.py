@@ -186,7 +186,7 @@ def _best_vos(question: Question) -> tuple[int, ...]:
     """Other VOs that were not asked yet, the best first: free by what is known, then of worth."""
     worth, table = question.worth(), question.table
     rows = rows_elsewhere(question, worth)
-    lacking = table.assigned_cpus[rows] + question.job.processors > table.columns.cpus[rows]
+    lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
     load = table.assigned_cpus[rows] / table.columns.cpus[rows]
     order = rows[np.lexsort((rows, load, -worth[rows], lacking))]
     vos = dict.fromkeys(table.columns.vo[order].tolist())

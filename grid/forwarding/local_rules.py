@@ -149,7 +149,7 @@ def expected_finish_us(question: Question, queued_run_s: float | None = None) ->
     job, columns = question.job, question.table.columns
     run_us = expected_run_us(job, columns)
     ahead_us = run_us if queued_run_s is None else queued_run_s * SECOND_US
-    lacking = np.maximum(question.table.assigned_cpus + job.processors - columns.cpus, 0.0)
+    lacking = np.maximum(question.table.lacking_cpus(job.processors), 0.0)
     finish: Floats = run_us + lacking / columns.cpus * ahead_us
     return finish + question.distances.hops_us(columns.vo, job.input_mb)
 
@@ -172,6 +172,6 @@ def stay_if_possible(question: Question, home: Choice) -> Destination:
 def _least_loaded(question: Question, rows: Ints, loads: Floats, worth: Floats) -> int:
     """Of `rows`, one of the least loaded VO: free if there is, then the best, then the first."""
     table = question.table
-    lacking = table.assigned_cpus[rows] + question.job.processors > table.columns.cpus[rows]
+    lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
     order = np.lexsort((rows, -worth[rows], lacking, loads[rows]))
     return int(rows[order[0]])

@@ -81,6 +81,14 @@ class ResourceTable:
         age: Floats = self.now - self.confirmed_us
         return age
 
+    def lacking_cpus(self, processors: int) -> Floats:
+        """How many CPUs have to be given back before a job of so many can start; 0 or less: none.
+
+        Shape (resources,).
+        """
+        lacking: Floats = self.assigned_cpus + processors - self.columns.cpus
+        return lacking
+
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""
         rows = self.columns.vo == vo

@@ -71,14 +71,8 @@ class EarliestCompletion(ByLoad):
     ) -> Choice:
         values = self.worth(job, table) / expected_completion_s(job, table)
         best = best_choice(values, job, table, own_vo, own_only, self.ties, rng)
-        is_free = best.anywhere >= 0 and lacking_cpus(job, table)[best.anywhere] <= 0.0
+        is_free = best.anywhere >= 0 and table.lacking_cpus(job.processors)[best.anywhere] <= 0.0
         return best._replace(free=best.anywhere if is_free else -1)
-
-
-def lacking_cpus(job: Job, table: ResourceTable) -> Floats:
-    """How many CPUs have to be given back before the job can start; 0 or less: none."""
-    lacking: Floats = table.assigned_cpus + job.processors - table.columns.cpus
-    return lacking
 
 
 def expected_completion_s(job: Job, table: ResourceTable) -> Floats:
@@ -88,7 +82,7 @@ def expected_completion_s(job: Job, table: ResourceTable) -> Floats:
     promised there, by all CPUs; where nobody tells work, jobs ahead are taken to be as long as it.
     """
     run_s: Floats = to_seconds(job.estimate_us) * job.reference_mips / table.columns.mips
-    lacking = np.maximum(lacking_cpus(job, table), 0.0)
+    lacking = np.maximum(table.lacking_cpus(job.processors), 0.0)
     wait_s = lacking * run_s
     if len(table.work_s):
         wait_s = np.where(np.isnan(table.work_s), wait_s, table.work_s)

@@ -19,7 +19,6 @@ from grid.experiment.papers.c07_points import (
     EASY,
     EDF,
     EXACT,
-    FULLEST,
     GREEDY,
     I_NP,
     I_P,
@@ -28,22 +27,19 @@ from grid.experiment.papers.c07_points import (
     NI_NP,
     NI_P,
     OURS,
-    PLAN,
     REALISED,
     SCALING,
     TIMING,
-    at,
-    times,
 )
 from grid.experiment.papers.c07_readings import LEFT_OUT, READINGS, WHY
 from grid.experiment.papers.contention import (
-    AXIS,
     CRITERION,
     LATE_CLOSE,
     contention,
     late_jobs_fall,
 )
 from grid.experiment.papers.drawing import along_axis, mean_courses
+from grid.experiment.papers.points import AXIS, FULLEST, PLAN, at, times
 from grid.experiment.statistics import Region
 from grid.experiment.study import Study
 from grid.report.charts import Labels

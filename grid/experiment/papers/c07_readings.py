@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from grid.experiment.papers.c07_points import MAIN, SCALING, TIMING
+from grid.experiment.papers.points import FULLEST, PLAN
 from grid.experiment.readings import Other, Reading, View
 
-MAIN = "convergent-2007"
-TIMING, SCALING = "convergent-2007-timing", "convergent-2007-scaling"
-PLAN, FULLEST = "plan_seconds_mean_waiting", "plan_seconds_mean_fullest"
 QUALITY = ("C07-3", "C07-4", "C07-5", "C07-6")
 
 

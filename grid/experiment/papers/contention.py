@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from grid.experiment.claims import Part, Where
 from grid.experiment.comparisons import falling, within
+from grid.experiment.papers.points import AXIS
 from grid.experiment.statistics import Region
 from grid.experiment.study import Study
 
-AXIS = "interarrival"
 LATE_CLOSE = 1.0
 """Percentages of late jobs at most so many points apart are called very close."""
 CONSTANT = Region(0.8, 1.25)

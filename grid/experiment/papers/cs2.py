@@ -34,19 +34,16 @@ from grid.experiment.papers.cs2_points import (
     BASELINES,
     COUNTING,
     COUNTING_TIMED,
-    FULLEST,
     MAIN,
     OURS,
-    PLAN,
     QUICKSORT,
     SCALING,
     TIMED,
     TIMING,
     TOTAL,
-    at,
-    times,
 )
 from grid.experiment.papers.cs2_readings import LEFT_OUT, READINGS, WHY
+from grid.experiment.papers.points import FULLEST, PLAN, at, times
 from grid.experiment.statistics import Region
 from grid.experiment.study import Study
 from grid.scenario.schema import Scenario

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grid.experiment.claims import Studies
-from grid.experiment.papers.contention import AXIS
 from grid.experiment.papers.cs2_points import (
     ALL,
-    FULLEST,
     MAIN,
     OURS,
-    PLAN,
     QUICKSORT,
     READING_RUNS,
     SCALING,
     TIMING,
     TOTAL,
-    at,
-    times,
 )
 from grid.experiment.papers.drawing import along_axis, mean_courses
+from grid.experiment.papers.points import AXIS, FULLEST, PLAN, at, times
 from grid.report.charts import Labels, Series, lines
 from grid.report.style import Picture
 

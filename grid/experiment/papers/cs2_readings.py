@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from grid.experiment.papers.cs2_points import MAIN, SCALING, TIMING
+from grid.experiment.papers.points import FULLEST, PLAN
 from grid.experiment.readings import Other, Reading, View
 
-MAIN, TIMING, SCALING = "convergent-2", "convergent-2-timing", "convergent-2-scaling"
 QUALITY = ("CS2-1", "CS2-2", "CS2-3", "CS2-4")
-PLAN, FULLEST = "plan_seconds_mean_waiting", "plan_seconds_mean_fullest"
 
 
 def _all(reading: str) -> dict[str, View]:

@@ -29,11 +29,10 @@ from grid.experiment.papers.eg_points import (
     MAIN,
     QUEUES,
     TABUS,
-    at,
     seconds_by_queue,
-    times,
 )
 from grid.experiment.papers.eg_readings import LEFT_OUT, READINGS, WHY
+from grid.experiment.papers.points import at, times
 from grid.experiment.statistics import Region
 from grid.experiment.study import Study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from grid.experiment.claims import Where
-from grid.experiment.papers.drawing import points
+from grid.experiment.papers.points import at, points, times
 from grid.experiment.study import Study
 
 MAIN = "eg-edf-tabu"
@@ -18,16 +18,6 @@ TABUS = {
 """Tabu search by its bound of iterations for each job that comes, which the paper does not give."""
 TABU = TABUS["100 iterations"]
 SHOWN = [*QUEUES, EG, TABU]
-
-
-def times(study: Study) -> list[int]:
-    """The mean inter-arrival times of the study, in rising order."""
-    return sorted(study.axes["interarrival"])
-
-
-def at(where: Where, interarrival: int) -> dict[str, object]:
-    """The point of a scheduler at a mean inter-arrival time."""
-    return {**where, "interarrival": interarrival}
 
 
 def seconds_by_queue(study: Study, where: Where) -> dict[int, dict[int, float]]:

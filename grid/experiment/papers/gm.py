@@ -18,8 +18,9 @@ from grid.experiment.comparisons import (
     together,
     within,
 )
-from grid.experiment.papers.drawing import along_axis, mean_courses, points
+from grid.experiment.papers.drawing import along_axis, mean_courses
 from grid.experiment.papers.gm_readings import LEFT_OUT, READINGS, WHY
+from grid.experiment.papers.points import points
 from grid.experiment.statistics import BELOW_ZERO, Region
 from grid.experiment.study import Study
 from grid.report.charts import Labels
