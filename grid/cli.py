@@ -19,6 +19,7 @@ from grid.commands.shipped import init, scenarios
 from grid.commands.sweep import sweep
 from grid.commands.trace import trace
 from grid.commands.verify import verify
+from grid.commands.watch import watch
 
 app = typer.Typer(
     help="A distributed emulator of grids of virtual organizations on Ray actors.",
@@ -48,8 +49,8 @@ def grid(
 
 
 for command in (
-    run, sweep, report, check, scenarios, init, policies, parts, metrics, schema, trace, chaos,
-    verify, reproduce,
+    run, sweep, report, watch, check, scenarios, init, policies, parts, metrics, schema, trace,
+    chaos, verify, reproduce,
 ):  # fmt: skip
     app.command()(command)
 

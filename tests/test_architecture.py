@@ -37,9 +37,10 @@ MAY_IMPORT = {
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},
+    "watch": {"model", "results", "report"},
     "commands": {
         "model", "parts", "policies", "runtime", "scenario", "results", "workload", "experiment",
-        "verify",
+        "verify", "watch",
     },
 }  # fmt: skip
 

@@ -77,6 +77,18 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
 
 
+def cluster_chart(run: RunData, name: str, rows: Rows, most: int) -> Picture:
+    """The chart of one cluster, with so many bars at most, of the jobs at `rows` of the table."""
+    bars, rows_are, note = _bars_of(run, name, rows, most)
+    seconds, unit = run.time_unit
+    columns: dict[str, list[Any]] = {
+        key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
+    }
+    columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
+    chart = _chart(columns, "gantt", unit, f"{name}: {rows_are}")
+    return Picture("gantt", f"{name}.{note}", chart, {"gantt": columns}, True)
+
+
 def rows_by_cluster(run: RunData) -> dict[str, Rows]:
     """The rows of the jobs that ran in each cluster that ran any, by the cluster's name."""
     names = list(dict.fromkeys(name for _, name in run.clusters))

@@ -98,13 +98,17 @@ def html_page(title: str, introduction: str, sections: Sequence[Section]) -> str
 
 
 def _style() -> str:
-    """The style sheet, after the colours on light and dark screens; paper is light."""
+    """The style sheet, after the colours."""
+    return f"{colours()}\n{(_HERE / 'page.css').read_text(encoding='utf-8')}"
+
+
+def colours() -> str:
+    """The colours of a page as variables, on light and dark screens; paper is light."""
     light, dark = (
-        ":root {" + "".join(f"--{name}:{value};" for name, value in colours.items()) + "}"
-        for colours in (LIGHT, DARK)
+        ":root {" + "".join(f"--{name}:{value};" for name, value in every.items()) + "}"
+        for every in (LIGHT, DARK)
     )
-    sheet = (_HERE / "page.css").read_text(encoding="utf-8")
-    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n{sheet}"
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}"
 
 
 def _scripts(pictures: Sequence[Picture]) -> list[str]:

@@ -44,12 +44,13 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
-    def show(self, page: Path, width: int) -> None:
-        """Load `page` on a screen so many pixels wide, until all of it is there."""
+    def show(self, page: Path | str, width: int) -> None:
+        """Load `page`, a file or an address, on a screen so many pixels wide, until it is there."""
         screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.ask("Emulation.setDeviceMetricsOverride", **screen)
         self.events.clear()
-        self.ask("Page.navigate", url=page.resolve().as_uri())
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        self.ask("Page.navigate", url=address)
         while not self._saw("Page.loadEventFired"):
             self._receive()
 
@@ -58,6 +59,22 @@ class Browser:
         answer = self.ask("Runtime.evaluate", expression=script, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def wait_for(self, condition: str, seconds: float = 20) -> None:
+        """Wait until the script `condition` holds on the page."""
+        looking = (
+            "new Promise((done, fail) => { const end = performance.now() + "
+            f"{1000 * seconds}; (function look() {{ if ({condition}) done(); "
+            "else if (performance.now() > end) fail('in vain'); else setTimeout(look, 20); })() })"
+        )
+        answer = self.ask("Runtime.evaluate", expression=looking, awaitPromise=True)
+        assert "exceptionDetails" not in answer, f"{condition}: in vain"
+
+    def press(self, key: str) -> None:
+        """Press a key and let it go: one such as `ArrowLeft`, or a sign."""
+        text = {"text": key} if len(key) == 1 else {}
+        self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     @property
     def complaints(self) -> list[dict[str, Any]]:

@@ -1,0 +1,121 @@
+// Charts over time, drawn by Vega-Lite, which vega.js brings along.
+import { make } from "./words.js";
+
+const FIGURES = [
+  { name: "utilization", title: "utilization", time: "level_time" },
+  { name: "queued", title: "jobs in queues", time: "level_time" },
+  { name: "wait", title: "mean wait of jobs that start (s)", time: "time", sparse: true },
+  { name: "utility", title: "mean utility of jobs that start", time: "time", sparse: true },
+];
+const OPTIONS = { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } };
+
+const configOf = (about, width) => ({
+  ...about.vega,
+  font: "system-ui, sans-serif",
+  legend: { ...about.vega.legend, columns: 2, labelLimit: Math.max(100, width / 2 - 50) },
+});
+
+// One chart after the other, so that a page answers meanwhile.
+export class Courses {
+  constructor(holder, about) {
+    this.about = about;
+    this.series = {};
+    this.charts = FIGURES.map((figure) => {
+      const chart = make("div", { class: "chart", role: "img", "aria-label": figure.title });
+      holder.append(chart);
+      return { figure, holder: chart, view: null };
+    });
+  }
+
+  // The grid's figures, and those of a VO or null.
+  async show(grid, vo, name, now) {
+    this.lines = [["the grid", grid], ...(vo ? [[name, vo]] : [])];
+    await this.draw(now);
+  }
+
+  async draw(now) {
+    for (const chart of this.charts) {
+      const wide = chart.holder.clientWidth;
+      if (!wide) continue;
+      const fresh = make("div");
+      const { view } = await vegaEmbed(fresh, this.spec(chart.figure, now, wide), OPTIONS);
+      chart.view?.finalize();
+      chart.view = view;
+      chart.holder.replaceChildren(fresh);
+    }
+  }
+
+  rows(figure) {
+    return this.lines.flatMap(([of, course]) =>
+      course[figure.time].flatMap((time, place) => {
+        const value = course[figure.name][place];
+        return figure.sparse && value === null ? [] : [{ of, time: time / this.about.unit[0], value }];
+      }));
+  }
+
+  spec(figure, now, wide) {
+    const [seconds, unit] = this.about.unit;
+    const names = this.lines.map(([name]) => name);
+    const x = {
+      field: "time", type: "quantitative", title: `time (${unit})`,
+      scale: { domain: [this.about.from / seconds, this.about.to / seconds], nice: false },
+      axis: { format: ",.6~g", tickCount: 5 },
+    };
+    const y = { field: "value", type: "quantitative", title: null, axis: { format: ",.6~g", tickCount: 4 } };
+    const colour = {
+      field: "of", type: "nominal", legend: names.length > 1 ? { title: null } : null,
+      scale: { domain: names, range: ["var(--c0)", "var(--c1)"].slice(0, names.length) },
+    };
+    const dash = { ...colour, scale: { domain: names, range: [[1, 0], [6, 3]].slice(0, names.length) } };
+    const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: ",.6~g" },
+      { field: "value", title: figure.title, format: ",.5~g" }];
+    const step = figure.sparse ? {} : { interpolate: "step-after" };
+    return {
+      width: wide, height: 150, autosize: { type: "fit-x", contains: "padding" },
+      title: figure.title, config: configOf(this.about, wide),
+      params: [{ name: "now", value: now / seconds }],
+      data: { values: this.rows(figure) },
+      layer: [
+        { mark: { type: "line", clip: true, ...step }, encoding: { x, y, color: colour, strokeDash: dash } },
+        { mark: { type: "point", size: 60, opacity: 0, clip: true }, encoding: { x, y, tooltip: told } },
+        { data: { values: [{}] }, mark: { type: "rule", color: "var(--ink)", strokeWidth: 1.5, clip: true },
+          encoding: { x: { ...x, field: undefined, datum: { expr: "now" } } } },
+      ],
+    };
+  }
+
+  now(time) {
+    for (const { view } of this.charts) view?.signal("now", time / this.about.unit[0]).run();
+  }
+}
+
+export class Gantt {
+  constructor(holder, about) {
+    this.holder = holder;
+    this.about = about;
+    this.view = null;
+  }
+
+  async show(answer) {
+    if (!answer.chart) {
+      this.view?.finalize();
+      this.view = null;
+      this.holder.replaceChildren(make("p", { class: "note" }, `${answer.cluster}: no job ran in this time.`));
+      return;
+    }
+    const [seconds] = this.about.unit;
+    const names = Object.keys(answer.rows);
+    const rows = answer.rows.job.map((_, place) =>
+      Object.fromEntries(names.map((name) => [name, answer.rows[name][place]])));
+    const wide = this.holder.clientWidth;
+    const spec = { ...answer.chart, width: wide, autosize: { type: "fit-x", contains: "padding" },
+      config: configOf(this.about, wide), datasets: { gantt: rows } };
+    const { x } = spec.layer[0].encoding;
+    x.scale = { ...x.scale, domain: [answer.since / seconds, answer.until / seconds] };
+    const fresh = make("div");
+    const { view } = await vegaEmbed(fresh, spec, OPTIONS);
+    this.view?.finalize();
+    this.view = view;
+    this.holder.replaceChildren(fresh);
+  }
+}

@@ -1,0 +1,243 @@
+// The page: its clock, what it asks the server, and what it does with the answers.
+import { Courses, Gantt } from "./charts.js";
+import { Matrix, Picture } from "./picture.js";
+import { clock, counted, make, shown } from "./words.js";
+
+const find = (id) => document.getElementById(id);
+const STEPS = 10000;
+const about = await ask("about");
+const span = about.to - about.from || 1;
+const state = { time: about.from, playing: false, vo: null, cluster: 0, tellFlows: [] };
+
+async function ask(question) {
+  const answer = await fetch(question);
+  if (!answer.ok) throw new Error(`${question}: ${await answer.text()}`);
+  return answer.json();
+}
+
+function trouble(words) {
+  find("trouble").hidden = !words;
+  find("trouble").textContent = words;
+}
+
+// What is shown, from which question, and how often at most. A question that has not changed is
+// not asked again, and none is asked while the last one waits: a slow page misses frames only.
+const panels = [];
+function panel(every, question, show, needed = () => true) {
+  panels.push({ every, question, show, needed, asked: null, at: 0, busy: false });
+}
+async function refresh(one, moment) {
+  if (one.busy || moment - one.at < one.every || !one.needed()) return;
+  const question = one.question();
+  if (question === one.asked) return;
+  Object.assign(one, { busy: true, at: moment, asked: question });
+  try {
+    await one.show(await ask(question));
+    trouble("");
+  } catch (error) {
+    one.asked = null;
+    one.at = performance.now() + 2000;
+    trouble(error instanceof TypeError
+      ? "The server of this page has ended, or cannot be reached." : error.message);
+  } finally {
+    one.busy = false;
+    document.body.dataset.answers = 1 + Number(document.body.dataset.answers ?? 0);
+  }
+}
+
+// The clock.
+
+const speeds = [0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800];
+const durations = [[300, "5 minutes"], [60, "1 minute"], [20, "20 seconds"], [5, "5 seconds"]];
+for (const [seconds, words] of durations)
+  find("speed").append(make("option", { value: span / seconds }, `all in ${words}`));
+for (const speed of speeds)
+  find("speed").append(make("option", { value: speed }, `${shown(speed)} s a second`));
+find("speed").selectedIndex = 1;
+
+function go(time) {
+  state.time = Math.min(about.to, Math.max(about.from, time));
+  if (state.time === about.to && state.playing) play(false);
+  find("time").textContent = clock(state.time - about.from, span);
+  find("line").value = Math.round((STEPS * (state.time - about.from)) / span);
+  find("line").setAttribute("aria-valuetext", clock(state.time - about.from, span));
+}
+
+function play(wanted) {
+  if (wanted && state.time >= about.to) go(about.from);
+  state.playing = wanted;
+  find("play").textContent = wanted ? "Pause" : "Play";
+  find("play").setAttribute("aria-pressed", String(wanted));
+}
+
+let last = performance.now();
+function tick(moment) {
+  const passed = Math.min(1, (moment - last) / 1000);
+  last = moment;
+  if (state.playing) go(state.time + passed * Number(find("speed").value));
+  for (const one of panels) refresh(one, moment);
+  requestAnimationFrame(tick);
+}
+
+find("play").addEventListener("click", () => play(!state.playing));
+find("line").addEventListener("input", (event) =>
+  go(about.from + (span * Number(event.target.value)) / STEPS));
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("select, canvas, button:not(#play), [contenteditable]")) return;
+  const { selectedIndex, length } = find("speed");
+  const keys = {
+    " ": () => play(!state.playing),
+    ArrowLeft: () => go(state.time - span / 100),
+    ArrowRight: () => go(state.time + span / 100),
+    Home: () => go(about.from),
+    End: () => go(about.to),
+    "+": () => { find("speed").selectedIndex = Math.min(length - 1, selectedIndex + 1); },
+    "-": () => { find("speed").selectedIndex = Math.max(0, selectedIndex - 1); },
+  };
+  if (!(event.key in keys)) return;
+  event.preventDefault();
+  keys[event.key]();
+});
+
+// The choices.
+
+function chooseVo(vo) {
+  state.vo = vo === state.vo ? null : vo;
+  find("vo").value = state.vo ?? "";
+  picture.choose(state.vo);
+  const own = about.clusters.findIndex((cluster) => cluster.vo === state.vo);
+  if (own >= 0) chooseCluster(own);
+  sayFlows();
+}
+function chooseCluster(cluster) {
+  state.cluster = cluster;
+  find("cluster").value = cluster;
+}
+find("vo").append(make("option", { value: "" }, "none: the grid"),
+  ...about.vos.map((name, vo) => make("option", { value: vo }, name)));
+find("vo").addEventListener("change", (event) => {
+  state.vo = null;
+  chooseVo(event.target.value === "" ? null : Number(event.target.value));
+});
+find("cluster").append(...about.clusters.map(({ name }, number) => make("option", { value: number }, name)));
+find("cluster").addEventListener("change", (event) => chooseCluster(Number(event.target.value)));
+const showsMatrix = () => find("view").value === "matrix";
+find("view").addEventListener("change", () => {
+  find("picture").hidden = showsMatrix();
+  find("matrix").hidden = !showsMatrix();
+  if (showsMatrix()) matrix.draw();
+  sayFlows();
+});
+
+// What stands on the page.
+
+const picture = new Picture(find("picture"), about, chooseVo);
+const matrix = new Matrix(find("matrix"), about, (words) => { find("pointed").textContent = words; });
+const courses = new Courses(find("courses"), about);
+const gantt = new Gantt(find("gantt"), about);
+find("name").textContent = about.name;
+find("what").textContent = `A run that is over: ${counted(about.vos.length, "VO")}, ` +
+  `${counted(about.clusters.length, "cluster")}.`;
+find("span").textContent = `of ${clock(span, span)}`;
+document.title = `${about.name} – watch`;
+
+function sayFlows() {
+  if (showsMatrix()) return;
+  const flows = state.tellFlows, words = find("pointed");
+  if (state.vo === null) {
+    const jobs = flows.reduce((sum, flow) => sum + flow[2], 0);
+    const hint = about.vos.length > 12
+      ? " A box: the share of the VO's CPUs that are busy, and + jobs in its queues. Choose a VO for its flows."
+      : " Orange lines: some of late.";
+    words.textContent = `${counted(jobs, "job")} so far went to another VO.${hint}`;
+    return;
+  }
+  const sum = (place) => flows.reduce((all, flow) => all + (flow[place] === state.vo ? flow[2] : 0), 0);
+  const line = (colour, style) => make("span", { class: "legend", style: `border-top-color: var(--${colour}); border-top-style: ${style}` });
+  words.replaceChildren(`${about.vos[state.vo]}:`, line("c1", "solid"), `${shown(sum(0))} of its jobs ran elsewhere`,
+    line("c2", "dashed"), `${shown(sum(1))} jobs of others ran there`);
+}
+
+function showStates(frame) {
+  const totals = frame.states.map((of) => of.reduce((sum, jobs) => sum + jobs, 0));
+  const all = totals.reduce((sum, jobs) => sum + jobs, 0) || 1;
+  const stack = make("div", { class: "stack", "aria-hidden": "true" });
+  totals.forEach((jobs, place) =>
+    stack.append(make("i", { class: `s${place}`, style: `width: ${(100 * jobs) / all}%` })));
+  const named = state.vo === null ? [] : [make("th", { scope: "col" }, about.vos[state.vo])];
+  const head = make("tr", {}, make("th", { scope: "col" }, "jobs"), make("th", { scope: "col" }, "grid"), ...named);
+  const rows = about.states.map((name, place) => {
+    const own = state.vo === null ? [] : [make("td", {}, shown(frame.states[place][state.vo]))];
+    return make("tr", {}, make("th", { scope: "row" }, make("span", { class: `sign s${place}` }), name),
+      make("td", {}, shown(totals[place])), ...own);
+  });
+  find("states").replaceChildren(stack,
+    make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
+}
+
+function showFigures(frame) {
+  const busy = frame.busy.reduce((sum, cpus) => sum + cpus, 0);
+  const cpus = about.clusters.reduce((sum, cluster) => sum + (cluster.cpus ?? 0), 0);
+  const given = Object.entries(about.figures).filter(([, value]) => value !== null && value !== undefined);
+  const rows = [
+    ["CPUs busy", `${shown(busy)} of ${shown(cpus)}`],
+    ["jobs in queues", shown(frame.queued.reduce((sum, jobs) => sum + jobs, 0))],
+    ...given.map(([key, value]) =>
+      [key, typeof value === "number" ? shown(value) : String(value).slice(0, 16)]),
+  ];
+  find("figures").replaceChildren(...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
+}
+
+panel(80, () => `frame?time=${state.time}&vo=${state.vo ?? ""}`, (frame) => {
+  picture.show(frame);
+  showStates(frame);
+  showFigures(frame);
+  courses.now(frame.time);
+});
+panel(500, () => `flows?time=${state.time}`, ({ flows }) => {
+  state.tellFlows = [];
+  for (let place = 0; place < flows.length; place += 4)
+    state.tellFlows.push(flows.slice(place, place + 4));
+  picture.showFlows(state.tellFlows);
+  matrix.show(state.tellFlows);
+  sayFlows();
+});
+let gridCourse = null;
+panel(200, () => `course?vo=${state.vo ?? ""}`, async (course) => {
+  const vo = state.vo;
+  gridCourse ??= vo === null ? course : await ask("course");
+  await courses.show(gridCourse, vo === null ? null : course, about.vos[vo], state.time);
+});
+function whose() {
+  const of = find("whose").value;
+  return of === "cluster" ? `cluster=${state.cluster}` : of === "vo" ? `vo=${state.vo ?? ""}` : "";
+}
+panel(500, () => `events?time=${state.time}&${whose()}`, ({ events }) => {
+  find("events").replaceChildren(...events.map(([time, words]) =>
+    make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
+});
+panel(1000, () => {
+  const since = Math.max(about.from, state.time - span * Number(find("window").value));
+  return `gantt?cluster=${state.cluster}&since=${since}&until=${state.time}`;
+}, async (answer) => {
+  await gantt.show(answer);
+  const cut = answer.drawn < answer.jobs ? ` Of ${shown(answer.jobs)} jobs the last ${shown(answer.drawn)} are drawn.` : "";
+  find("bars").textContent = answer.chart ? `${counted(answer.jobs, "job")} in this time.${cut}` : "";
+});
+
+let waiting = 0;
+addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    picture.layOut();
+    matrix.draw();
+    if (courses.lines) courses.draw(state.time);
+    panels.at(-1).asked = null;
+  }, 200);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrix.draw());
+
+go(about.from);
+play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
+requestAnimationFrame(tick);

@@ -1,0 +1,204 @@
+"""A run that is over, as its folder has it."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grid.model.arrays import Bools, Floats, Ints
+from grid.report.gantt import cluster_chart
+from grid.report.run_data import RunData, read_run
+from grid.watch.happenings import last_happenings
+from grid.watch.job_times import INTERVALS, STATES, JobTimes
+from grid.watch.source import Answer, NotThere
+
+BARS = 1500
+"""So many bars a chart on a page has at most: the last ones of the time that is asked for."""
+
+
+class Replay:
+    """The run in a folder. Raises InputError where that is none, or broken."""
+
+    def __init__(self, folder: Path) -> None:
+        self._run = read_run(folder)
+        self._vo_of = [self._run.vos.index(vo) for vo, _ in self._run.clusters]
+        self._jobs = job_times(self._run)
+
+    def about(self) -> Answer:
+        run, manifest = self._run, self._run.manifest
+        first, last = self._span
+        told = ("seed", "digest", "runtime", "messages", "snapshots", "rounds", "actors")
+        return {
+            "kind": "replay",
+            "name": str(manifest.get("scenario", "")),
+            "from": first,
+            "to": last,
+            "unit": list(run.time_unit),
+            "vos": run.vos,
+            "clusters": [
+                {"vo": vo, "name": title, "cpus": cpus}
+                for vo, title, cpus in zip(self._vo_of, run.cluster_titles, self._cpus, strict=True)
+            ],
+            "states": STATES,
+            "figures": {key: manifest.get(key) for key in told},
+        }
+
+    def frame(self, time_s: float) -> Answer:
+        busy, queued = self._levels
+        place = self._interval(time_s)
+        states = self._jobs.states(time_s)
+        return {
+            "time": time_s,
+            "states": states.tolist(),
+            "busy": plain(busy[:, place]) if place >= 0 else [0.0] * len(busy),
+            "queued": plain(queued[:, place]) if place >= 0 else [0.0] * len(busy),
+        }
+
+    def flows(self, time_s: float) -> Answer:
+        return {"time": time_s, "flows": self._jobs.flows(time_s).ravel().tolist()}
+
+    def course(self, vo: int | None) -> Answer:
+        _check(vo, self._run.vos)
+        edges = np.linspace(*self._span, INTERVALS + 1)
+        mine = np.array([vo is None or one == vo for one in self._vo_of])
+        busy, queued = (_thinned(levels[mine].sum(axis=0)) for levels in self._levels)
+        cpus = sum(count or 0 for count, own in zip(self._cpus, mine, strict=True) if own)
+        wait, utility = self._jobs.means_at_start(vo, edges)
+        return {
+            "level_time": plain(self._times[:: _width(self._times)]),
+            "utilization": plain(busy / cpus if cpus else np.zeros_like(busy)),
+            "queued": plain(queued),
+            "time": plain(edges[:-1]),
+            "wait": plain(wait),
+            "utility": plain(utility),
+        }
+
+    def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
+        _check(cluster, self._run.clusters)
+        jobs = self._jobs
+        started, ended = jobs.started, jobs.ended
+        rows = np.flatnonzero((jobs.cluster == cluster) & (started < until_s) & (ended > since_s))
+        title = self._run.cluster_titles[cluster]
+        answer = {"cluster": title, "since": since_s, "until": until_s, "jobs": len(rows)}
+        if not len(rows):
+            return answer | {"chart": None}
+        last = rows[np.argsort(started[rows], kind="stable")[-BARS:]]
+        picture = cluster_chart(self._run, title, np.sort(last), BARS)
+        (columns,) = picture.tables.values()
+        return answer | {
+            "drawn": len(last),
+            "chart": picture.specification,
+            "rows": {name: _packed(values) for name, values in columns.items()},
+        }
+
+    def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
+        _check(vo, self._run.vos)
+        _check(cluster, self._run.clusters)
+        jobs = self._jobs
+        of: Bools = np.ones(len(jobs.number), np.bool_)
+        if cluster is not None:
+            of &= jobs.cluster == cluster
+        if vo is not None:
+            of &= (jobs.vo == vo) | (jobs.host == vo)
+        titles = [
+            f"{name} of {vo}" if title == f"{vo}/{name}" else title
+            for (vo, name), title in zip(self._run.clusters, self._run.cluster_titles, strict=True)
+        ]
+        found = last_happenings(jobs, of, until_s, self._run.vos, titles)
+        return {"events": [[one.time_s, one.words] for one in found]}
+
+    @cached_property
+    def _span(self) -> tuple[float, float]:
+        first, last = self._jobs.span
+        return first, max(last, first + 1e-6)
+
+    @cached_property
+    def _times(self) -> Floats:
+        """When the intervals of the series begin; all clusters have the same."""
+        times: Floats = self._run.series["time_s"].to_numpy()
+        return times[: len(times) // len(self._run.clusters)]
+
+    @cached_property
+    def _levels(self) -> tuple[Floats, Floats]:
+        """CPUs that were busy, and jobs in the queue. Shapes (clusters, intervals)."""
+        shape = len(self._run.clusters), len(self._times)
+        busy, queued = (
+            np.nan_to_num(self._run.series[name].to_numpy(zero_copy_only=False)).reshape(shape)
+            for name in ("busy_cpus", "queued")
+        )
+        return busy, queued
+
+    @cached_property
+    def _cpus(self) -> list[int | None]:
+        """CPUs of each cluster; None where none of them ever was busy."""
+        use = self._run.series["utilization"].to_numpy(zero_copy_only=False)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            every = self._levels[0] / use.reshape(self._levels[0].shape)
+        return [
+            round(float(np.nanmedian(one))) if np.isfinite(one).any() else None for one in every
+        ]
+
+    def _interval(self, time_s: float) -> int:
+        """The interval of the series that a time is in; -1 outside all of them."""
+        if not len(self._times) or time_s > self._span[1]:
+            return -1
+        return int(np.searchsorted(self._times, time_s, side="right")) - 1
+
+
+def job_times(run: RunData) -> JobTimes:
+    """The table of jobs as columns of numbers."""
+    place = {pair: number for number, pair in enumerate(run.clusters)}
+    names = list(dict.fromkeys(name for _, name in run.clusters))
+    host, name = run.positions("executed_vo", run.vos), run.positions("cluster", names)
+    cluster_of = np.full((len(run.vos) + 1, len(names) + 1), -1, np.int64)
+    for (vo, cluster), number in place.items():
+        cluster_of[run.vos.index(vo), names.index(cluster)] = number
+    final: Ints = np.maximum(run.positions("state", list(STATES)), 2)
+    return JobTimes(
+        vos=len(run.vos),
+        vo=run.positions("vo", run.vos),
+        host=host,
+        cluster=cluster_of[host, name],
+        final=final,
+        number=run.column("job_id").astype(np.int64),
+        processors=run.column("requested_number_of_resources").astype(np.int64),
+        hops=run.column("hops").astype(np.int64),
+        submitted=run.column("submission_time"),
+        assigned=run.column("assigned_time"),
+        started=run.column("starting_time"),
+        ended=run.column("finish_time"),
+        estimate=run.column("requested_time"),
+        utility=run.column("utility"),
+    )
+
+
+def plain(values: Floats) -> list[float | None]:
+    """Figures for JSON, None for what is not known."""
+    return [float(f"{one:.9g}") if math.isfinite(one) else None for one in values.tolist()]
+
+
+def _thinned(values: Floats) -> Floats:
+    """Means of a column over INTERVALS intervals, if it has more."""
+    starts = np.arange(0, len(values), _width(values))
+    if not len(starts):
+        return values
+    means: Floats = np.add.reduceat(values, starts) / np.diff(np.append(starts, len(values)))
+    return means
+
+
+def _width(values: Floats) -> int:
+    return max(1, -(-len(values) // INTERVALS))
+
+
+def _packed(values: Any) -> list[Any]:
+    listed = list(values)
+    return [float(f"{one:.9g}") if isinstance(one, float) else one for one in listed]
+
+
+def _check(position: int | None, of: list[Any]) -> None:
+    if position is not None and not 0 <= position < len(of):
+        raise NotThere(f"number {position} of {len(of)}")

@@ -1,0 +1,192 @@
+"""The server of a page: on loopback only, and for nobody who does not know the page's address.
+
+The address holds a token. Another page in the same browser could send requests here, too: the
+guard refuses them by their origin, and by the host that they name (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import socket
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from grid.report.page import colours
+from grid.report.style import CONFIG, script
+from grid.watch.source import Answer, NotThere, Source
+
+HOST = "127.0.0.1"
+"""Nothing listens beyond this machine."""
+TOKEN_BYTES = 24
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Of every answer. The address, which is a secret, goes into no referrer."""
+SCRIPTS = ("page.js", "picture.js", "charts.js", "words.js")
+_HERE = Path(__file__).parent
+
+
+class Page:
+    """A page for `source`, at `address` from now on; `serve` answers until it is told to end."""
+
+    def __init__(self, source: Source, port: int = 0) -> None:
+        self._socket = socket.create_server((HOST, port))
+        bound: int = self._socket.getsockname()[1]
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        self.address = f"http://{HOST}:{bound}/{token}/"
+        guarded = Guard(application(source), token, bound)
+        quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+        self._server = uvicorn.Server(
+            uvicorn.Config(guarded, lifespan="off", ws="none", date_header=False, **quiet)
+        )
+
+    def serve(self) -> None:
+        """Answer until SIGINT or SIGTERM, which are passed on then, or until `end`."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def end(self) -> None:
+        """Answer nothing more."""
+        self._server.should_exit = True
+
+
+class Guard:
+    """Lets requests through to `inner` that this page sent; all others get 403."""
+
+    def __init__(self, inner: ASGIApp, token: str, port: int) -> None:
+        self._inner = inner
+        self._prefix = f"/{token}/".encode()
+        self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        reason = self._refused(scope)
+        if reason:
+            refusal = PlainTextResponse(f"refused: {reason}\n", 403)
+            await refusal(scope, receive, send_with_headers)
+            return
+        path = scope["path"][len(self._prefix) - 1 :]
+        await self._inner({**scope, "path": path, "raw_path": None}, receive, send_with_headers)
+
+    def _refused(self, scope: Scope) -> str:
+        """Why a request is not let through; empty if it is."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if host not in self._hosts:
+            return "this host is not served"
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
+            return "a request of another page"
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return "a request of another page"
+        path = scope["path"].encode()
+        known = hmac.compare_digest(path[: len(self._prefix)], self._prefix)
+        return "" if known else "this address has not the token of the page"
+
+
+def application(source: Source) -> Starlette:
+    """Answers the questions of a page, each under its name, and gives the page's own files."""
+
+    def question(answer: Callable[[Request], Answer]) -> Callable[[Request], Response]:
+        def asked(request: Request) -> Response:
+            try:
+                return _json(answer(request))
+            except (NotThere, ValueError) as error:
+                return PlainTextResponse(f"{error}\n", 400)
+
+        return asked
+
+    questions: dict[str, Callable[[Request], Answer]] = {
+        "about": lambda _: source.about() | {"vega": CONFIG},
+        "frame": lambda request: source.frame(_number(request, "time")),
+        "flows": lambda request: source.flows(_number(request, "time")),
+        "course": lambda request: source.course(_position(request, "vo")),
+        "gantt": lambda request: source.gantt(
+            _position(request, "cluster") or 0,
+            _number(request, "since"),
+            _number(request, "until"),
+        ),
+        "events": lambda request: source.events(
+            _position(request, "vo"), _position(request, "cluster"), _number(request, "time")
+        ),
+    }
+    routes = [Route(f"/{name}", question(answer)) for name, answer in questions.items()]
+    texts = {name: partial(_text, name) for name in SCRIPTS}
+    files: dict[str, tuple[Callable[[], str], str]] = {
+        "": (lambda: _text("page.html"), "text/html"),
+        "page.css": (lambda: f"{colours()}\n{_text('page.css')}", "text/css"),
+        "vega.js": (_drawing, "text/javascript"),
+        **{name: (text, "text/javascript") for name, text in texts.items()},
+    }
+    answering = Starlette(routes=routes + [_file_route(name, *of) for name, of in files.items()])
+    answering.router.redirect_slashes = False
+    return answering
+
+
+def _file_route(name: str, text: Callable[[], str], kind: str) -> Route:
+    def given(_: Request) -> Response:
+        return Response(text(), media_type=kind)
+
+    return Route(f"/{name}", given)
+
+
+@cache
+def _drawing() -> str:
+    return script()
+
+
+@cache
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _json(answer: Answer) -> Response:
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Response(text, media_type="application/json")
+
+
+def _number(request: Request, name: str) -> float:
+    text = request.query_params.get(name, "")
+    value = float(text) if len(text) < 40 else float("nan")
+    if not abs(value) < float("inf"):
+        raise ValueError(f"{name}: expected a finite number")
+    return value
+
+
+def _position(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise ValueError(f"{name}: expected a position")
+    return int(text)

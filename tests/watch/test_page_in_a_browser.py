@@ -1,0 +1,117 @@
+"""The page in a browser: all of it is drawn, its keys and its time line do what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grid.watch.replay import Replay
+from tests.report import chromium
+from tests.watch.small_runs import served, write_run
+
+pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
+
+DRAWN = """document.querySelectorAll('#courses svg').length === 4
+  && document.querySelector('#gantt svg, #gantt p') && document.querySelector('#states td')"""
+TIME = "Number(document.getElementById('line').value)"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[chromium.Browser]:
+    with chromium.browser() as page:
+        yield page
+
+
+@pytest.fixture(scope="module", params=[3, 40], ids="{} VOs".format)
+def watched(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("run")
+    with served(Replay(write_run(folder, request.param))) as address:
+        yield address
+
+
+def show(browser: chromium.Browser, address: str, width: int, scheme: str = "light") -> None:
+    features = [
+        {"name": "prefers-color-scheme", "value": scheme},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
+    browser.ask("Emulation.setEmulatedMedia", features=features)
+    browser.show(address, width)
+    browser.wait_for(DRAWN)
+
+
+@pytest.mark.parametrize("width", [400, 1920])
+def test_it_is_whole_on_small_and_large_screens(
+    browser: chromium.Browser, watched: str, width: int
+) -> None:
+    show(browser, watched, width, "dark" if width == 400 else "light")
+    browser.press("End")
+    browser.wait_for("document.querySelectorAll('#events li').length > 20")
+    assert browser.complaints == []
+    assert all(url.startswith((watched, "data:")) for url in browser.requests)
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    outside = (
+        "[...document.querySelectorAll('.node')].filter(node => { const a = node."
+        "getBoundingClientRect(); return a.left < 0 || a.right > innerWidth; }).length"
+    )
+    assert browser.value(outside) == 0
+    assert browser.value("document.getElementById('trouble').hidden")
+    size = "parseFloat(getComputedStyle(one).fontSize)"
+    sizes = f"[...document.querySelectorAll('body *')].map(one => {size})"
+    assert min(browser.value(sizes)) >= 10
+
+
+def test_keys_move_in_time_and_play(browser: chromium.Browser, watched: str) -> None:
+    show(browser, watched, 1280)
+    assert browser.value(TIME) == 0
+    browser.press("End")
+    assert browser.value(TIME) == 10_000
+    browser.press("ArrowLeft")
+    assert browser.value(TIME) == 9900
+    browser.press("Home")
+    browser.press(" ")
+    browser.wait_for(f"{TIME} > 20")
+    browser.press(" ")
+    assert browser.value("document.getElementById('play').textContent") == "Play"
+    before = browser.value("document.getElementById('speed').selectedIndex")
+    browser.press("+")
+    assert browser.value("document.getElementById('speed').selectedIndex") == before + 1
+    assert browser.complaints == []
+
+
+def test_a_chosen_vo_is_shown_beside_the_grid(browser: chromium.Browser, watched: str) -> None:
+    show(browser, watched, 1280)
+    browser.press("End")
+    browser.wait_for("document.querySelectorAll('#events li').length > 20")
+    browser.value("document.querySelectorAll('.node')[1].click()")
+    browser.wait_for("document.querySelector('#courses').textContent.includes('vo2')")
+    assert browser.value("document.getElementById('vo').selectedOptions[0].text") == "vo2"
+    browser.wait_for("document.querySelector('#states th:nth-child(3)')?.textContent === 'vo2'")
+    browser.wait_for("document.getElementById('pointed').textContent.includes('of its jobs ran')")
+    assert browser.value("document.getElementById('cluster').selectedOptions[0].text") == "vo2"
+    assert browser.complaints == []
+
+
+def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, watched: str) -> None:
+    show(browser, watched, 1280)
+    browser.press("End")
+    choose = (
+        "{ const one = document.getElementById('view'); one.value = 'matrix';"
+        "one.dispatchEvent(new Event('change')); document.querySelector('canvas').focus(); }"
+    )
+    browser.value(choose)
+    browser.press("ArrowRight")
+    browser.wait_for(
+        "/jobs? of vo1 ran in vo2/.test(document.getElementById('pointed').textContent)"
+    )
+    assert browser.complaints == []
+
+
+def test_a_server_that_ends_is_told(browser: chromium.Browser, tmp_path: Path) -> None:
+    with served(Replay(write_run(tmp_path))) as address:
+        show(browser, address, 1280)
+    browser.press("End")
+    browser.wait_for("document.getElementById('trouble').textContent.includes('has ended')")

@@ -1,0 +1,102 @@
+"""What a page is told of a run that is over, against the tables of the run's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from grid.model.errors import InputError
+from grid.watch.replay import Replay
+from grid.watch.source import NotThere
+from tests.watch.small_runs import write_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def replay(folder: Path) -> Replay:
+    return Replay(folder)
+
+
+def test_all_jobs_have_ended_in_the_end_and_none_is_there_before(replay: Replay) -> None:
+    about = replay.about()
+    assert about["vos"] == ["vo1", "vo2", "vo3"]
+    assert sum(replay.frame(about["to"])["states"][2]) == 30
+    before = replay.frame(about["from"] - 1)
+    assert sum(map(sum, before["states"])) == 0 and sum(before["busy"]) == 0
+
+
+def test_a_frame_has_what_the_tables_have(folder: Path, replay: Replay) -> None:
+    jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+    series = pyarrow.parquet.read_table(folder / "series.parquet").to_pylist()
+    about = replay.about()
+    time = series[len(series) // 9]["time_s"]
+    frame = replay.frame(time)
+    running = [
+        sum(job["vo"] == vo and job["starting_time"] <= time < job["finish_time"] for job in jobs)
+        for vo in about["vos"]
+    ]
+    assert frame["states"][1] == running and sum(running) > 0
+    busy = [row["busy_cpus"] for row in series if row["time_s"] == time]
+    assert frame["busy"] == pytest.approx(busy) and sum(busy) > 0
+    flows = replay.flows(about["to"])["flows"]
+    moved = sum(job["executed_vo"] not in (None, job["vo"]) for job in jobs)
+    assert sum(flows[2::4]) == moved > 0
+
+
+def test_what_happened_is_told_newest_first_and_not_ahead(folder: Path, replay: Replay) -> None:
+    jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+    time = sorted(job["starting_time"] for job in jobs)[20]
+    told = replay.events(1, None, time)["events"]
+    times = [when for when, _ in told]
+    assert times == sorted(times, reverse=True) and max(times) <= time
+    first = min(jobs, key=lambda job: job["starting_time"])
+    said = replay.events(None, None, first["starting_time"])["events"][0][1]
+    place = first["executed_vo"]
+    assert said.startswith(f"job {first['job_id']} of {first['vo']} started on {place} ")
+
+
+def test_a_gantt_chart_has_what_ran_in_its_time(folder: Path, replay: Replay) -> None:
+    jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+    about = replay.about()
+    since, until = about["to"] / 4, about["to"] / 2
+    answer = replay.gantt(2, since, until)
+    ran = [
+        job["job_id"]
+        for job in jobs
+        if job["executed_vo"] == "vo3"
+        and job["starting_time"] < until
+        and job["finish_time"] > since
+    ]
+    assert sorted(answer["rows"]["job"]) == sorted(ran) and answer["jobs"] == len(ran) > 0
+    assert replay.gantt(2, about["to"], about["to"])["chart"] is None
+
+
+def test_figures_over_time_of_a_vo_are_not_those_of_the_grid(replay: Replay) -> None:
+    grid, vo = replay.course(None), replay.course(0)
+    assert len(grid["time"]) == len(grid["wait"]) == len(vo["utility"])
+    assert len(grid["level_time"]) == len(grid["utilization"])
+    assert max(grid["utilization"]) <= 1 and grid["utilization"] != vo["utilization"]
+    assert all(
+        one <= all_of + 1e-9 for one, all_of in zip(vo["queued"], grid["queued"], strict=True)
+    )
+
+
+def test_what_is_not_there_is_refused(replay: Replay) -> None:
+    for ask in (
+        lambda: replay.course(3),
+        lambda: replay.events(None, 17, 0.0),
+        lambda: replay.gantt(-1, 0.0, 1.0),
+    ):
+        with pytest.raises(NotThere):
+            ask()
+
+
+def test_a_folder_without_a_run_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        Replay(tmp_path)

@@ -1,0 +1,122 @@
+"""Nobody but the page itself gets an answer, and nothing listens beyond this machine."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from grid.watch.server import HEADERS
+from grid.watch.source import Answer, NotThere
+from tests.watch.small_runs import get, served
+
+
+class Silent:
+    """A run of nothing."""
+
+    def about(self) -> Answer:
+        return {"name": "nothing"}
+
+    def frame(self, time_s: float) -> Answer:
+        return {"time": time_s}
+
+    def flows(self, time_s: float) -> Answer:
+        return {"flows": []}
+
+    def course(self, vo: int | None) -> Answer:
+        if vo is not None:
+            raise NotThere(f"VO {vo}")
+        return {"vo": vo}
+
+    def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
+        return {"cluster": cluster}
+
+    def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
+        return {"events": []}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served(Silent()) as found:
+        yield found
+
+
+def test_the_page_is_answered(address: str) -> None:
+    assert get(address)[0] == 200
+    status, text = get(address, "about")
+    assert status == 200 and json.loads(text)["name"] == "nothing"
+    assert json.loads(get(address, "frame?time=2.5")[1]) == {"time": 2.5}
+    port = urlsplit(address).port
+    assert get(address, "about", Host=f"localhost:{port}")[0] == 200
+    own = f"http://127.0.0.1:{port}"
+    assert get(address, "about", Origin=own, Sec_Fetch_Site="same-origin")[0] == 200
+
+
+def test_a_wrong_token_is_refused(address: str) -> None:
+    parts = urlsplit(address)
+    root = f"{parts.scheme}://{parts.netloc}"
+    token = parts.path.strip("/")
+    assert len(token) >= 32
+    for path in ("/", "/about", f"/{token}", f"/{token[:-1]}/about", f"/{token}x/about", "//about"):
+        assert get(root, path)[0] == 403, path
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+    ],
+    ids=str,
+)
+def test_other_pages_are_refused(address: str, headers: dict[str, str]) -> None:
+    """Whoever sends it, knows the token, even."""
+    assert get(address, "about", **headers)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../about", "../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "..%2f..%2fetc/passwd",
+     "page.html/../server.py", "server.py", "/etc/passwd", "about/", "scenario.yaml", "%00"],
+)  # fmt: skip
+def test_there_is_no_way_to_a_file(address: str, path: str) -> None:
+    status, text = get(address, path)
+    assert status in (403, 404) and "root:" not in text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["frame", "frame?time=", "frame?time=nan", "frame?time=inf", "frame?time=" + "9" * 99,
+     "frame?time=x", "course?vo=1", "course?vo=-1", "course?vo=%C2%B2",
+     "events?time=1&cluster=1.5"],
+)  # fmt: skip
+def test_a_question_without_sense_gets_a_line(address: str, question: str) -> None:
+    status, text = get(address, question)
+    assert status == 400 and text.count("\n") == 1 and "Traceback" not in text
+
+
+def test_nothing_is_loaded_from_elsewhere_or_kept(address: str) -> None:
+    assert HEADERS["Cache-Control"] == "no-store"
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port)) as peer:
+        peer.sendall(f"GET {parts.path} HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        head = b"".join(iter(lambda: peer.recv(1 << 16), b"")).partition(b"\r\n\r\n")[0].decode()
+    for name, value in HEADERS.items():
+        assert f"{name.lower()}: {value}".lower() in head.lower()
+
+
+def test_it_listens_on_loopback_only(address: str) -> None:
+    assert urlsplit(address).hostname == "127.0.0.1"
+    listening = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    port = f":{urlsplit(address).port:04X}"
+    mine = [line.split()[1] for line in listening if line.split()[1].endswith(port)]
+    assert mine and all(one.startswith("0100007F") for one in mine)
