@@ -137,7 +137,7 @@ def run(
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how = {"in_process": in_process, "placement": placement, "address": address}
-    how["transport"] = transport
+    how |= {"transport": transport, "compile_ahead": True}
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from numba import njit
 
 from grid.kernel.entity import Rows
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import kernel
 from grid.model.messages import Entry
 from grid.model.resources import (
     ASSIGNED_CPUS,
@@ -172,7 +172,7 @@ def _places(row_vo: Ints, first_row: Mapping[int, int]) -> tuple[Ints, Ints]:
     return heard, base[heard]
 
 
-@njit(cache=True)
+@kernel()
 def fill_in(status: Rows, rows: Rows, new_rows: Ints, base: Ints, confirmed_us: float) -> None:
     """Put `new_rows` of `rows` where they belong in `status`: at base + number.
 

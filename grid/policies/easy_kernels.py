@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import (
@@ -60,7 +60,7 @@ class Starts(NamedTuple):
     ends: Ints
 
 
-@njit(cache=True)
+@kernel()
 def backfill(
     packed: PackedView, order: Ints, shortest_first: bool, kept_machine: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
@@ -104,7 +104,7 @@ def backfill(
     return starts.slots[:count], starts.machines[:count], reserved.start, reserved.slot
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _no_reservations(machines: int, free: Free) -> Reservations:
     return Reservations(
         np.full(machines, NEVER),
@@ -116,7 +116,7 @@ def _no_reservations(machines: int, free: Free) -> Reservations:
     )
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _no_starts(most: int) -> Starts:
     return Starts(
         np.zeros(1, np.int64),
@@ -126,7 +126,7 @@ def _no_starts(most: int) -> Starts:
     )
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _start(
     now: int,
     slot: int,
@@ -164,7 +164,7 @@ def _start(
     return False
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _reserve(
     slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, starts: Starts
 ) -> None:
@@ -199,7 +199,7 @@ def _reserve(
             return
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _fastest_of(
     candidates: Ints,
     slot: int,
@@ -223,7 +223,7 @@ def _fastest_of(
     return best
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _faster(one: int, other: int, machines: Machines) -> bool:
     """Whether `one` comes before `other` in the order of speed."""
     if machines.mips[one] != machines.mips[other]:
@@ -233,7 +233,7 @@ def _faster(one: int, other: int, machines: Machines) -> bool:
     return one < other
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints, Ints, Ints]:
     """Running jobs and those about to start, by expected end: slots, ends, machines.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Bools, Ints
+from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import Jobs, Machines, PackedView
 from grid.policies.fitting import (
@@ -22,7 +22,7 @@ from grid.policies.fitting import (
 )
 
 
-@njit(cache=True)
+@kernel()
 def start_in_turn(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
     """Slots to start and their machines: no job passes an earlier one that has to wait.
 
@@ -49,7 +49,7 @@ def start_in_turn(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
     return slots[:count], targets[:count]
 
 
-@njit(cache=True)
+@kernel()
 def start_all_that_fit(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
     """Slots to start and their machines: each job in its turn, if it fits then."""
     view = unpacked(packed)
@@ -71,7 +71,7 @@ def start_all_that_fit(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
     return slots[:count], targets[:count]
 
 
-@njit(cache=True)
+@kernel()
 def start_by_preempting(
     packed: PackedView, deadline: Ints, order: Ints, victims: Ints
 ) -> tuple[Ints, Ints, Ints]:
@@ -128,7 +128,7 @@ def start_by_preempting(
     return slots[:count], targets[:count], preempted[:taken]
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _held_by_later(slot: int, deadline: Ints, own: Ints, runs: Bools, needed: Ints) -> int:
     """CPUs of those of `own` that still run and have later deadlines than the job."""
     cpus = 0
@@ -138,7 +138,7 @@ def _held_by_later(slot: int, deadline: Ints, own: Ints, runs: Bools, needed: In
     return cpus
 
 
-@njit(cache=True)
+@inner()
 def _make_way(
     slot: int,
     machine: int,
@@ -171,7 +171,7 @@ def _make_way(
     return 0
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The machine on which the job fits and would end first, -1 for none.
 
@@ -192,7 +192,7 @@ def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Fre
     return best
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _time_left_of_victim(now: int, slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """`time_left` of a job that has run up to this plan, so that its work is not booked yet."""
     own = jobs.machine[slot]

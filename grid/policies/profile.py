@@ -15,11 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inlined, kernel
 from grid.model.time import NEVER
-from grid.policies.compiled import compiled, inlined
 
 FIRST_STEPS = 8
 
@@ -34,7 +33,7 @@ class AvailabilityProfile(NamedTuple):
     licenses: int
 
 
-@njit(cache=True)
+@kernel()
 def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
     """Everything free at all times: so many CPUs of each machine, copies of each license."""
     machines, licenses = len(cpus), len(copies)
@@ -51,7 +50,7 @@ def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
     return profile
 
 
-@njit(cache=True)
+@kernel()
 def forget(profile: AvailabilityProfile, now: int) -> None:
     """Drop what is over; the first level of each row is that of the present then."""
     time, level, length = profile.time, profile.level, profile.length
@@ -78,7 +77,7 @@ def step_from(time: Ints, first: int, length: int, at: int) -> int:
     return np.int64(low)  # type: ignore[return-value]
 
 
-@compiled
+@kernel(allocates=False)
 def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     """Drop the steps of a row that end by `now`; returns how many there are left."""
     first = step_at(time, length, now)
@@ -87,7 +86,7 @@ def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     return length - first
 
 
-@compiled
+@kernel(allocates=False)
 def earliest(
     time: Ints,
     level: Ints,
@@ -109,7 +108,7 @@ def earliest(
     return start
 
 
-@compiled
+@kernel(allocates=False)
 def earliest_steps(
     time: Ints,
     level: Ints,
@@ -140,7 +139,7 @@ def earliest_steps(
     return int(found), np.int64(first), np.int64(step - one)  # type: ignore[return-value]
 
 
-@compiled
+@kernel(allocates=False)
 def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: int) -> int:
     """Add `amount` from `start` until `end`; needs room for two more steps; returns their number.
 
@@ -152,7 +151,7 @@ def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: i
     return change_steps(time, level, length, first, last, start, end, amount)
 
 
-@compiled
+@kernel(allocates=False)
 def change_steps(
     time: Ints,
     level: Ints,
@@ -211,7 +210,7 @@ def _shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
             low += one
 
 
-@njit(cache=True)
+@kernel()
 def with_room(profile: AvailabilityProfile, machine: int, licenses: int) -> AvailabilityProfile:
     """The profile, larger if a reservation on that machine might find no room."""
     length, room = profile.length, profile.time.shape[1]
@@ -229,7 +228,7 @@ def with_room(profile: AvailabilityProfile, machine: int, licenses: int) -> Avai
     return AvailabilityProfile(time, level, length, profile.machines, profile.licenses)
 
 
-@njit(cache=True)
+@kernel()
 def reserve(
     profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
 ) -> None:
@@ -245,7 +244,7 @@ def reserve(
             _change_row(profile, users, start, end, 1)
 
 
-@njit(cache=True)
+@kernel()
 def release(
     profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
 ) -> None:
@@ -258,20 +257,20 @@ def release(
             _change_where_unused(profile, users, copies, start, end, 1)
 
 
-@njit(cache=True)
+@kernel()
 def _license_rows(profile: AvailabilityProfile, machine: int, number: int) -> tuple[int, int]:
     """The row of a license's copies, and that of its users on the machine."""
     copies = profile.machines + number
     return copies, profile.machines + (machine + 1) * profile.licenses + number
 
 
-@njit(cache=True)
+@kernel()
 def _change_row(profile: AvailabilityProfile, row: int, start: int, end: int, amount: int) -> None:
     time, level, length = profile.time[row], profile.level[row], profile.length
     length[row] = change(time, level, length[row], start, end, amount)
 
 
-@njit(cache=True)
+@kernel()
 def _change_where_unused(
     profile: AvailabilityProfile, users: int, copies: int, start: int, end: int, amount: int
 ) -> None:
@@ -284,7 +283,7 @@ def _change_where_unused(
             _change_row(profile, copies, begin, stop, amount)
 
 
-@njit(cache=True)
+@kernel()
 def earliest_start(
     profile: AvailabilityProfile,
     machine: int,
@@ -315,7 +314,7 @@ def earliest_start(
         start = later
 
 
-@njit(cache=True)
+@kernel()
 def _earliest_copy(
     profile: AvailabilityProfile, users: int, copies: int, duration: int, start: int
 ) -> int:
@@ -336,7 +335,7 @@ def _earliest_copy(
     return NEVER
 
 
-@njit(cache=True)
+@kernel()
 def room_from(now: int, profile: AvailabilityProfile, mips: Floats) -> Floats:
     """The most work, in microseconds x MIPS, that so many CPUs of a machine can do from now on
     before a reservation needs them. Shape: more than any machine has free CPUs.

@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Ints
+from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import free_now, may_run, time_left, unbook, unpacked
@@ -56,7 +56,6 @@ class Reservations(NamedTuple):
     gain_to: Ints
 
 
-@njit(cache=True)
 def no_reservations(slots: int, machines: int) -> Reservations:
     return Reservations(
         np.full(slots, -1, np.int64),
@@ -68,7 +67,7 @@ def no_reservations(slots: int, machines: int) -> Reservations:
     )
 
 
-@njit(cache=True)
+@kernel()
 def keep_up(
     packed: PackedView, profile: AvailabilityProfile, reserved: Reservations
 ) -> AvailabilityProfile:
@@ -100,7 +99,7 @@ def keep_up(
     return profile
 
 
-@njit(cache=True)
+@inner()
 def _compress(
     now: int,
     queue: Ints,
@@ -139,7 +138,7 @@ def _compress(
     return profile
 
 
-@njit(cache=True)
+@inner()
 def _most_gained(now: int, profile: AvailabilityProfile, reserved: Reservations) -> Ints:
     """By machine: the most CPUs that are free at any time of its gains."""
     most = np.zeros(profile.machines, np.int64)
@@ -151,7 +150,7 @@ def _most_gained(now: int, profile: AvailabilityProfile, reserved: Reservations)
     return most
 
 
-@njit(cache=True)
+@inner()
 def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int) -> int:
     """The most CPUs of the machine that are free at any time from start until end."""
     time, steps = profile.time[machine], profile.length[machine]
@@ -162,7 +161,7 @@ def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int)
     return most
 
 
-@njit(cache=True)
+@inner()
 def _with_any(cpus: Ints, machines: Machines) -> Ints:
     """The machines with more than no CPUs, in order of speed."""
     found, count = np.empty(len(cpus), np.int64), 0
@@ -172,7 +171,7 @@ def _with_any(cpus: Ints, machines: Machines) -> Ints:
     return found[:count]
 
 
-@njit(cache=True)
+@kernel()
 def start_reserved(
     packed: PackedView,
     slowdown_limit: float,
@@ -218,7 +217,7 @@ def start_reserved(
     return slots[:count], targets[:count], holders[:held], profile
 
 
-@njit(cache=True)
+@inner()
 def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
     """The first time at which (time waited + estimate) / estimate is above the limit."""
     longest = slowdown_limit * estimate
@@ -227,7 +226,7 @@ def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
     return max(0, submit - estimate + int(longest) + 1)
 
 
-@njit(cache=True)
+@inner()
 def reserve_earliest(
     now: int,
     slot: int,
@@ -252,7 +251,7 @@ def reserve_earliest(
     return profile
 
 
-@njit(cache=True)
+@inner()
 def _reserve(
     now: int,
     slot: int,
@@ -297,7 +296,7 @@ def _reserve(
     return profile
 
 
-@njit(cache=True)
+@inner()
 def _give_up(
     slot: int, profile: AvailabilityProfile, reserved: Reservations, jobs: Jobs
 ) -> AvailabilityProfile:
@@ -309,20 +308,20 @@ def _give_up(
     return profile
 
 
-@njit(cache=True)
+@inner()
 def _gain(machine: int, start: int, end: int, reserved: Reservations) -> None:
     reserved.gain_from[machine] = min(reserved.gain_from[machine], start)
     reserved.gain_to[machine] = max(reserved.gain_to[machine], end)
 
 
-@njit(cache=True)
+@inner()
 def _forget_gains(reserved: Reservations) -> None:
     """Forget all gains, since all reservations are about to be tried against them."""
     for machine in range(len(reserved.gain_to)):
         reserved.gain_from[machine], reserved.gain_to[machine] = NEVER, 0
 
 
-@njit(cache=True)
+@inner()
 def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
     """How long the job takes by its estimate on the fastest machine that it may run on."""
     for machine in machines.speed_order:
@@ -331,7 +330,7 @@ def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
     return 1
 
 
-@njit(cache=True)
+@inner()
 def _agrees(view: CompiledView, profile: AvailabilityProfile, reserved: Reservations) -> bool:
     """Whether machines and running jobs are as the profile has them."""
     jobs, free_cpus = view.jobs, view.free
@@ -348,7 +347,7 @@ def _agrees(view: CompiledView, profile: AvailabilityProfile, reserved: Reservat
     return True
 
 
-@njit(cache=True)
+@inner()
 def _of_running(view: CompiledView, reserved: Reservations) -> AvailabilityProfile:
     """The profile of running jobs alone, with the CPUs that the machines have now."""
     now, running, jobs = view.now, view.running, view.jobs

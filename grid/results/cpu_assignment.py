@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Bools, Ints
+from grid.model.compiled import inner, kernel
 from grid.model.job_results import JobResults
 from grid.results.directory import Directory
 from grid.results.occupancy import machine_cpus, machine_numbers, ran_once
@@ -56,17 +56,25 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     first_cpu = np.concatenate([[0], np.cumsum(cpus)]).astype(np.int64)
     first_block = np.concatenate([[0], np.cumsum(-(-cpus // _BLOCK))]).astype(np.int64)
     machines = machine_numbers(results, directory)
-    return CpuIntervals(*_sweep(events, machines, results.processors, first_cpu, first_block))
+    begin, count, first, last = number_cpus(
+        events, machines, results.processors, first_cpu, first_block
+    )
+    return CpuIntervals(begin, count, first.copy(), last.copy())
 
 
-@njit(cache=True)
-def _sweep(
+@kernel()
+def number_cpus(
     events: Ints,
     machines: Ints,
     processors: Ints,
     first_cpu: Ints,
     first_block: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints]:
+    """`begin`, `count`, `first` and `last` of `CpuIntervals`, jobs starting and ending in turn.
+
+    An end is written ~row in `events`. By row: `machines`, numbered through the grid, and
+    `processors`; `first_cpu` and `first_block` are where those of each machine begin.
+    """
     free = np.ones(first_cpu[-1], np.bool_)
     free_in_block = np.zeros(first_block[-1], np.int64)
     for machine in range(len(first_cpu) - 1):
@@ -81,35 +89,42 @@ def _sweep(
         row = event if event >= 0 else ~event
         machine = machines[row]
         blocks = free_in_block[first_block[machine] : first_block[machine + 1]]
-        flags = free[first_cpu[machine] : first_cpu[machine + 1]]
-        mine = slice(begin[row], begin[row] + count[row])
+        flags, base = free[first_cpu[machine] : first_cpu[machine + 1]], first_cpu[machine]
         if event < 0:
-            _release(
-                flags, blocks, first[mine] - first_cpu[machine], last[mine] - first_cpu[machine]
-            )
+            for interval in range(begin[row], begin[row] + count[row]):
+                _release(flags, blocks, first[interval] - base, last[interval] - base)
         elif blocks.sum() >= processors[row]:
             if used + processors[row] > len(first):
-                room = np.empty(len(first) + processors[row], np.int64)
-                first = np.concatenate((first, room))
-                last = np.concatenate((last, room))
+                room = 2 * len(first) + processors[row]
+                first, last = _longer(first, room), _longer(last, room)
             begin[row] = used
-            used = _take(flags, blocks, processors[row], first, last, used)
+            used = _take(flags, blocks, processors[row], base, first, last, used)
             count[row] = used - begin[row]
-            first[begin[row] : used] += first_cpu[machine]
-            last[begin[row] : used] += first_cpu[machine]
-    return begin, count, first[:used].copy(), last[:used].copy()
+    return begin, count, first[:used], last[:used]
 
 
-@njit(cache=True)
+@inner()
+def _longer(column: Ints, room: int) -> Ints:
+    longer = np.empty(room, np.int64)
+    for place in range(len(column)):
+        longer[place] = column[place]
+    return longer
+
+
+@inner()
 def _take(
     free: Bools,
     free_in_block: Ints,
     wanted: int,
+    base: int,
     first: Ints,
     last: Ints,
     used: int,
 ) -> int:
-    """Takes the `wanted` lowest free CPUs, writes their intervals from `used` on; the new end."""
+    """Takes the `wanted` lowest free CPUs, writes their intervals from `used` on; the new end.
+
+    CPUs are written as numbers of the grid, in which the machine's begin with `base`.
+    """
     begin = used
     for block in range(len(free_in_block)):
         if free_in_block[block] == 0:
@@ -119,11 +134,11 @@ def _take(
                 continue
             free[cpu] = False
             free_in_block[block] -= 1
-            if used > begin and last[used - 1] == cpu - 1:
-                last[used - 1] = cpu
+            if used > begin and last[used - 1] == base + cpu - 1:
+                last[used - 1] = base + cpu
             else:
-                first[used] = cpu
-                last[used] = cpu
+                first[used] = base + cpu
+                last[used] = base + cpu
                 used += 1
             wanted -= 1
             if wanted == 0:
@@ -131,14 +146,8 @@ def _take(
     return used
 
 
-@njit(cache=True)
-def _release(
-    free: Bools,
-    free_in_block: Ints,
-    first: Ints,
-    last: Ints,
-) -> None:
-    for interval in range(len(first)):
-        for cpu in range(first[interval], last[interval] + 1):
-            free[cpu] = True
-            free_in_block[cpu // _BLOCK] += 1
+@inner()
+def _release(free: Bools, free_in_block: Ints, first: int, last: int) -> None:
+    for cpu in range(first, last + 1):
+        free[cpu] = True
+        free_in_block[cpu // _BLOCK] += 1

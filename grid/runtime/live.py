@@ -26,6 +26,7 @@ from grid.model.arrays import Ints
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
+from grid.runtime.compiling import compiled_already
 from grid.runtime.host import Host, Status, packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.lateness import Lateness
@@ -149,6 +150,7 @@ def run_live(
     address: str | None = None,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
+    compiled: Callable[[Stage], None] = compiled_already,
 ) -> LiveOutcome:
     """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
 
@@ -161,6 +163,7 @@ def run_live(
     with journals_in(folder):
         # Compiled once and kept on disk, and not by all actors at the same time.
         stage("setting up")
+        compiled(stage)
         warm_up(grid)
         stage("starting Ray" if address is None else "connecting to Ray")
         with ray_cluster(address), places(len(grid.vos)) as options:

@@ -19,7 +19,7 @@ FIRST_SECONDS = 1.5
 """What ends before that says nothing on the way."""
 OFTEN_SECONDS = 2.0
 SELDOM_SECONDS = 10.0
-"""Between two plain lines: in the first seconds, and later."""
+"""Between two plain lines: in the first seconds and while the compiler works, and later."""
 TICK_SECONDS = 0.2
 COMPILING = "numba:compile"
 TELLING = 0.01
@@ -55,6 +55,11 @@ class Display:
         if self._compiling:
             return f"{self._stage}: compiling, which the next run need not"
         return self._stage
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the compiler works, here or in other processes."""
+        return "compiling" in self.stage_now
 
     def line(self) -> str:
         """All of it in a line."""
@@ -136,8 +141,8 @@ def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:
         if moment >= due or is_new:
             stage = display.stage_now
             print(display.line(), file=stream, flush=True)
-            is_early = moment - display.begun < SELDOM_SECONDS
-            due = moment + (OFTEN_SECONDS if is_early else SELDOM_SECONDS)
+            often = moment - display.begun < SELDOM_SECONDS or display.compiles
+            due = moment + (OFTEN_SECONDS if often else SELDOM_SECONDS)
 
 
 def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from grid.results.digest import digest
 from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
+from grid.runtime.compiling import compiling_ahead
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
@@ -116,8 +117,8 @@ class How:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. Raises
-    InputError.
+    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With
+    `compile_ahead`, processes of their own compile what was not compiled before. Raises InputError.
     """
 
     in_process: bool = False
@@ -125,6 +126,7 @@ class How:
     address: str | None = None
     transport: str | None = None
     live: Live | None = None
+    compile_ahead: bool = False
     progress: Progress | None = None
     stage: Stage = tell_nobody
 
@@ -200,6 +202,12 @@ class _Played(NamedTuple):
 
 
 def _play(grid: Grid, how: How, source: str) -> _Played:
+    with compiling_ahead(grid, how.compile_ahead and how.address is None) as compiled:
+        return _play_compiled(grid, how, source, compiled)
+
+
+def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage], None]) -> _Played:
+    """Play it; what it needs is `compiled` before it is timed."""
     number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {
         "placement": "vo" if number else how.placed,
@@ -207,9 +215,11 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
         "address": how.address,
         "progress": how.progress,
         "stage": how.stage,
+        "compiled": compiled,
     }
     lived: LiveOutcome | None = None
     if how.in_process:
+        compiled(how.stage)
         how.stage("running")
         outcome = run_sequential(grid, how.progress)
     elif how.live is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ import ray
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.runtime.cluster import places, ray_cluster
+from grid.runtime.compiling import compiled_already
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor, why_not_made
 from grid.runtime.window import Coordinator, deal
@@ -42,6 +44,7 @@ def run_windowed(
     rounds_a_checkpoint: int = ROUNDS_A_CHECKPOINT,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
+    compiled: Callable[[Stage], None] = compiled_already,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do.
 
@@ -52,6 +55,7 @@ def run_windowed(
     started = time.perf_counter()
     stage("starting Ray" if address is None else "connecting to Ray")
     with ray_cluster(address):
+        compiled(stage)
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:

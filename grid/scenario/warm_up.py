@@ -7,7 +7,9 @@ and each selection makes a choice, before a run is timed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,21 +19,40 @@ from grid.entities.known_status import fill_in
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster
+from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, resources_of
 from grid.model.time import SECOND_US
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
+from grid.results.cpu_assignment import number_cpus
 from grid.scenario.build import Grid
+from grid.selection.interface import Selection
 from grid.selection.registry import GuardedSelection
 
 LONG_ENOUGH_US = 1000 * SECOND_US
 
 
+class WarmUp(NamedTuple):
+    """A call that has compiled, or loaded, part of what a run will call."""
+
+    name: str
+    """Calls of the same name compile the same."""
+    call: Callable[[], None]
+
+
 def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
     """Compile, or load, what a run of `grid` will call; of `members` of it, if they are given."""
-    here = frozenset(grid.names if members is None else members)
+    for one in _of_entities(grid, frozenset(grid.names if members is None else members)):
+        one.call()
+
+
+def warm_ups(grid: Grid) -> list[WarmUp]:
+    """All that a run of `grid` and the writing of its results need compiled, in pieces."""
+    return [*_of_entities(grid, frozenset(grid.names)), WarmUp("results", _number_cpus)]
+
+
+def _of_entities(grid: Grid, here: frozenset[str]) -> list[WarmUp]:
     kinds: dict[tuple[object, ...], Cluster] = {}
     for vo in grid.vos:
         for cluster in vo.clusters:
@@ -40,22 +61,25 @@ def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
             settings = repr(cluster.policy_settings)
             pool = len(cluster.machines) == 1
             kinds.setdefault((cluster.policy, settings, pool, bool(cluster.licenses)), cluster)
-    for cluster in kinds.values():
+    found = []
+    for kind, cluster in kinds.items():
         policy = grid.policy_of(cluster)
         # What others plug in has nothing of ours to compile, and is asked only in earnest.
         if not isinstance(policy, GuardedPolicy):
-            _play(cluster, policy)
+            found.append(WarmUp(repr(kind), partial(_play, cluster, policy)))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
-        _select(grid)
+        first = grid.vos[0]
+        selection = grid.selection_of(first)
+        name = f"selection {type(selection).__name__}"
+        found.append(WarmUp(name, partial(_select, first, selection)))
+    return found
 
 
-def _select(grid: Grid) -> None:
+def _select(vo: VirtualOrganization, selection: Selection) -> None:
     """A selection among the resources of a VO, and an update of a table without any snapshot."""
-    vo = grid.vos[0]
     resources = resources_of(vo, 0)
     table = ResourceTable(resources, np.zeros(len(resources)))
-    selection = grid.selection_of(vo)
     kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
     for asked in ((), kinds_asked):
         job = _job(vo.name, 0, 1, asked)
@@ -63,6 +87,12 @@ def _select(grid: Grid) -> None:
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
     nothing = np.zeros(0, np.int64)
     fill_in(np.zeros((4, 0)), np.zeros((0, STATUS_COLUMNS)), nothing, nothing, 0)
+
+
+def _number_cpus() -> None:
+    """The numbering of no CPUs."""
+    nothing, one = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    number_cpus(nothing, nothing, nothing, one, one)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.selection.interface import BINARY, FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
 
-@njit(cache=True)
+@kernel()
 def utilities(
     mode: int,
     kinds: Ints,
@@ -49,7 +49,7 @@ def utilities(
     return total
 
 
-@njit(cache=True)
+@inner()
 def _take_option(
     best: Floats, offered: Floats, kind: int, value: float, worth: float, work_mi: float
 ) -> None:
@@ -68,7 +68,7 @@ def _take_option(
             best[r] = worth if (offered[r] >= value) & (worth > best[r]) else best[r]
 
 
-@njit(cache=True)
+@kernel()
 def best_resources(
     utility: Floats,
     vo: Ints,
@@ -111,7 +111,7 @@ def best_resources(
 assert (PARTIAL, BINARY, MATCHMAKING) == (0, 1, 2)
 
 
-@njit(cache=True)
+@inner()
 def _better(
     r: int,
     other: int,

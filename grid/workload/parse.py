@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from grid.model.arrays import Ints
+from grid.model.compiled import inner, kernel
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -28,7 +28,7 @@ _MILLION = 1_000_000
 _CLEARLY_TOO_LARGE = 10**17
 
 
-@njit(cache=True)
+@kernel()
 def parse_lines(
     block: Bytes,
     first_line: int,
@@ -81,20 +81,20 @@ def parse_lines(
     return row, comment, problems, blank, line
 
 
-@njit(cache=True)
+@inner()
 def _skip_blanks(block: Bytes, position: int, end: int) -> int:
     while position < end and _is_blank(block[position]):
         position += 1
     return position
 
 
-@njit(cache=True)
+@inner()
 def _is_blank(byte: int) -> bool:
     # Tab, vertical tab, form feed, carriage return and space.
     return byte == _SPACE or (_TAB <= byte <= _RETURN and byte != _NEWLINE)
 
 
-@njit(cache=True)
+@inner()
 def _is_not_text(block: Bytes, start: int, end: int) -> bool:
     for position in range(start, end):
         byte = block[position]
@@ -103,7 +103,7 @@ def _is_not_text(block: Bytes, start: int, end: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner()
 def _split(block: Bytes, position: int, end: int, starts: Ints, ends: Ints) -> int:
     """How many tokens the line has; where each begins and ends, for as many as there is room."""
     count = 0
@@ -119,7 +119,7 @@ def _split(block: Bytes, position: int, end: int, starts: Ints, ends: Ints) -> i
     return count
 
 
-@njit(cache=True)
+@inner()
 def _fill(
     block: Bytes,
     starts: Ints,
@@ -140,7 +140,7 @@ def _fill(
     return problems
 
 
-@njit(cache=True)
+@inner()
 def _add_mistake(
     mistakes: Ints, problems: int, line: int, kind: int, field: int, start: int, end: int
 ) -> int:
@@ -152,7 +152,7 @@ def _add_mistake(
     return problems + 1
 
 
-@njit(cache=True)
+@inner()
 def _value(block: Bytes, start: int, end: int, kind: int, limit: int) -> tuple[int, int]:
     if kind != TEXT:
         return _number(block, start, end, kind, limit)
@@ -168,7 +168,7 @@ def place_of(value: int) -> slice:
     return slice(value >> _PLACE_BITS, value & ((1 << _PLACE_BITS) - 1))
 
 
-@njit(cache=True)
+@inner()
 def _number(block: Bytes, position: int, end: int, kind: int, limit: int) -> tuple[int, int]:
     """The value of a token, and what is wrong with it (0: nothing).
 
@@ -206,12 +206,12 @@ def _number(block: Bytes, position: int, end: int, kind: int, limit: int) -> tup
     return (-value if negative else value), 0
 
 
-@njit(cache=True)
+@inner()
 def _is_digit(byte: int) -> bool:
     return _ZERO <= byte <= _ZERO + 9
 
 
-@njit(cache=True)
+@inner()
 def _millionths(block: Bytes, start: int, end: int) -> tuple[int, int]:
     """The digits behind a decimal point as a number of millionths, and how many they are."""
     value = 0

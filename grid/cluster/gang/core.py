@@ -15,11 +15,11 @@ from grid.cluster.gang.decisions import gang_to_send
 from grid.cluster.gang.instant import (
     Rules,
     advance,
-    assign,
-    begin_instant,
-    end_instant,
+    assigning_piece,
     end_tasks,
-    next_instant_us,
+    first_piece,
+    last_piece,
+    next_piece_us,
 )
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
 from grid.cluster.outcomes import Outcomes
@@ -248,13 +248,13 @@ class GangCore:
         """Carry out all instants before `until`, or some; when the next is."""
         if self._choice is None:
             return int(advance(self._state, self._rules, until))
-        now = int(next_instant_us(self._state, self._rules))
+        now = int(next_piece_us(self._state, self._rules))
         if now >= until:
             return now
-        begin_instant(self._state, self._rules, now)
+        first_piece(self._state, self._rules, now)
         self._assign_arrivals(self._choice)
-        end_instant(self._state, self._rules, now)
-        return int(next_instant_us(self._state, self._rules))
+        last_piece(self._state, self._rules, now)
+        return int(next_piece_us(self._state, self._rules))
 
     def _assign_arrivals(self, choice: ProcessorChoice) -> None:
         """Put the gangs that have come into the queues that a choice says, which is asked."""
@@ -271,7 +271,7 @@ class GangCore:
             waits, busy = processors.waiting.copy(), processors.task != NONE
             queues = ProcessorQueues(waits, busy, up.copy(), processors.mips.copy())
             chosen = np.array(choice(size, queues, int(number[at.ROUND])), np.int64)
-            assign(state, gang, chosen)
+            assigning_piece(state, gang, chosen)
         state.lists.arrivals[: len(left)] = left
         number[at.ARRIVALS] = len(left)
 

@@ -7,13 +7,13 @@ migrates is chosen by GM's four steps (V-A).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.cluster.gang.state import NONE, Gangs, Processors, Tasks
 from grid.model.arrays import Bools, Ints
+from grid.model.compiled import inner, kernel
 
 
-@njit(cache=True)
+@inner()
 def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Ints:
     """Join the shortest queue: the `wanted` eligible processors of least load, or all there are.
 
@@ -51,7 +51,7 @@ def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Int
     return chosen[:taken]
 
 
-@njit(cache=True)
+@inner()
 def queue_loads(processors: Processors, adaptive: bool) -> Ints:
     """What `grid.dispatching.processor_choices` compares: `ld`, with `adaptive` `ald`."""
     load = processors.waiting.copy()
@@ -62,7 +62,7 @@ def queue_loads(processors: Processors, adaptive: bool) -> Ints:
     return load
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def processor_not_idle(processors: Processors, gangs: Gangs, tasks: Tasks, gang: int) -> int:
     """A processor for which a queued gang has to wait; NONE if all of its processors are idle."""
     task = gangs.first_task[gang]
@@ -74,7 +74,7 @@ def processor_not_idle(processors: Processors, gangs: Gangs, tasks: Tasks, gang:
     return NONE
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def processor_for_priority(processors: Processors, gangs: Gangs, tasks: Tasks, first: int) -> int:
     """Where a priority job runs at once; NONE where every processor that is up runs one already.
 
@@ -103,7 +103,7 @@ def processor_for_priority(processors: Processors, gangs: Gangs, tasks: Tasks, f
     return best
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def takes_migrated(
     head: Ints, gang_of: Ints, overtaken: Ints, serial: Ints, p: int, gang: int, aging: int
 ) -> bool:
@@ -119,7 +119,7 @@ def takes_migrated(
     return bool(overtaken[passed] < aging or not earlier)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _takers(
     processors: Processors, gangs: Gangs, tasks: Tasks, gang: int, idle: int, aging: int
 ) -> int:
@@ -133,7 +133,7 @@ def _takers(
     return takers
 
 
-@njit(cache=True)
+@inner()
 def tasks_to_move(
     processors: Processors, gangs: Gangs, tasks: Tasks, gang: int, aging: int
 ) -> Ints:
@@ -153,7 +153,7 @@ def tasks_to_move(
     return moving[:count]
 
 
-@njit(cache=True)
+@inner()
 def gang_to_migrate(
     processors: Processors,
     gangs: Gangs,
@@ -189,7 +189,7 @@ def gang_to_migrate(
     return best
 
 
-@njit(cache=True)
+@inner()
 def destinations(
     processors: Processors,
     gangs: Gangs,
@@ -213,7 +213,7 @@ def destinations(
     return shortest_queues(processors.waiting, eligible, first, wanted)
 
 
-@njit(cache=True)
+@kernel(allocates=False)
 def gang_to_send(
     processors: Processors, gangs: Gangs, tasks: Tasks, largest: int, idle_only: bool
 ) -> int:

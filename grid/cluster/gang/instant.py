@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.cluster.gang import queues, runs
 from grid.cluster.gang import state as at
@@ -26,6 +25,7 @@ from grid.cluster.gang.decisions import (
 )
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
+from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US, Time
 
 
@@ -41,7 +41,7 @@ class Rules(NamedTuple):
     priority_limit: int
 
 
-@njit(cache=True)
+@kernel(allocates=False)
 def advance(state: State, rules: Rules, until: Time) -> Time:
     """Carry out all instants before `until`, or until the history is full; when the next is."""
     while True:
@@ -51,7 +51,30 @@ def advance(state: State, rules: Rules, until: Time) -> Time:
         carry_out(state, rules, now)
 
 
-@njit(cache=True)
+# The pieces of `advance`, for clusters whose gangs are assigned by what another plugged in.
+
+
+@kernel(allocates=False)
+def next_piece_us(state: State, rules: Rules) -> Time:
+    return next_instant_us(state, rules)
+
+
+@kernel(allocates=False)
+def first_piece(state: State, rules: Rules, now: Time) -> None:
+    begin_instant(state, rules, now)
+
+
+@kernel(allocates=False)
+def assigning_piece(state: State, gang: int, chosen: Ints) -> None:
+    assign(state, gang, chosen)
+
+
+@kernel(allocates=False)
+def last_piece(state: State, rules: Rules, now: Time) -> None:
+    end_instant(state, rules, now)
+
+
+@inner(allocates=False)
 def next_instant_us(state: State, rules: Rules) -> Time:
     """When something happens next; NEVER."""
     gangs, lists, number = state.gangs, state.lists, state.number
@@ -66,7 +89,7 @@ def next_instant_us(state: State, rules: Rules) -> Time:
     return time
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def carry_out(state: State, rules: Rules, now: Time) -> None:
     """All that happens at `now`."""
     begin_instant(state, rules, now)
@@ -74,7 +97,7 @@ def carry_out(state: State, rules: Rules, now: Time) -> None:
     end_instant(state, rules, now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def begin_instant(state: State, rules: Rules, now: Time) -> None:
     """What happens at `now` before gangs that have come join queues."""
     state.number[at.DUE_US] = NEVER
@@ -83,7 +106,7 @@ def begin_instant(state: State, rules: Rules, now: Time) -> None:
     _start_priority(state, rules, now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def end_instant(state: State, rules: Rules, now: Time) -> None:
     """What happens at `now` after that."""
     _resume(state, now)
@@ -94,16 +117,16 @@ def end_instant(state: State, rules: Rules, now: Time) -> None:
     runs.note(state, now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def end_tasks(state: State, now: Time) -> None:
-    """Those end whose time has come."""
+    """Those end whose time has come. Python calls this one as it is."""
     while queues.next_end_us(state) <= now:
         p = state.lists.end_processor[0]
         queues.pop_end(state)
         runs.end_task(state, p, now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _sort_arrivals(state: State) -> None:
     """Priority jobs go into their own list, the rest stays."""
     gangs, lists, number = state.gangs, state.lists, state.number
@@ -131,7 +154,7 @@ def _sort_arrivals(state: State) -> None:
     number[at.ARRIVALS] = left
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _start_priority(state: State, rules: Rules, now: Time) -> None:
     """Start priority jobs in order of arrival, until there are none or no place for one."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
@@ -163,13 +186,13 @@ def _start_priority(state: State, rules: Rules, now: Time) -> None:
         queues.count_waiting(state, gang, -1)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _go_round(state: State, last: int) -> None:
     """The next search among equals begins behind processor `last`."""
     state.number[at.ROUND] = (last + 1) % len(state.processors.task)
 
 
-@njit(cache=True)
+@inner()
 def _assign_arrivals(state: State, rules: Rules) -> None:
     """A task of each gang that has come into each of as many shortest queues.
 
@@ -193,14 +216,14 @@ def _assign_arrivals(state: State, rules: Rules) -> None:
     number[at.ARRIVALS] = left
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def assign(state: State, gang: int, chosen: Ints) -> None:
     """A task of a gang that has come joins the queue of each chosen processor."""
     queues.queue_gang(state, gang, chosen)
     _go_round(state, chosen[-1])
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _resume(state: State, now: Time) -> None:
     """Gangs whose processors are kept go on, where their time has come and nothing blocks them."""
     gangs, lists, number = state.gangs, state.lists, state.number
@@ -215,7 +238,7 @@ def _resume(state: State, now: Time) -> None:
     number[at.KEPT_GANGS] = left
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _look_at_freed(state: State) -> None:
     """Gangs that watch a processor that is idle now watch another, or are candidates."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
@@ -238,7 +261,7 @@ def _look_at_freed(state: State) -> None:
     number[at.FREED] = 0
 
 
-@njit(cache=True)
+@inner()
 def _start_candidates(state: State, now: Time) -> None:
     """The policy: in its order, start every gang whose processors are all idle."""
     gangs, lists, number = state.gangs, state.lists, state.number
@@ -257,7 +280,7 @@ def _start_candidates(state: State, now: Time) -> None:
             runs.run_gang(state, gang, now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _migrate_locally(state: State, rules: Rules, now: Time) -> None:
     """Move tasks to idle processors until no gang can be started so."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
@@ -283,7 +306,7 @@ def _migrate_locally(state: State, rules: Rules, now: Time) -> None:
             runs.run_gang(state, gang, now)
 
 
-@njit(cache=True)
+@inner()
 def _move_tasks(state: State, gang: int, aging: int) -> None:
     """Give those tasks of a queued gang that cannot stay where they are to idle processors."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number

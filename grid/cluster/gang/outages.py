@@ -17,15 +17,15 @@ none.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.cluster.gang import queues, runs
 from grid.cluster.gang import state as at
 from grid.cluster.gang.state import NONE, State
+from grid.model.compiled import inner, kernel
 from grid.model.time import Time
 
 
-@njit(cache=True)
+@kernel(allocates=False)
 def break_down(state: State, first: int, after: int, now: Time) -> None:
     """Processors from `first` to before `after` go down. Tasks that end now have ended."""
     processors, gang_of = state.processors, state.tasks.gang
@@ -43,15 +43,15 @@ def break_down(state: State, first: int, after: int, now: Time) -> None:
             _displace(state, gang_of[processors.head[p]], now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def come_up(state: State, first: int, after: int) -> None:
-    """Processors from `first` to before `after` are up again."""
+    """Processors from `first` to before `after` are up again. Python calls this one as it is."""
     for p in range(first, after):
         state.processors.down[p] = False
         queues.make_idle(state, p)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _displace(state: State, gang: int, now: Time) -> None:
     """Take a gang off all of its processors; it comes anew. Of a reservation nothing is left."""
     gangs, number = state.gangs, state.number
@@ -74,7 +74,7 @@ def _displace(state: State, gang: int, now: Time) -> None:
     _insert_arrival(state, gang)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _undo(state: State, gang: int) -> None:
     """Book what the tasks of a gang that does not run have done, and what is lost of it."""
     gangs = state.gangs
@@ -93,7 +93,7 @@ def _undo(state: State, gang: int) -> None:
     gangs.lost_us[gang] += lost // gangs.size[gang]
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _left(state: State, gang: int) -> tuple[Time, float]:
     """How long its processors would still be held, summed over them; and what its slowest task
     still has to do, as `Gangs.run_us`.
@@ -118,7 +118,7 @@ def _left(state: State, gang: int) -> tuple[Time, float]:
     return total, most
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _keep_no_longer(state: State, gang: int) -> None:
     """Take a gang out of the list of those whose processors are kept."""
     kept, number = state.lists.kept, state.number
@@ -130,7 +130,7 @@ def _keep_no_longer(state: State, gang: int) -> None:
     number[at.KEPT_GANGS] = left
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _insert_arrival(state: State, gang: int) -> None:
     """Put a gang among those that have come, in order of arrival."""
     arrivals, serial, number = state.lists.arrivals, state.gangs.serial, state.number

@@ -11,15 +11,15 @@ Compiled functions over columns; each keeps what the columns promise:
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.cluster.gang import state as at
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
+from grid.model.compiled import inner
 from grid.model.time import NEVER, Time
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def push_end(state: State, time: Time, processor: int) -> None:
     """Note that a task ends there then."""
     if state.number[at.ENDS] == len(state.lists.end_us):
@@ -27,7 +27,7 @@ def push_end(state: State, time: Time, processor: int) -> None:
     _add_end(state, time, processor)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _add_end(state: State, time: Time, processor: int) -> None:
     lists, number = state.lists, state.number
     place = number[at.ENDS]
@@ -43,7 +43,7 @@ def _add_end(state: State, time: Time, processor: int) -> None:
     lists.end_processor[place] = processor
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def pop_end(state: State) -> None:
     """Take the earliest entry off the heap."""
     lists, number = state.lists, state.number
@@ -64,7 +64,7 @@ def pop_end(state: State) -> None:
     lists.end_processor[place] = processor
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _forget_void_ends(state: State) -> None:
     """Build the heap anew; it has room for twice as many entries as there are processors."""
     state.number[at.ENDS] = 0
@@ -74,7 +74,7 @@ def _forget_void_ends(state: State) -> None:
             _add_end(state, ends[p], p)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def next_end_us(state: State) -> Time:
     """When the next task ends; NEVER."""
     lists, number = state.lists, state.number
@@ -86,7 +86,7 @@ def next_end_us(state: State) -> Time:
     return NEVER
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def make_idle(state: State, p: int) -> None:
     """Processor `p` runs nothing and is kept for nobody any more."""
     processors, lists, number = state.processors, state.lists, state.number
@@ -99,15 +99,16 @@ def make_idle(state: State, p: int) -> None:
     number[at.FREED] += 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _forget_freed_again(state: State) -> None:
     """Keep one entry of each idle processor: one may be freed and taken many times an instant."""
     lists, number = state.lists, state.number
-    number[at.FREED] = number[at.IDLE]
-    lists.freed[: number[at.IDLE]] = state.processors.idle[: number[at.IDLE]]
+    idle = number[at.FREED] = number[at.IDLE]
+    for place in range(idle):
+        lists.freed[place] = state.processors.idle[place]
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def take_idle(state: State, p: int) -> None:
     """Processor `p` is idle no more."""
     processors, number = state.processors, state.number
@@ -119,7 +120,7 @@ def take_idle(state: State, p: int) -> None:
     processors.idle_place[p] = NONE
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def count_waiting(state: State, gang: int, change: int) -> None:
     """A gang has come to wait (`change` 1), or waits no more (-1)."""
     of_size, number = state.lists.of_size, state.number
@@ -132,7 +133,7 @@ def count_waiting(state: State, gang: int, change: int) -> None:
         number[at.SMALLEST] += 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def new_task(state: State, gang: int, p: int) -> int:
     """A task of `gang` for processor `p`, in front of its siblings."""
     gangs, tasks, number = state.gangs, state.tasks, state.number
@@ -145,21 +146,21 @@ def new_task(state: State, gang: int, p: int) -> int:
     return task
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def place_task(state: State, task: int, p: int) -> None:
     """Give a task that has not begun to processor `p`."""
     state.tasks.processor[task] = p
     state.tasks.remaining_us[task] = duration_us(state, state.tasks.gang[task], p)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def duration_us(state: State, gang: int, p: int) -> Time:
     """How long a task of `gang` takes on processor `p`: by its clock rate (GM Eq. 1)."""
     run_us = state.gangs.run_us[gang] / state.processors.mips[p]
     return max(1, int(np.rint(run_us)))
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def held_us(state: State, gang: int) -> Time:
     """For how long a gang holds its processors if nothing interrupts it, summed over them."""
     gangs, tasks = state.gangs, state.tasks
@@ -173,7 +174,7 @@ def held_us(state: State, gang: int) -> Time:
     return longest * gangs.size[gang] if state.number[at.HOLDS] else total
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def count_watts(state: State, gang: int) -> None:
     """Book what its processors have drawn for a gang that does not run, or has ended."""
     gangs, tasks, processors = state.gangs, state.tasks, state.processors
@@ -194,7 +195,7 @@ def count_watts(state: State, gang: int) -> None:
         task = tasks.sibling[task]
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def free_tasks(state: State, gang: int) -> None:
     """The tasks of `gang` are no more."""
     gangs, tasks, number = state.gangs, state.tasks, state.number
@@ -206,7 +207,7 @@ def free_tasks(state: State, gang: int) -> None:
     gangs.first_task[gang] = NONE
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def enqueue(state: State, task: int) -> None:
     """Put a task into the queue of its processor, in the policy's order."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
@@ -228,7 +229,7 @@ def enqueue(state: State, task: int) -> None:
     processors.waiting[p] += 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def dequeue_gang(state: State, gang: int) -> None:
     """Take all tasks of a queued gang out of their queues."""
     processors, tasks = state.processors, state.tasks
@@ -248,7 +249,7 @@ def dequeue_gang(state: State, gang: int) -> None:
         task = tasks.sibling[task]
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def watch(state: State, gang: int, p: int) -> None:
     """Gang `gang` looks at nothing until processor `p` is idle."""
     processors, gangs = state.processors, state.gangs
@@ -261,7 +262,7 @@ def watch(state: State, gang: int, p: int) -> None:
     processors.watcher[p] = gang
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def stop_watching(state: State, gang: int) -> None:
     """Gang `gang` watches no processor any more; it need not watch one."""
     gangs = state.gangs
@@ -278,7 +279,7 @@ def stop_watching(state: State, gang: int) -> None:
     gangs.watches[gang] = NONE
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def queue_gang(state: State, gang: int, chosen: Ints) -> None:
     """Put a task of the gang into the queue of each chosen processor."""
     for p in chosen:

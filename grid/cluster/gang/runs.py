@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from grid.cluster.gang import queues
 from grid.cluster.gang import state as at
 from grid.cluster.gang.state import NONE, State
+from grid.model.compiled import inner
 from grid.model.time import NEVER, Time
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def keep(state: State, gang: int) -> None:
     """Keep the processors of a gang's tasks, which are idle, for it."""
     processors, tasks = state.processors, state.tasks
@@ -23,7 +22,7 @@ def keep(state: State, gang: int) -> None:
         task = tasks.sibling[task]
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def add_kept(state: State, gang: int, ready_us: Time) -> None:
     """The gang, whose processors are kept, goes on at `ready_us` if nothing is in the way."""
     state.gangs.state[gang] = at.KEPT
@@ -32,7 +31,7 @@ def add_kept(state: State, gang: int, ready_us: Time) -> None:
     state.number[at.KEPT_GANGS] += 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def run_task(state: State, task: int, now: Time) -> None:
     """Run a task on its processor, which runs nothing and is not in the list of idle ones."""
     processors, tasks = state.processors, state.tasks
@@ -43,7 +42,7 @@ def run_task(state: State, task: int, now: Time) -> None:
     state.number[at.BUSY] += 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def run_gang(state: State, gang: int, now: Time) -> None:
     """All unfinished tasks of a gang run from now on. Its processors are idle, or kept for it."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
@@ -68,7 +67,7 @@ def run_gang(state: State, gang: int, now: Time) -> None:
     queues.count_waiting(state, gang, -1)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def _hold_together(state: State, gang: int) -> None:
     """Every task of a gang that begins, or goes on, takes as long as its slowest one."""
     tasks = state.tasks
@@ -83,7 +82,7 @@ def _hold_together(state: State, gang: int) -> None:
         task = tasks.sibling[task]
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def interrupt(state: State, gang: int, now: Time) -> None:
     """All running tasks of a gang stop; their processors are kept for it."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
@@ -104,7 +103,7 @@ def interrupt(state: State, gang: int, now: Time) -> None:
     add_kept(state, gang, now)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def end_task(state: State, p: int, now: Time) -> None:
     """The task on processor `p` ends, and its gang with it if it was the last one."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
@@ -132,9 +131,12 @@ def end_task(state: State, p: int, now: Time) -> None:
         number[at.ENDED_GANGS] += 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def arrive(state: State, gang: int, now: Time) -> None:
-    """A gang has come; it is assigned to queues at the next plan, which is due now."""
+    """A gang has come; it is assigned to queues at the next plan, which is due now.
+
+    Python calls this one as it is: to hand over a `State` would take longer.
+    """
     state.gangs.state[gang] = at.ARRIVED
     state.lists.arrivals[state.number[at.ARRIVALS]] = gang
     state.number[at.ARRIVALS] += 1
@@ -143,7 +145,7 @@ def arrive(state: State, gang: int, now: Time) -> None:
     queues.count_waiting(state, gang, 1)
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def release(state: State, gang: int) -> None:
     """Keep processors for a reserved or kept gang no longer. It is in no list."""
     processors, tasks = state.processors, state.tasks
@@ -161,7 +163,7 @@ def release(state: State, gang: int) -> None:
     state.gangs.blocked[gang] = 0
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def note(state: State, now: Time) -> None:
     """Add to the history what it is like from now on."""
     history, number = state.lists.history, state.number
@@ -178,7 +180,7 @@ def note(state: State, now: Time) -> None:
     number[at.NOTED] = rows + 1
 
 
-@njit(cache=True)
+@inner(allocates=False)
 def pass_heads(state: State, gang: int) -> None:
     """A gang that migrates passes those at the heads of the queues of its processors."""
     gangs, tasks, number = state.gangs, state.tasks, state.number

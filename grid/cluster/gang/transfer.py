@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from grid.cluster.gang import queues, runs
 from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import destinations
 from grid.cluster.gang.state import NONE, State
+from grid.model.compiled import kernel
 from grid.model.time import Time
 
 
-@njit(cache=True)
+@kernel()
 def reserve(state: State, slot: int, size: int, aging: int) -> bool:
     """Keep `size` idle processors in the name of an empty slot; nothing where there are fewer."""
     number = state.number
@@ -30,7 +29,7 @@ def reserve(state: State, slot: int, size: int, aging: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@kernel(allocates=False)
 def unreserve(state: State, slot: int, now: Time) -> None:
     """Nobody comes: the reserved processors are free for others."""
     runs.release(state, slot)
@@ -38,7 +37,7 @@ def unreserve(state: State, slot: int, now: Time) -> None:
     state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
 
 
-@njit(cache=True)
+@kernel(allocates=False)
 def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None:
     """The gang that a reservation was made for is here; its tasks are ready at `ready_us`.
 
@@ -55,7 +54,7 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
     runs.note(state, now)
 
 
-@njit(cache=True)
+@kernel(allocates=False)
 def withdraw(state: State, slot: int, now: Time) -> None:
     """A queued gang leaves."""
     queues.stop_watching(state, slot)

@@ -17,9 +17,9 @@ from grid.cluster.pool import state as at
 from grid.cluster.pool.reserving import give_back, is_due, keep_reservations
 from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
 from grid.model.arrays import Ints
+from grid.model.compiled import inlined, kernel
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.compiled import compiled, inlined
 
 FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
 EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
@@ -31,7 +31,7 @@ COMPLETED, FAILED, REJECTED = (
 DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
 
-@compiled
+@kernel(allocates=False)
 def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended: Ints) -> int:
     """Play every instant before `until`; returns DONE, or what array has to be made larger.
 
@@ -114,7 +114,7 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
     return any_ended
 
 
-@compiled
+@kernel(allocates=False)
 def _arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ends) -> None:
     """Take the job into the queue, or reject it at once if it can never run here."""
     counters = pool.counters
@@ -191,7 +191,7 @@ def _plan_in_turn(now: int, pool: Pool) -> None:
         counters[at.FIRST] += 1
 
 
-@compiled
+@kernel(allocates=False)
 def _plan_all_that_fit(now: int, pool: Pool) -> None:
     """Every job in its turn, if it fits then."""
     counters = pool.counters
@@ -207,7 +207,7 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
         counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
-@compiled
+@kernel(allocates=False)
 def _plan_reserving(now: int, pool: Pool) -> None:
     """Every job whose reserved start has come, and without one what delays no reservation."""
     counters = pool.counters
@@ -222,7 +222,7 @@ def _plan_reserving(now: int, pool: Pool) -> None:
         counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
-@compiled
+@kernel(allocates=False)
 def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
     """Start jobs in turn, and behind a blocked head what does not delay it (EASY).
 
@@ -250,7 +250,7 @@ def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
         counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
-@compiled
+@kernel(allocates=False)
 def _reserve_for_head(pool: Pool) -> None:
     """When the estimates free enough processors for the head, and how many more are free then.
 
@@ -295,7 +295,7 @@ def _reserve_for_head(pool: Pool) -> None:
             low = more
 
 
-@compiled
+@kernel(allocates=False)
 def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
     """Start those of a list that do not delay the head; whether there were any.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from grid.cluster.pool import state as at
 from grid.cluster.pool.state import Pool
+from grid.model.compiled import inlined, kernel
 from grid.model.time import NEVER
-from grid.policies.compiled import compiled, inlined
 from grid.policies.profile import (
     change,
     change_steps,
@@ -32,7 +32,7 @@ def give_back(now: int, slot: int, pool: Pool) -> None:
         _gain(now, end, pool)
 
 
-@compiled
+@kernel(allocates=False)
 def keep_reservations(now: int, pool: Pool) -> None:
     """Move reservations forward where that can be, then make those that are due."""
     counters, limit = pool.counters, pool.measures[at.SLOWDOWN_LIMIT]
@@ -59,7 +59,7 @@ def is_due(now: int, slot: int, pool: Pool) -> bool:
     return False
 
 
-@compiled
+@kernel(allocates=False)
 def _compress(now: int, pool: Pool) -> None:
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
     counters = pool.counters

@@ -8,7 +8,7 @@ import numpy as np
 
 from grid.cluster.arrivals import NAMES
 from grid.model.arrays import Floats, Ints
-from grid.policies.compiled import inlined
+from grid.model.compiled import inlined
 
 _COMING = (
     "arrival_us", "submit_us", "processors", "estimate_us", "run_us", "reference_mips",

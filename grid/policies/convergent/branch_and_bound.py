@@ -10,9 +10,9 @@ them the wrong way round costs most, and is soon pruned.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.policies.convergent.knapsack import greedy_knapsack
 
 SUBGRADIENT_STEPS = 300
@@ -20,7 +20,7 @@ PRECISION = 1e-9
 """Relative: a choice that is better by less than this is not looked for."""
 
 
-@njit(cache=True)
+@kernel()
 def exact_knapsack(
     values: Floats, licenses: Ints, copies: Ints, node_limit: int
 ) -> tuple[Bools, bool]:
@@ -81,7 +81,7 @@ def exact_knapsack(
     return best, True
 
 
-@njit(cache=True)
+@inner()
 def _prices(values: Floats, licenses: Ints, copies: Ints, known_value: float) -> Floats:
     """Prices of the licenses that make the bound low: Polyak's steps towards `known_value`."""
     count = len(copies)
@@ -112,7 +112,7 @@ def _prices(values: Floats, licenses: Ints, copies: Ints, known_value: float) ->
     return best_prices
 
 
-@njit(cache=True)
+@inner()
 def _reduced_values(values: Floats, licenses: Ints, prices: Floats) -> Floats:
     reduced = values.copy()
     for job in range(len(values)):
@@ -122,7 +122,7 @@ def _reduced_values(values: Floats, licenses: Ints, prices: Floats) -> Floats:
     return reduced
 
 
-@njit(cache=True)
+@inner()
 def _fits(licenses: int, left: Ints) -> bool:
     for license_ in range(len(left)):
         if licenses >> license_ & 1 and left[license_] == 0:
@@ -130,7 +130,7 @@ def _fits(licenses: int, left: Ints) -> bool:
     return True
 
 
-@njit(cache=True)
+@inner()
 def _give_back(licenses: int, left: Ints) -> None:
     for license_ in range(len(left)):
         left[license_] += licenses >> license_ & 1

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.policies.convergent.cs2_kernels import total_of
 
 
@@ -26,7 +26,7 @@ class DeadlineFunction(NamedTuple):
     """MAX - f1 in the second term."""
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def deadline(
     priority: Floats,
     remaining_s: Floats,
@@ -67,7 +67,7 @@ def deadline(
                 to[m] += urgency / max(eligible[row], 1)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def input_transfer(
     priority: Floats, input_mb: Floats, input_machine: Ints, links_mbps: Floats, weight: float
 ) -> None:
@@ -91,7 +91,7 @@ def input_transfer(
             to[m] += weight * (1.0 - transfer_s[m] * per_second)
 
 
-@njit(cache=True)
+@kernel()
 def license_shares(licenses: Ints, licenses_of_all: Ints, worth: Floats, weight: float) -> Floats:
     """C07 w(i) and what its heuristics add to a job on any machine, shape (jobs,).
 
@@ -108,7 +108,7 @@ def license_shares(licenses: Ints, licenses_of_all: Ints, worth: Floats, weight:
     return shares
 
 
-@njit(cache=True)
+@inner()
 def _worth(licenses: int, worth: Floats) -> float:
     total = 0.0
     for license_ in range(len(worth)):
@@ -117,7 +117,7 @@ def _worth(licenses: int, worth: Floats) -> float:
     return total
 
 
-@njit(cache=True)
+@kernel()
 def add_to_rows(priority: Floats, shares: Floats) -> None:
     """Add to each job, on all machines, its share."""
     for row in range(len(priority)):
@@ -126,7 +126,7 @@ def add_to_rows(priority: Floats, shares: Floats) -> None:
             to[m] += share
 
 
-@njit(cache=True)
+@kernel()
 def mean_priorities(priority: Floats, eligible: Ints) -> Floats:
     """Mean of each row without its -inf; 0 of a row that is nothing else."""
     jobs, machines = priority.shape
@@ -139,7 +139,7 @@ def mean_priorities(priority: Floats, eligible: Ints) -> Floats:
     return means
 
 
-@njit(cache=True)
+@kernel()
 def largest_priorities(priority: Floats, eligible: Ints) -> Floats:
     """Largest element of each row; 0 of a row that is nothing but -inf."""
     jobs, machines = priority.shape
@@ -153,7 +153,7 @@ def largest_priorities(priority: Floats, eligible: Ints) -> Floats:
     return largest
 
 
-@njit(cache=True)
+@kernel()
 def part_of(
     priority: Floats, rows: Ints, machines: Ints, processors: Ints, capacity: Ints
 ) -> Floats:

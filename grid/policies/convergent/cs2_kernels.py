@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def deadline(
     priority: Floats, remaining_s: Floats, slack_s: Floats, eligible: Ints, weight: float
 ) -> None:
@@ -36,7 +36,7 @@ def deadline(
                 to[m] += urgency * (1.0 - late[m])
 
 
-@njit(cache=True)
+@kernel()
 def overhead(
     priority: Floats, remaining_s: Floats, machine: Ints, elapsed_s: Floats, weight: float
 ) -> None:
@@ -48,7 +48,7 @@ def overhead(
             priority[row, own] += weight * elapsed / max(remaining_s[row, own], elapsed)
 
 
-@njit(cache=True)
+@kernel()
 def licenses(priority: Floats, asked: Ints, pressure: Floats, weight: float) -> None:
     """CS2 Eq. 11; `asked` is a mask of licenses for each job, `pressure` rho of each license."""
     jobs, machines = priority.shape
@@ -65,7 +65,7 @@ def licenses(priority: Floats, asked: Ints, pressure: Floats, weight: float) -> 
                 to[m] += share
 
 
-@njit(cache=True)
+@kernel()
 def wait(priority: Floats, remaining_s: Floats, weight: float, longest_s: float) -> None:
     """CS2 Eq. 12."""
     jobs, machines = priority.shape
@@ -76,7 +76,7 @@ def wait(priority: Floats, remaining_s: Floats, weight: float, longest_s: float)
             to[m] += weight * (1.0 - remaining[m] * share)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def aging(priority: Floats, remaining_s: Floats, age_s: Floats, weight: float) -> None:
     """CS2 Eq. 13."""
     jobs, machines = priority.shape
@@ -88,7 +88,7 @@ def aging(priority: Floats, remaining_s: Floats, age_s: Floats, weight: float) -
             to[m] += share / (age + remaining[m])
 
 
-@njit(cache=True)
+@inner()
 def total_of(values: Floats) -> float:
     """The sum, in an order that lets the processor add four at a time, and is always the same."""
     whole = len(values) - len(values) % 4

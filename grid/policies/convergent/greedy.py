@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 
 Priorities = npt.NDArray[Any]
 """Shape (jobs, machines)."""
@@ -27,7 +27,7 @@ CLASSES = 1024
 NO_CLASS = 0
 
 
-@njit(cache=True)
+@kernel()
 def match_greedily(
     priority: Priorities,
     nothing: float,
@@ -83,7 +83,7 @@ def match_greedily(
     return machine_of
 
 
-@njit(cache=True)
+@kernel()
 def match_in_order(
     order: Ints,
     processors: Ints,
@@ -110,7 +110,7 @@ def match_in_order(
     return machine_of
 
 
-@njit(cache=True)
+@kernel()
 def classify(priority: Floats) -> npt.NDArray[np.int16]:
     """Priorities as classes: 1 for the lowest of the matrix, 1024 for the highest, 0 for -inf.
 
@@ -133,7 +133,7 @@ def classify(priority: Floats) -> npt.NDArray[np.int16]:
     return classes
 
 
-@njit(cache=True)
+@kernel()
 def counting_sort(classes: npt.NDArray[np.int16]) -> Ints:
     """Pairs by falling class, then in the order of the matrix; those without a class left out."""
     values = classes.ravel()
@@ -153,7 +153,7 @@ def counting_sort(classes: npt.NDArray[np.int16]) -> Ints:
     return order
 
 
-@njit(cache=True)
+@inner()
 def _available(copies: Ints) -> int:
     """Bit mask of the licenses of which a copy is left."""
     mask = 0
@@ -163,13 +163,13 @@ def _available(copies: Ints) -> int:
     return mask
 
 
-@njit(cache=True)
+@inner()
 def _take_copies(licenses: int, copies: Ints) -> None:
     for license_ in range(len(copies)):
         copies[license_] -= licenses >> license_ & 1
 
 
-@njit(cache=True)
+@inner()
 def _most(capacity: Ints) -> int:
     most = 0
     for cpus in capacity:
@@ -177,7 +177,7 @@ def _most(capacity: Ints) -> int:
     return most
 
 
-@njit(cache=True)
+@inner()
 def _best_of(priorities: Priorities, nothing: float) -> int:
     """The first of the machines of highest priority, -1 if all are out of the question.
 
@@ -203,7 +203,7 @@ def _best_of(priorities: Priorities, nothing: float) -> int:
     return -1
 
 
-@njit(cache=True)
+@inner()
 def sift_down(heap: Ints, size: int, position: int, key: Priorities) -> None:
     """Make `heap` a heap again below `position`: highest key first, then lowest job."""
     if position >= size:
@@ -222,7 +222,7 @@ def sift_down(heap: Ints, size: int, position: int, key: Priorities) -> None:
     heap[position] = item
 
 
-@njit(cache=True)
+@inner()
 def _before(job: int, other: int, key: Priorities) -> bool:
     if key[job] != key[other]:
         return bool(key[job] > key[other])

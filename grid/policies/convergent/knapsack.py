@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.policies.convergent.greedy import sift_down
 
 Knapsack = Callable[[Floats, Ints, Ints], Bools]
@@ -38,7 +38,7 @@ def choose_jobs(values: Floats, licenses: Ints, copies: Ints, knapsack: Knapsack
     return chosen
 
 
-@njit(cache=True)
+@kernel()
 def clusters(licenses: Ints, copies: Ints) -> tuple[Ints, int]:
     """The cluster of each job, and how many there are; -1 for a job without critical licenses.
 
@@ -73,7 +73,7 @@ def clusters(licenses: Ints, copies: Ints) -> tuple[Ints, int]:
     return cluster, found
 
 
-@njit(cache=True)
+@inner()
 def requests_of(licenses: Ints, count: int) -> Ints:
     """How many jobs ask for each of `count` licenses."""
     requests = np.zeros(count, np.int64)
@@ -83,7 +83,7 @@ def requests_of(licenses: Ints, count: int) -> Ints:
     return requests
 
 
-@njit(cache=True)
+@inner()
 def critical_licenses(requests: Ints, copies: Ints) -> int:
     """Bit mask of the licenses that are asked for more often than there are copies."""
     mask = 0
@@ -93,7 +93,7 @@ def critical_licenses(requests: Ints, copies: Ints) -> int:
     return mask
 
 
-@njit(cache=True)
+@kernel()
 def greedy_knapsack(values: Floats, licenses: Ints, copies: Ints) -> Bools:
     """The paper's greedy: jobs of the lowest unitary cost are discarded until none is critical.
 
@@ -143,7 +143,7 @@ def greedy_knapsack(values: Floats, licenses: Ints, copies: Ints) -> Bools:
     return chosen
 
 
-@njit(cache=True)
+@inner()
 def _weight(licenses: int, per_copy: Floats) -> float:
     """The weight of a job that asks for these critical licenses."""
     weight = 0.0

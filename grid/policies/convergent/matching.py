@@ -7,9 +7,9 @@ give the machine of each job, -1 for none.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.policies.convergent.greedy import match_greedily
 
 GAIN = 1e-9
@@ -59,7 +59,7 @@ def path_flow_search(priority: Floats) -> Ints:
     return machine_of
 
 
-@njit(cache=True)
+@kernel()
 def incremental_flow_search(priority: Floats, machine_of: Ints, exchanges: int) -> Ints:
     """IMFS: the matching `machine_of`, what of it is possible still, made better path by path.
 
@@ -102,7 +102,7 @@ def incremental_flow_search(priority: Floats, machine_of: Ints, exchanges: int) 
         _shift(end, parent, machine_of, job_on)
 
 
-@njit(cache=True)
+@inner()
 def _longest_paths(priority: Floats, machine_of: Ints, job_on: Ints) -> tuple[Floats, Ints]:
     """By machine: the gain of the best path found that ends there, -inf if none does, and the job
     that takes the machine on it.
@@ -135,7 +135,7 @@ def _longest_paths(priority: Floats, machine_of: Ints, job_on: Ints) -> tuple[Fl
     return label, parent
 
 
-@njit(cache=True)
+@inner()
 def _leads_over(m: int, other: int, parent: Ints, machine_of: Ints) -> bool:
     """Whether the path that ends at machine `m` has machine `other` on it."""
     while m >= 0:
@@ -145,7 +145,7 @@ def _leads_over(m: int, other: int, parent: Ints, machine_of: Ints) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner()
 def _shift(end: int, parent: Ints, machine_of: Ints, job_on: Ints) -> None:
     """Every job on the path that ends at machine `end` takes the machine it leads to."""
     m = end

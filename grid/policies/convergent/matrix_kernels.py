@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import PackedView
 from grid.policies.fitting import unpacked
@@ -43,7 +43,7 @@ class MatrixMachines(NamedTuple):
     speed_order: Ints
 
 
-@njit(cache=True)
+@kernel()
 def capacity_and_copies(packed: PackedView) -> tuple[Ints, Ints]:
     """CPUs of each machine and copies of each license that are free or held by running jobs.
 
@@ -63,7 +63,7 @@ def capacity_and_copies(packed: PackedView) -> tuple[Ints, Ints]:
     return capacity, copies
 
 
-@njit(cache=True)
+@kernel()
 def describe_jobs(packed: PackedView, slots: Ints) -> tuple[MatrixJobs, Ints]:
     """The jobs in `slots`, running ones first; and how many of them ask for each license."""
     view = unpacked(packed)
@@ -104,7 +104,7 @@ def describe_jobs(packed: PackedView, slots: Ints) -> tuple[MatrixJobs, Ints]:
     return described, requests
 
 
-@njit(cache=True)
+@kernel()
 def longest_remaining(jobs: MatrixJobs, machines: MatrixMachines) -> float:
     """The longest remaining time of a job on a machine that can run it, in seconds.
 
@@ -132,14 +132,14 @@ def longest_remaining(jobs: MatrixJobs, machines: MatrixMachines) -> float:
     return longest
 
 
-@njit(cache=True)
+@inner()
 def _can_run(m: int, needs: tuple[int, int, int], cpus: Ints, usable: Ints) -> bool:
     processors, licenses, bound = needs
     fits = cpus[m] >= processors and usable[m] & licenses == licenses
     return bool(fits and bound in (-1, m))
 
 
-@njit(cache=True)
+@kernel()
 def fill_matrix(
     priority: Floats,
     remaining_s: Floats,

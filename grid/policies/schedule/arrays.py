@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.model.arrays import Ints
+from grid.model.compiled import inner
 from grid.policies.interface import MachineColumns
 
 NOWHERE = -1
@@ -105,6 +106,7 @@ class Storage(NamedTuple):
     totals: Ints
 
 
+@inner()
 def schedule_of(storage: Storage) -> Schedule:
     """The schedule that is kept in `storage`: a change of one is a change of the other."""
     machines, positions, edges = storage.machines, storage.positions, storage.edges

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Ints
+from grid.model.compiled import inner
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs
 from grid.policies.schedule.arrays import (
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     machine: int
 
 
-@njit(cache=True)
+@inner()
 def weight(makespan_old: int, makespan_new: int, in_time_old: int, in_time_new: int) -> float:
     """How much better the new schedule is than the old one (EG Eq. 1).
 
@@ -47,7 +47,7 @@ def weight(makespan_old: int, makespan_new: int, in_time_old: int, in_time_new: 
     )
 
 
-@njit(cache=True)
+@inner()
 def figures(schedule: Schedule, now: int) -> tuple[int, int]:
     """Makespan and number of jobs in time, running jobs and those without a deadline included.
 
@@ -60,7 +60,7 @@ def figures(schedule: Schedule, now: int) -> tuple[int, int]:
     return makespan_us, totals[JOBS] - totals[LATE]
 
 
-@njit(cache=True)
+@inner()
 def place(schedule: Schedule, view: CompiledView, slot: int) -> bool:
     """Put a job into the schedule; False if no machine that is up can run it.
 
@@ -83,7 +83,7 @@ def place(schedule: Schedule, view: CompiledView, slot: int) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner()
 def _best_gap(
     schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int
 ) -> tuple[int, int]:
@@ -124,7 +124,7 @@ def _best_gap(
     return best.machine, best.start
 
 
-@njit(cache=True)
+@inner()
 def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int) -> int:
     """The machine on which earliest deadline first gives the best schedule.
 
@@ -170,7 +170,7 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
     return best.machine
 
 
-@njit(cache=True, forceinline=True)
+@inner(forceinline=True)
 def _with_the_job(
     schedule: Schedule,
     machine: int,
@@ -196,14 +196,14 @@ def _with_the_job(
     return tried(row, position, False, processors, length_us, now, late_limit)
 
 
-@njit(cache=True)
+@inner()
 def _at_most(makespan_us: int, in_time: int, end: int, deadline: int, origin: int) -> float:
     """The weight of a job's coming that ends at `end` or later, at most."""
     makespan_then = max(makespan_us, end - origin)
     return weight(makespan_us, makespan_then, in_time, in_time + (end <= deadline))
 
 
-@njit(cache=True)
+@inner()
 def _better(one: _Place, other: _Place) -> bool:
     """Whether a place for a job is better: by the weight, then start and end."""
     if one.gain != other.gain or other.machine == NOWHERE:

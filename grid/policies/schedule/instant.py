@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Ints
+from grid.model.compiled import inner, kernel
 from grid.policies.columns import CompiledView, Jobs, PackedView
 from grid.policies.fitting import unpacked
 from grid.policies.schedule.arrays import (
@@ -24,10 +24,8 @@ from grid.policies.schedule.moves import lengths_us, start
 from grid.policies.schedule.repair import fill, repair
 from grid.policies.schedule.tabu import improve
 
-_schedule_of = njit(cache=True)(schedule_of)
 
-
-@njit(cache=True)
+@kernel()
 def play(
     storage: Storage,
     packed: PackedView,
@@ -41,7 +39,7 @@ def play(
     The result is (whether it was played to its end, what to start, what to reject), see `due` and
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
-    schedule, view = _schedule_of(storage), unpacked(packed)
+    schedule, view = schedule_of(storage), unpacked(packed)
     if repair(schedule, view, moves):
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
     rejected = place_all(schedule, view, waiting)
@@ -51,7 +49,35 @@ def play(
     return True, due(schedule, view), rejected
 
 
-@njit(cache=True)
+# The pieces of `play`, for as many jobs and iterations as there are.
+
+
+@kernel()
+def repair_only(storage: Storage, packed: PackedView, moves: bool) -> None:
+    repair(schedule_of(storage), unpacked(packed), moves)
+
+
+@kernel()
+def place_only(storage: Storage, packed: PackedView, waiting: Ints) -> Ints:
+    return place_all(schedule_of(storage), unpacked(packed), waiting)
+
+
+@kernel()
+def fill_only(storage: Storage, packed: PackedView, moves: bool) -> None:
+    fill(schedule_of(storage), unpacked(packed), moves)
+
+
+@kernel()
+def improve_only(storage: Storage, packed: PackedView, tabu_list: Ints, iterations: int) -> None:
+    improve(schedule_of(storage), unpacked(packed), tabu_list, iterations)
+
+
+@kernel()
+def due_only(storage: Storage, packed: PackedView) -> Ints:
+    return due(schedule_of(storage), unpacked(packed))
+
+
+@inner()
 def place_all(schedule: Schedule, view: CompiledView, waiting: Ints) -> Ints:
     """Place those of `waiting` that are not in the schedule, one after the other.
 
@@ -71,7 +97,7 @@ def place_all(schedule: Schedule, view: CompiledView, waiting: Ints) -> Ints:
     return rejected[:rejects]
 
 
-@njit(cache=True)
+@inner()
 def due(schedule: Schedule, view: CompiledView) -> Ints:
     """Start every job whose start has come and that gets its licenses: rows of (slot, machine).
 
@@ -93,7 +119,7 @@ def due(schedule: Schedule, view: CompiledView) -> Ints:
     return started[:number]
 
 
-@njit(cache=True)
+@inner()
 def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: Ints) -> bool:
     """Whether the job has its licenses on the machine; the copies that it takes are counted off."""
     lacking = jobs.licenses[slot]

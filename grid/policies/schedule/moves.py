@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Ints
+from grid.model.compiled import inner
 from grid.policies.columns import Jobs, Machines
 from grid.policies.fitting import duration
 from grid.policies.schedule.arrays import FULLEST, JOBS, LATE, NOWHERE, Schedule
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
     mips: float
 
 
-@njit(cache=True)
+@inner()
 def length_us(needs: Needs, offer: Offer) -> int:
     """How long the job takes on the machine; 0 if it can never run there.
 
@@ -51,7 +51,7 @@ def length_us(needs: Needs, offer: Offer) -> int:
     return duration(needs.estimate_us, needs.reference_mips, offer.mips)
 
 
-@njit(cache=True)
+@inner()
 def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
     """How long the job takes on each machine, shape (machines,); see `length_us`."""
     cpus, mips, licenses = machines.cpus, machines.mips, machines.licenses
@@ -66,7 +66,7 @@ def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
     return lengths
 
 
-@njit(cache=True)
+@inner()
 def put(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, position: int, start: int, end: int
 ) -> None:
@@ -89,7 +89,7 @@ def put(
     schedule.machine_of[slot] = machine
 
 
-@njit(cache=True)
+@inner()
 def insert_in_gap(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, start: int, length_us: int
 ) -> None:
@@ -102,7 +102,7 @@ def insert_in_gap(
     take_from_profile(schedule, machine, start, end, jobs.processors[slot])
 
 
-@njit(cache=True)
+@inner()
 def deadline_position(planned_us: Ints, running: int, count: int, deadline_us: int) -> int:
     """Where a job comes by earliest deadline first: before the first that has a later one.
 
@@ -114,7 +114,7 @@ def deadline_position(planned_us: Ints, running: int, count: int, deadline_us: i
     return position
 
 
-@njit(cache=True)
+@inner()
 def insert_by_deadline(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, length_us: int, now: int
 ) -> None:
@@ -130,7 +130,7 @@ def insert_by_deadline(
     retime(schedule, machine, position, now)
 
 
-@njit(cache=True)
+@inner()
 def position_of(schedule: Schedule, slot: int) -> int:
     """The position of a job on its machine."""
     planned = schedule.slot[schedule.machine_of[slot]]
@@ -140,7 +140,7 @@ def position_of(schedule: Schedule, slot: int) -> int:
     return position
 
 
-@njit(cache=True)
+@inner()
 def take_out(schedule: Schedule, slot: int, now: int) -> int:
     """The job leaves the schedule: it is moved, or it ended. Those behind it move up.
 
@@ -173,7 +173,7 @@ def take_out(schedule: Schedule, slot: int, now: int) -> int:
     return int(end)
 
 
-@njit(cache=True)
+@inner()
 def first_not_due(schedule: Schedule, machine: int, now: int) -> int:
     """The position behind the running jobs and those that are due."""
     position = schedule.running[machine]
@@ -182,7 +182,7 @@ def first_not_due(schedule: Schedule, machine: int, now: int) -> int:
     return int(position)
 
 
-@njit(cache=True)
+@inner()
 def move_up(schedule: Schedule, machine: int, position: int, now: int) -> None:
     """The waiting job at `position`, for which there are idle CPUs, is due at once.
 
@@ -198,7 +198,7 @@ def move_up(schedule: Schedule, machine: int, position: int, now: int) -> None:
     retime(schedule, machine, first, now)
 
 
-@njit(cache=True)
+@inner()
 def start(schedule: Schedule, machine: int, position: int) -> None:
     """The waiting job at `position`, which is due, runs from now on."""
     first = schedule.running[machine]
@@ -213,7 +213,7 @@ def start(schedule: Schedule, machine: int, position: int) -> None:
     schedule.late[machine] -= schedule.end_us[machine, first] > schedule.deadline_us[machine, first]
 
 
-@njit(cache=True)
+@inner()
 def expect_end(schedule: Schedule, machine: int, position: int, end: int) -> None:
     """The running job at `position` is now expected to end at `end`; `retime` must follow."""
     deadline = schedule.deadline_us[machine, position]
@@ -222,7 +222,7 @@ def expect_end(schedule: Schedule, machine: int, position: int, end: int) -> Non
     schedule.end_us[machine, position] = end
 
 
-@njit(cache=True)
+@inner()
 def _columns(schedule: Schedule) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """What is kept of each position."""
     return (

@@ -85,30 +85,26 @@ class ScheduleBased:
 
     def _plan_in_pieces(self, packed: PackedView, iterations: int) -> Plan:
         """The same, with any number of jobs to place and iterations to make."""
-        from grid.policies.fitting import unpacked
-        from grid.policies.schedule.instant import due, place_all
-        from grid.policies.schedule.repair import fill, repair
-        from grid.policies.schedule.tabu import improve
+        from grid.policies.schedule import instant
 
-        view = unpacked(packed)
-        repair(self.schedule, view, self._moves)
+        instant.repair_only(self._storage, packed, self._moves)
         unplaced = 0
         rejected: list[int] = []
-        for first in range(0, len(view.queue), MOVES_AT_ONCE):
+        for first in range(0, len(packed.queue), MOVES_AT_ONCE):
             self._make_room(MOVES_AT_ONCE)
-            piece = view.queue[first : first + MOVES_AT_ONCE]
-            impossible = place_all(self.schedule, view, piece)
+            piece = packed.queue[first : first + MOVES_AT_ONCE]
+            impossible = instant.place_only(self._storage, packed, piece)
             unplaced += int(self._storage.totals[UNPLACED])
             rejected += impossible.tolist()
         self._storage.totals[UNPLACED] = unplaced
         self._make_room(0)
-        fill(self.schedule, view, self._moves)
+        instant.fill_only(self._storage, packed, self._moves)
         while iterations > 0:
             self._make_room(MOVES_AT_ONCE)
             wanted = min(iterations, MOVES_AT_ONCE)
-            improve(self.schedule, view, self._tabu_list, wanted)
+            instant.improve_only(self._storage, packed, self._tabu_list, wanted)
             iterations -= wanted
-        started = due(self.schedule, view)
+        started = instant.due_only(self._storage, packed)
         return _plan(started, rejected)
 
     def _begin(self, view: ClusterView, now: Time) -> None:

@@ -6,9 +6,8 @@ planned concerns the jobs of its machine, and those who can profit.
 
 from __future__ import annotations
 
-from numba import njit
-
 from grid.model.arrays import Ints
+from grid.model.compiled import inner
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView
 from grid.policies.schedule.arrays import NOWHERE, Schedule
@@ -26,7 +25,7 @@ from grid.policies.schedule.moves import (
 from grid.policies.schedule.timing import retime
 
 
-@njit(cache=True)
+@inner()
 def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
     """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
 
@@ -65,7 +64,7 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
     return lost
 
 
-@njit(cache=True)
+@inner()
 def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> bool:
     """Whether a running job is now expected to end at another time, which is noted."""
     longer = False
@@ -77,7 +76,7 @@ def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> boo
     return longer
 
 
-@njit(cache=True)
+@inner()
 def fill(schedule: Schedule, view: CompiledView, moves: bool) -> None:
     """Give CPUs that are idle sooner than planned to waiting jobs, unless nobody is to move.
 
@@ -92,7 +91,7 @@ def fill(schedule: Schedule, view: CompiledView, moves: bool) -> None:
                 _fill(schedule, view, machine)
 
 
-@njit(cache=True)
+@inner()
 def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
     jobs, now = view.jobs, view.now
     while True:
@@ -110,7 +109,7 @@ def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
         retime(schedule, machine, behind_due, now)
 
 
-@njit(cache=True)
+@inner()
 def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
     """Machine and position of the waiting job that is to start on `machine` next."""
     edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
@@ -144,7 +143,7 @@ def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
     return best, best_position
 
 
-@njit(cache=True)
+@inner()
 def _idle_until(edge_us: Ints, edge_free: Ints, edges: int, processors: int, until: int) -> bool:
     """Whether so many CPUs are idle from the first edge to `until`."""
     for edge in range(edges):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from grid.model.arrays import Bools, Ints
+from grid.model.compiled import inner
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs
 from grid.policies.schedule.arrays import (
@@ -22,7 +22,7 @@ from grid.policies.schedule.moves import insert_in_gap, lengths_us, position_of,
 from grid.policies.schedule.timing import MachineRow, earliest_gap, tried
 
 
-@njit(cache=True)
+@inner()
 def improve(schedule: Schedule, view: CompiledView, tabu_list: Ints, iterations: int) -> int:
     """Move waiting jobs into gaps of other machines while that makes a better schedule.
 
@@ -45,7 +45,7 @@ def improve(schedule: Schedule, view: CompiledView, tabu_list: Ints, iterations:
     return iterations
 
 
-@njit(cache=True)
+@inner()
 def _late_and_free(schedule: Schedule) -> bool:
     """Whether a waiting job is late and not in the tabu list."""
     for machine in range(len(schedule.cpus)):
@@ -58,7 +58,7 @@ def _late_and_free(schedule: Schedule) -> bool:
     return False
 
 
-@njit(cache=True)
+@inner()
 def _selected(schedule: Schedule, exhausted: Bools) -> int:
     """The last job of the machine with most late jobs; neither job nor machine is barred by tabu.
 
@@ -78,7 +78,7 @@ def _selected(schedule: Schedule, exhausted: Bools) -> int:
         exhausted[best] = True
 
 
-@njit(cache=True)
+@inner()
 def _forbid(schedule: Schedule, jobs: Jobs, tabu_list: Ints, slot: int) -> bool:
     """Put the job into the tabu list; whether the oldest one had to leave it."""
     limit = (len(tabu_list) - FIRST_ENTRY) // 2
@@ -97,7 +97,7 @@ def _forbid(schedule: Schedule, jobs: Jobs, tabu_list: Ints, slot: int) -> bool:
     return bool(full)
 
 
-@njit(cache=True)
+@inner()
 def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, int, int]:
     """The first other machine whose gap makes a schedule of weight > 0, start and length there.
 
@@ -133,7 +133,7 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
     return NOWHERE, 0, 0
 
 
-@njit(cache=True)
+@inner()
 def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> int:
     """By when a job must end in a gap elsewhere for its move to have a weight above zero.
 
@@ -158,7 +158,7 @@ def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> in
     return 0
 
 
-@njit(cache=True)
+@inner()
 def _latest_without(schedule: Schedule, machine: int) -> int:
     """The end of the last job on any other machine, 0 if there is none."""
     if schedule.completion_us[machine] < schedule.totals[MAKESPAN_US]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
 from grid.model.arrays import Ints
+from grid.model.compiled import inner
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import LATE, MAKESPAN_US, Schedule
 
@@ -28,7 +27,7 @@ class MachineRow(NamedTuple):
     planned: int
 
 
-@njit(cache=True)
+@inner()
 def earliest_gap(
     edge_us: Ints,
     edge_free: Ints,
@@ -60,7 +59,7 @@ def earliest_gap(
     return NEVER
 
 
-@njit(cache=True)
+@inner()
 def tried(
     row: MachineRow,
     position: int,
@@ -111,7 +110,7 @@ def tried(
     return late, completion, own_end
 
 
-@njit(cache=True)
+@inner()
 def start_behind(
     start_us: Ints,
     planned: int,
@@ -132,7 +131,7 @@ def start_behind(
     return int(max(last_start, edge_us[edge]))
 
 
-@njit(cache=True)
+@inner()
 def retime(schedule: Schedule, machine: int, first: int, now: int) -> None:
     """Time the waiting jobs from position `first` on as early as their order allows.
 
@@ -178,7 +177,7 @@ def retime(schedule: Schedule, machine: int, first: int, now: int) -> None:
     set_completion(schedule, machine, completion)
 
 
-@njit(cache=True)
+@inner()
 def set_completion(schedule: Schedule, machine: int, completion: int) -> None:
     """The end of the machine's last job is now `completion`; the makespan follows."""
     before = schedule.completion_us[machine]
@@ -190,7 +189,7 @@ def set_completion(schedule: Schedule, machine: int, completion: int) -> None:
         schedule.totals[MAKESPAN_US] = schedule.completion_us.max()
 
 
-@njit(cache=True)
+@inner()
 def forget_past(schedule: Schedule, machine: int, now: int) -> None:
     """Drop the part of the machine's profile that is over."""
     edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
@@ -204,7 +203,7 @@ def forget_past(schedule: Schedule, machine: int, now: int) -> None:
         schedule.edges[machine] = left
 
 
-@njit(cache=True)
+@inner()
 def take_from_profile(
     schedule: Schedule, machine: int, start: int, end: int, processors: int
 ) -> None:
@@ -215,7 +214,7 @@ def take_from_profile(
         schedule.edge_free[machine, edge] -= processors
 
 
-@njit(cache=True)
+@inner()
 def _split(schedule: Schedule, machine: int, time: int) -> int:
     """The place of the edge at `time`, which is made if it is not there."""
     edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
@@ -231,7 +230,7 @@ def _split(schedule: Schedule, machine: int, time: int) -> int:
     return int(place)
 
 
-@njit(cache=True)
+@inner()
 def _active(
     processors: Ints,
     end_us: Ints,
@@ -254,7 +253,7 @@ def _active(
     return tail, free
 
 
-@njit(cache=True)
+@inner()
 def _hold(
     active_end_us: Ints, active_processors: Ints, head: int, tail: int, end: int, processors: int
 ) -> None:
@@ -267,7 +266,7 @@ def _hold(
     active_end_us[place], active_processors[place] = end, processors
 
 
-@njit(cache=True)
+@inner()
 def _edge(edge_us: Ints, edge_free: Ints, edges: int, time: int, free: int) -> int:
     """Note that `free` CPUs are idle from `time` on; the number of edges that there are then."""
     if edges and edge_us[edges - 1] == time:

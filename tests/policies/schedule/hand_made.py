@@ -14,9 +14,7 @@ from grid.policies.schedule.arrays import (
     with_positions,
     with_slots,
 )
-from grid.policies.schedule.eg_edf import place
-from grid.policies.schedule.moves import lengths_us, put, start
-from grid.policies.schedule.timing import retime
+from tests.policies.compiled_parts import lengths_us, place, put, retime, start
 
 Drawn = dict[str, tuple[int, int, int]]
 """(machine, start, end) of each job by name."""

@@ -7,8 +7,7 @@ import pytest
 
 from grid.model.time import NEVER
 from grid.policies.schedule.arrays import empty_tabu_list
-from grid.policies.schedule.eg_edf import figures, place, weight
-from grid.policies.schedule.tabu import improve
+from tests.policies.compiled_parts import figures, improve, place, weight
 from tests.policies.schedule.hand_made import HandMade
 
 

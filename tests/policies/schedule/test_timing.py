@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.model.time import NEVER
-from grid.policies.schedule.moves import insert_in_gap, take_out
-from grid.policies.schedule.timing import earliest_gap
+from tests.policies.compiled_parts import earliest_gap, insert_in_gap, take_out
 from tests.policies.schedule.hand_made import HandMade
 
 CPUS = 4
