@@ -13,6 +13,7 @@ from grid.cluster.shell import ClusterShell, Core
 from grid.dispatching.processor_choices import ProcessorChoice, ld
 from grid.model.errors import one_mistake
 from grid.model.platform import Cluster, MachineOutage, PreemptionOverheads
+from grid.policies.flexible import FlexibleBackfilling
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.queue import EarliestDeadlineFirst, EasyBackfilling, InTurn
@@ -185,14 +186,18 @@ def compiled_form(policy: Policy) -> CompiledForm | None:
 
     A policy of a class that is derived from one of these plans for itself.
     """
+    form: CompiledForm | None = None
     if type(policy) is InTurn:
-        return CompiledForm(PoolPolicy.SJF if policy.shortest_first else PoolPolicy.FCFS)
-    if type(policy) is EasyBackfilling:
-        return CompiledForm(PoolPolicy.EASY_SJBF if policy.shortest_first else PoolPolicy.EASY)
-    if type(policy) is EarliestDeadlineFirst:
-        if policy.preemptive or policy.without_deadline_first or policy.latest_first:
-            return None
-        return CompiledForm(PoolPolicy.EDF)
-    if type(policy) is ReservingBackfilling:
-        return CompiledForm(PoolPolicy.RESERVING, policy.slowdown_limit)
-    return None
+        form = CompiledForm(PoolPolicy.SJF if policy.shortest_first else PoolPolicy.FCFS)
+    elif type(policy) is EasyBackfilling:
+        form = CompiledForm(PoolPolicy.EASY_SJBF if policy.shortest_first else PoolPolicy.EASY)
+    elif type(policy) is EarliestDeadlineFirst:
+        if not (policy.preemptive or policy.without_deadline_first or policy.latest_first):
+            form = CompiledForm(PoolPolicy.EDF)
+    elif type(policy) is ReservingBackfilling:
+        form = CompiledForm(PoolPolicy.RESERVING, policy.slowdown_limit)
+    elif type(policy) is FlexibleBackfilling and policy.factors is not None:
+        kept = policy.keeps_reservation
+        number = PoolPolicy.FLEXIBLE_KEPT if kept else PoolPolicy.FLEXIBLE
+        form = CompiledForm(number, factors=policy.factors)
+    return form

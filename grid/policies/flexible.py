@@ -69,19 +69,20 @@ class FlexibleBackfilling:
     there if jobs end before their time.
     """
 
-    def __init__(self, priority: Priority, *, keep_reservation: bool) -> None:
-        self._priority = priority
-        self._keep = keep_reservation
+    def __init__(self, priority: Priority | EgFactors, *, keep_reservation: bool) -> None:
+        self.factors = priority if isinstance(priority, EgFactors) else None
+        self.keeps_reservation = keep_reservation
+        self._priority = priority if callable(priority) else partial(eg_priority, factors=priority)
         self._kept_serial, self._kept_machine = -1, -1
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
         # A reservation that is not kept matters only to those that could pass.
-        if not self._keep and view.jobs.processors[view.queue].min() > view.free.max():
+        if not self.keeps_reservation and view.jobs.processors[view.queue].min() > view.free.max():
             return Plan()
         order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
-        if not self._keep:
+        if not self.keeps_reservation:
             return backfilled(view, order)
         machine = -1
         place = np.flatnonzero(view.jobs.serial[order] == self._kept_serial)
@@ -143,11 +144,10 @@ class FlexibleSettings(PartSettings):
 
 def flexible(settings: FlexibleSettings, parts: Parts) -> FlexibleBackfilling:
     """EASY in the order of a priority, made anew at every event."""
-    priority: Priority
+    priority: Priority | EgFactors
     if settings.priority == "eg":
         names = EgFactors.__dataclass_fields__
-        factors = EgFactors(**{name: getattr(settings, name) for name in names})
-        priority = partial(eg_priority, factors=factors)
+        priority = EgFactors(**{name: getattr(settings, name) for name in names})
     else:
         from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
         from grid.policies.convergent.weights import weighed

@@ -17,7 +17,7 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy
 
 JOBS, PROCESSORS = 50_000, 128
-POLICIES = ("fcfs", "easy", "easy_sjbf", "conservative", "selective")
+POLICIES = ("fcfs", "easy", "easy_sjbf", "conservative", "selective", "flexible")
 
 
 def overloaded() -> JobTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.pool import CompiledForm, loop
 from grid.cluster.pool import state as at
-from grid.cluster.pool.state import Ends, Pool
+from grid.cluster.pool.state import FLOATS, Ends, Pool
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState
@@ -48,6 +49,8 @@ class PoolCore:
         counters[at.CPUS] = counters[at.FREE] = machine.cpus
         measures[at.SHARE] = -1.0
         measures[at.MIPS], measures[at.SLOWDOWN_LIMIT] = machine.mips, form.slowdown_limit
+        measures[at.AGE_FACTOR : at.BOOST_VALUE + 1] = astuple(form.factors)
+        counters[at.KEPT] = -1
         self._pool.step_level[0] = machine.cpus
         self._ends = _no_ends(FIRST_ENDS)
 
@@ -183,7 +186,8 @@ class PoolCore:
 
 def _rows_of(block: Ints) -> Pool:
     rows: list[Any] = list(block)
-    return Pool(*rows[:-2], *(row.view(np.float64) for row in rows[-2:]))
+    whole = len(rows) - FLOATS
+    return Pool(*rows[:whole], *(row.view(np.float64) for row in rows[whole:]))
 
 
 def _no_ends(room: int) -> Ints:

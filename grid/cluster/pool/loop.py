@@ -14,6 +14,7 @@ import numpy as np
 
 from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool import state as at
+from grid.cluster.pool.priority import keep_in_order, none_can_pass, remember_times
 from grid.cluster.pool.reserving import give_back, is_due, keep_reservations
 from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
 from grid.model.arrays import Ints
@@ -24,6 +25,7 @@ from grid.model.time import NEVER, SECOND_US
 FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
 EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
 RESERVING = int(PoolPolicy.RESERVING)
+FLEXIBLE, FLEXIBLE_KEPT = int(PoolPolicy.FLEXIBLE), int(PoolPolicy.FLEXIBLE_KEPT)
 COMPLETED, FAILED, REJECTED = (
     int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
 )
@@ -135,6 +137,8 @@ def _arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, end
     pool.serial[slot] = counters[at.SERIAL]
     pool.waits[slot] = 1
     pool.reserved[slot] = NEVER
+    if policy in (FLEXIBLE, FLEXIBLE_KEPT):
+        remember_times(slot, estimate, reference_mips, pool)
     counters[at.SERIAL] += 1
     if counters[at.LAST] == len(pool.queue):
         first, last = counters[at.FIRST], counters[at.LAST]
@@ -175,6 +179,8 @@ def _plan(policy: int, now: int, waiting: int, pool: Pool) -> None:
         _plan_all_that_fit(now, pool)
     elif policy == RESERVING:
         _plan_reserving(now, pool)
+    elif policy in (FLEXIBLE, FLEXIBLE_KEPT):
+        _plan_flexible(policy == FLEXIBLE_KEPT, now, pool)
     else:
         _plan_in_turn(now, pool)
 
@@ -220,6 +226,23 @@ def _plan_reserving(now: int, pool: Pool) -> None:
             started = True
     if started:
         counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+
+
+@kernel(allocates=False)
+def _plan_flexible(keeps: bool, now: int, pool: Pool) -> None:
+    """EASY with the queue in the order of the priorities of the present (Flexible backfilling)."""
+    counters = pool.counters
+    if none_can_pass(keeps, pool):
+        return
+    keep_in_order(now, pool)
+    _plan_in_turn(now, pool)
+    waits = counters[at.FIRST] < counters[at.LAST]
+    if waits and counters[at.FREE] > 0:
+        _reserve_for_head(pool)
+        if _backfill(now, pool.queue, counters[at.FIRST] + 1, counters[at.LAST], pool):
+            counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+    if keeps:
+        counters[at.KEPT] = pool.queue[counters[at.FIRST]] if waits else -1
 
 
 @kernel(allocates=False)

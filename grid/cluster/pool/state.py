@@ -19,8 +19,8 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = map(NAMES.index, _COMING)
 (
     POLICY, CPUS, FREE, RUNNING, FIRST, LAST, SHORTEST, NEXT_ARRIVAL, ENDED, FREE_SLOTS, SERIAL,
     BLOCKED, SHADOW, EXTRA, ASKED, SINCE, STEPS, GAIN_FROM, GAIN_TO, ENDED_EARLY, NEXT_START,
-    NEXT_INSTANT,
-) = range(22)  # fmt: skip
+    NEXT_INSTANT, KEPT,
+) = range(23)  # fmt: skip
 """Positions in `Pool.counters`.
 
 `Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
@@ -28,12 +28,20 @@ head waits and nobody behind it could start at the last plan. Its shadow time is
 processors; -1: nobody has asked yet. ASKED is what waiting jobs ask for; the usage since SINCE is
 not in `Pool.measures` yet. The profile has STEPS; for GAIN_FROM and GAIN_TO see `reserving`;
 ENDED_EARLY says whether a job has ended before its estimate since the last plan, NEXT_START when
-the next reservation is. NEXT_INSTANT is when something happens that has not been played.
+the next reservation is. NEXT_INSTANT is when something happens that has not been played. KEPT is
+the waiting job whose reservation `PoolPolicy.FLEXIBLE_KEPT` keeps, -1 for none.
 """
 
-SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S, MIPS, SLOWDOWN_LIMIT = range(7)
+(
+    SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S, MIPS, SLOWDOWN_LIMIT,
+    AGE_FACTOR, K, MAXIMUM, MINIMUM, BOOST_VALUE,
+) = range(12)  # fmt: skip
 """Positions in `Pool.measures`. The first five are the usage, see `grid.cluster.general.usage`;
-SHARE is below 0 while nobody asks. SLOWDOWN_LIMIT is a setting of `PoolPolicy.RESERVING`."""
+SHARE is below 0 while nobody asks. SLOWDOWN_LIMIT is a setting of `PoolPolicy.RESERVING`; the last
+five are those of `grid.policies.flexible.EgFactors`, in its order."""
+
+FLOATS = 5
+"""The last so many fields of `Pool` are not whole numbers."""
 
 
 class Coming(NamedTuple):
@@ -62,7 +70,8 @@ class Pool(NamedTuple):
     `by_end` is a heap of the running jobs by (end, serial). `expected_end` and `freed` are for
     `_reserve_for_head` to write in. `reserved` is the reserved start of a waiting job, NEVER for
     none; `step_time` and `step_level` are the profile of the processors that will be free (see
-    `grid.policies.profile`).
+    `grid.policies.profile`). `estimated_s` is on CPUs of the job's own reference, `next_s` on those
+    of the pool; both, and the `priority`, are those of Flexible backfilling.
     """
 
     counters: Ints
@@ -85,6 +94,9 @@ class Pool(NamedTuple):
     freed: Ints
     step_time: Ints
     step_level: Ints
+    estimated_s: Floats
+    next_s: Floats
+    priority: Floats
     work: Floats
     measures: Floats
 
@@ -115,11 +127,13 @@ def coming_in(block: Ints) -> Coming:
 @inlined
 def pool_in(block: Ints) -> Pool:
     """The rows of a block of shape (fields of `Pool`, at least 2 * slots + 1)."""
-    work, measures = block[20].view(np.float64), block[21].view(np.float64)
+    estimated_s, next_s = block[20].view(np.float64), block[21].view(np.float64)
+    priority, work = block[22].view(np.float64), block[23].view(np.float64)
+    measures = block[24].view(np.float64)
     return Pool(
         block[0], block[1], block[2], block[3], block[4], block[5], block[6], block[7], block[8],
         block[9], block[10], block[11], block[12], block[13], block[14], block[15], block[16],
-        block[17], block[18], block[19], work, measures,
+        block[17], block[18], block[19], estimated_s, next_s, priority, work, measures,
     )  # fmt: skip
 
 
