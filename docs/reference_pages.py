@@ -23,6 +23,7 @@ from grid.cluster import engines
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
 from grid.results import column_definitions, definitions
+from grid.results.event_words import message_words
 from grid.results.report_terms import SERIES_LABELS, TERMS
 from grid.scenario.part_kinds import KINDS
 from grid.scenario.schema import Scenario
@@ -242,6 +243,8 @@ def metrics_page() -> str:
 _FILES = (
     ("jobs.csv and jobs.parquet", "JOB_COLUMNS"),
     ("series.parquet", "SERIES_COLUMNS"),
+    ("events.parquet", "EVENT_COLUMNS"),
+    ("Decisions in events.parquet", "DECISIONS"),
     ("manifest.json", "MANIFEST_KEYS"),
     ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS"),
 )
@@ -254,8 +257,9 @@ def files_page() -> str:
         "A run writes a folder, whole or not at all: `jobs.csv`, `jobs.parquet`, "
         "`series.parquet`, `metrics.json` (the [metrics](metrics.md) of the `grid` and of each of "
         "the `vos`), `manifest.json` and `scenario.yaml` (the scenario with all defaults filled "
-        "in; it runs again). A sweep writes its tables of results, and a file for each run, from "
-        "which it goes on after an interruption. Metrics of your own are columns after these. "
+        "in; it runs again); with `--events`, `events.parquet` as well. A sweep writes its tables "
+        "of results, and a file for each run, from which it goes on after an interruption. Metrics "
+        "of your own are columns after these. "
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
     )
     for title, attribute in _FILES:
@@ -264,6 +268,9 @@ def files_page() -> str:
             words = f" Unit: {unit}." if unit else ""
             shown = f" ({SERIES_LABELS[name]})" if name in SERIES_LABELS else ""
             lines.append(f"`{name}`{shown}\n: {meaning}{words}\n")
+    lines.append("## Messages in events.parquet\n")
+    for name, (_, meaning) in message_words().items():
+        lines.append(f"`{name}`\n: {markdown(meaning)}\n")
     return "\n".join(lines)
 
 
@@ -357,6 +364,8 @@ def _entries_of_files() -> Iterator[Entry]:
     for _, attribute in _FILES:
         for name, (_, meaning) in getattr(column_definitions, attribute).items():
             yield Entry("files", name, meaning)
+    for name, (_, meaning) in message_words().items():
+        yield Entry("files", name, meaning)
 
 
 def write(folder: Path) -> None:

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "information": {"model", "parts"},
     "dispatching": {"model", "parts"},
     "cluster": {"model", "parts", "policies", "dispatching"},
+    "story": {"model"},
     "entities": {
         "model", "kernel", "parts", "policies", "selection", "forwarding", "information",
         "dispatching", "cluster",
@@ -40,13 +41,13 @@ MAY_IMPORT = {
     "watch": {"model", "results", "report"},
     "commands": {
         "model", "parts", "policies", "runtime", "scenario", "results", "workload", "experiment",
-        "verify", "watch",
+        "verify", "watch", "story",
     },
 }  # fmt: skip
 
 PURE = (
     "model", "kernel", "policies", "selection", "forwarding", "information", "dispatching",
-    "cluster", "entities",
+    "cluster", "entities", "story",
 )  # fmt: skip
 FORBIDDEN_MODULES = {
     "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",

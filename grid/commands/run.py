@@ -74,6 +74,13 @@ Out = Annotated[
     ),
 ]
 
+Events = Annotated[
+    bool,
+    typer.Option(
+        "--events",
+        help="Write every message and every decision of the run to events.parquet, too.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
 Seeds = Annotated[
     int | None,
@@ -110,6 +117,7 @@ def run(
     seeds: Seeds = None,
     overrides: Settings = None,
     traceback: ShowTraceback = False,
+    events: Events = False,
     out: Out = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -120,6 +128,8 @@ def run(
     in the current folder comes first. With several values of a setting, or with --seeds, all
     combinations are run as a sweep: grid run partial-utility --set ttl=0,1,2 --seeds 5
     """
+    if live and events:
+        wrong(["--events has a meaning in virtual time only. Leave out --live or --events."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     _refuse_options_without_live(live, in_process, of_live)
     settings = list(overrides or [])
@@ -128,6 +138,7 @@ def run(
     if seeds is not None or any(several(one) for one in settings):
         of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
+        of_one |= {"--events": events}
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
             wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
@@ -137,7 +148,7 @@ def run(
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how = {"in_process": in_process, "placement": placement, "address": address}
-    how |= {"transport": transport, "compile_ahead": True}
+    how |= {"transport": transport, "compile_ahead": True, "events": events}
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
 

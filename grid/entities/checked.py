@@ -64,27 +64,27 @@ class Checked:
     """Wraps `entity` and has `checker` look on."""
 
     def __init__(self, entity: Entity, checker: Checker) -> None:
-        self._entity = entity
+        self.entity = entity
         self._checker = checker
 
     def start(self, ctx: Context) -> None:
-        self._entity.start(ctx)
+        self.entity.start(ctx)
         self._check_effects(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         self._checker.now = ctx.now
         self._record(ctx, self._checker.on_receive(message))
-        self._entity.handle(ctx, sender, message)
+        self.entity.handle(ctx, sender, message)
         self._check_effects(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         self._checker.now = ctx.now
-        self._entity.timeout(ctx, timer)
+        self.entity.timeout(ctx, timer)
         self._check_effects(ctx)
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self._entity, Finishing):
-            self._entity.finish(ctx)
+        if isinstance(self.entity, Finishing):
+            self.entity.finish(ctx)
         left = self._checker.jobs_in_hand()
         if left:
             vo, number = left[0]

@@ -310,7 +310,7 @@ class ResourceManager:
         self._room.come_up(resource, processors)
         self._go_on(ctx, resource)
         self._tell(ctx)
-        self._over_limit = self._over_limit and self._load() > (self._rules.load_limit or 0.0)
+        self._over_limit = self._over_limit and self.load() > (self._rules.load_limit or 0.0)
         ctx.send(self._scheduler, ended)
 
     def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
@@ -342,12 +342,17 @@ class ResourceManager:
             self._to_tell = True
             ctx.set_background_timer(-ctx.now % self._rules.period_us, PERIOD)
 
-    def _load(self) -> float:
+    def load(self) -> float:
+        """The share of the VO's CPUs that are promised to jobs."""
         return self._held / self._total_cpus
+
+    def free_cpus(self, resource: int) -> float:
+        """CPUs of a resource that no job was promised; below zero, so many more were."""
+        return self._cpus[resource] - float(self._assigned[resource])
 
     def _publish_if_due(self, ctx: Context) -> None:
         rules = self._rules
-        passed = rules.load_limit is not None and self._load() > rules.load_limit
+        passed = rules.load_limit is not None and self.load() > rules.load_limit
         many = rules.jobs_limit is not None and self._submitted_since > rules.jobs_limit
         if many or (passed and not self._over_limit):
             self._publish(ctx)

@@ -71,6 +71,56 @@ SERIES_COLUMNS: Columns = {
 }
 """Of series.parquet, a row for each cluster and interval."""
 
+EVENT_COLUMNS: Columns = {
+    "time_us": ("us", "When, in microseconds since the beginning of virtual time."),
+    "entity": ("", "Who handled the message or decided: `VO/part`, such as `vo1/scheduler`."),
+    "kind": ("", "`message`: it was handled then. `decision`: it was taken then."),
+    "event": ("", "The message or decision, by a word of the lists below."),
+    "peer": ("", "Who sent the message; to whom a decision is told. Empty where nobody is."),
+    "vo": ("", "The VO of the user of the job that it is about; empty where it is about none."),
+    "job": ("", "Number of that job; `job_id` of jobs.csv."),
+    "call": ("", "A call for bids: the Local Scheduler that called, and its number there."),
+    "to_vo": ("", "The VO that a decision is for; of a message, the VO that it names."),
+    "resource": ("", "Number of the resource in that VO: a machine, or a cluster as a whole."),
+    "cluster": ("", "The cluster that the message names, or where the job started or ended."),
+    "machine": ("", "Number of the machine in its cluster; empty: any."),
+    "processors": ("CPUs", "CPUs that the job asks for."),
+    "ram_mb": ("MB", "Memory of its machine that the job asks for; empty: none."),
+    "licenses": ("", "Bit mask of the licenses of the cluster that the job needs; empty: none."),
+    "estimate_us": ("us", "The estimate of the job's run time, on the reference machine."),
+    "ttl": ("", "How often the job might still be forwarded."),
+    "hops": ("", "How often it had been sent from one VO to another."),
+    "utility": ("0 to 1", "How well the resource fits the job's requirements."),
+    "waits": ("", "Whether the job shall queue there if the resource is busy."),
+    "free_cpus": (
+        "CPUs",
+        "CPUs of the resource that no job was promised, below zero where more were promised than "
+        "there are. Of a Local Scheduler: what it believed. Of a Resource Manager: the count after "
+        "its decision. Where a job is given up: the most that was believed free anywhere.",
+    ),
+    "age_us": ("us", "For how long that belief may have been wrong; empty where none had come."),
+    "load": ("", "CPUs that jobs hold or wait for, over CPUs: of a cluster, or of the whole VO."),
+    "state": ("", "How the job ended, or what an answer says."),
+}
+"""Of events.parquet (`grid run --events`), a row for each message that an entity handled and each
+decision that it took. Rows are in the order of time, then of entities' names, then as handled."""
+
+DECISIONS: Columns = {
+    "choose": ("", "A Local Scheduler takes a resource of its own VO for the job."),
+    "forward": ("", "A Local Scheduler sends the job to another VO, for a resource there."),
+    "ask": ("", "A Local Scheduler calls another VO for a bid."),
+    "send_back": ("", "A Local Scheduler returns a job that its VO does not admit."),
+    "give_up": ("", "A Local Scheduler finds no place: the job ends as failed or rejected."),
+    "admit": ("", "A Resource Manager assigns the resource to the job."),
+    "refuse": ("", "A Resource Manager does not: too few CPUs of the resource are free."),
+    "not_admit": ("", "A Resource Manager does not: its VO takes no such job of that other VO."),
+    "publish": ("", "A Resource Manager publishes a status snapshot."),
+    "submit": ("", "A job enters its cluster directly, past the Local Scheduler."),
+    "start": ("", "The local policy starts the job, for the first time."),
+    "end": ("", "The job ends."),
+}
+"""Words of the column `event` of events.parquet that are decisions."""
+
 RESULT_COLUMNS: Columns = {
     "seed": ("", "Seed of the run; before it stands a column for each axis of the sweep."),
     "scope": ("", "`grid`, or the name of a VO; in clock.csv also a policy."),

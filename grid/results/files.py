@@ -18,10 +18,11 @@ from grid.model.records import ClusterHistory
 from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
+from grid.results.event_file import EventSpool
 from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
 from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
-from grid.results.run_folder import check_folder, write_files
+from grid.results.run_folder import EVENTS_FILE, check_folder, write_files
 from grid.results.series import Series, series
 
 NO_MORE = MoreColumns()
@@ -39,8 +40,11 @@ def write_run(
     workload_name: str,
     histories: Sequence[ClusterHistory] = (),
     more: MoreColumns = NO_MORE,
+    events: EventSpool | None = None,
 ) -> None:
     """Writes `jobs.csv`, `jobs.parquet`, `series.parquet`, and the three texts into `folder`.
+
+    With `events` it has `events.parquet` as well; what a spool has, can be written once.
 
     Raises InputError where `folder` is no place for a run (`grid.results.run_folder`), and
     ValueError for a NaN or an infinity in the metrics or the manifest; nothing is written then.
@@ -51,6 +55,8 @@ def write_run(
         _write_jobs(partial, results, directory, workload_name, more.job)
         rows = series(results, directory, histories=histories)
         _write_series(partial / "series.parquet", rows, directory, more.cluster)
+        if events is not None:
+            events.write(partial / EVENTS_FILE, results, directory)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
         _write_json(partial / "manifest.json", manifest)

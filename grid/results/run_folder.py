@@ -24,6 +24,9 @@ RUN_FILES = (
 )
 """What a run writes; nothing else in its folder is ever touched. The manifest comes last."""
 
+EVENTS_FILE = "events.parquet"
+"""What a run writes besides, if it is asked for."""
+
 JOURNALS = ".journals"
 """Folder in that of a live run, while it goes on; one that was killed leaves it behind."""
 
@@ -81,7 +84,7 @@ def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
         earlier = earlier_run(folder)
         if earlier is None and not all(_is_of_a_run(path) for path in folder.iterdir()):
             raise _mistake(folder, "a folder that is no run")
-        for name in RUN_FILES:
+        for name in (EVENTS_FILE, *RUN_FILES):
             if (folder / name).is_dir():
                 raise _mistake(folder / name, "a folder", "a file of a run, or nothing there")
         if earlier is not None and scenario and not force:
@@ -102,7 +105,8 @@ def _check_new(folder: Path) -> None:
 def _is_of_a_run(path: Path) -> bool:
     """Is it a file of a run, or what a run that was killed left behind?"""
     left_behind = path.name == JOURNALS or path.name.endswith(PARTIAL)
-    return path.name in RUN_FILES or (left_behind and path.is_dir() and not path.is_symlink())
+    is_file = path.name in (EVENTS_FILE, *RUN_FILES)
+    return is_file or (left_behind and path.is_dir() and not path.is_symlink())
 
 
 def try_to_write(folder: Path, option: str = "--out") -> None:
@@ -142,8 +146,10 @@ def write_files(folder: Path, write: Callable[[Path], None]) -> None:
         write(partial)
         if beside == folder:
             (folder / RUN_FILES[-1]).unlink(missing_ok=True)
-            for name in RUN_FILES:
-                (partial / name).replace(folder / name)
+            (folder / EVENTS_FILE).unlink(missing_ok=True)
+            for name in (EVENTS_FILE, *RUN_FILES):
+                if name in RUN_FILES or (partial / name).exists():
+                    (partial / name).replace(folder / name)
         else:
             partial.chmod(0o777 & ~_umask())
             partial.rename(folder)

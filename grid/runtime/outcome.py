@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from grid.model.event import Event
 from grid.model.job_results import JobResults, JobRow, columns_of
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes, Violation
 from grid.model.time import Time, to_seconds
@@ -50,6 +51,8 @@ class RunOutcome:
     plan_times: list[PlanTimes] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     jobs_left: list[JobsLeft] = field(default_factory=list)
+    events: list[bytes] = field(default_factory=list)
+    """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
 
     def broken_rules(self, *, cut_short: bool = False) -> list[str]:
         """A line for each rule that an entity broke, the earliest first.
@@ -94,9 +97,11 @@ class RecordStore:
     """Turns what entities record into columns as it comes, so that no row stays an object long."""
 
     ROWS_AT_A_TIME = 8192
+    EVENTS_AT_A_TIME = 32_768
 
     def __init__(self) -> None:
         self.jobs = 0
+        self.events_held = 0
         self.figures: list[ClusterFigure] = []
         self.histories: list[ClusterHistory] = []
         self.plan_times: list[PlanTimes] = []
@@ -104,6 +109,8 @@ class RecordStore:
         self.jobs_left: list[JobsLeft] = []
         self._rows: list[JobRow] = []
         self._chunks: list[JobResults] = []
+        self._events: list[Event] = []
+        self._packed: list[bytes] = []
 
     def add(self, records: list[Any]) -> None:
         """Take over `records`, rows or whole columns, and leave the list empty."""
@@ -111,6 +118,8 @@ class RecordStore:
             if isinstance(record, JobRow):
                 self._rows.append(record)
                 self.jobs += 1
+            elif isinstance(record, Event):
+                self._events.append(record)
             elif isinstance(record, ClusterFigure):
                 self.figures.append(record)
             elif isinstance(record, ClusterHistory):
@@ -127,12 +136,28 @@ class RecordStore:
         records.clear()
         if len(self._rows) >= self.ROWS_AT_A_TIME:
             self._pack()
+        if len(self._events) >= self.EVENTS_AT_A_TIME:
+            self._pack_events()
 
     def take(self) -> list[JobResults]:
         """All that came, as chunks of columns."""
         self._pack()
         chunks, self._chunks = self._chunks, []
         return chunks
+
+    def take_events(self) -> list[bytes]:
+        """The events that came since the last call; see `grid.results.event_table`."""
+        if self._events:
+            self._pack_events()
+        packed, self._packed, self.events_held = self._packed, [], 0
+        return packed
+
+    def _pack_events(self) -> None:
+        from grid.results.event_table import packed_events
+
+        self._packed.append(packed_events(self._events))
+        self.events_held += len(self._events)
+        self._events = []
 
     def _pack(self) -> None:
         if self._rows:

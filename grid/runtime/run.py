@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from grid.results.event_file import EventSpool
     from grid.runtime.live import LiveOutcome
 
 
@@ -72,6 +73,7 @@ class Run:
     manifest: dict[str, Any]
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
+    events: EventSpool | None = None
 
     def __repr__(self) -> str:
         return f"<run of {self.name}: {len(self.results)} jobs>"
@@ -118,7 +120,8 @@ class How:
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
     actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With
-    `compile_ahead`, processes of their own compile what was not compiled before. Raises InputError.
+    `compile_ahead`, processes of their own compile what was not compiled before. With `events`, the
+    run's folder has all of them. Raises InputError.
     """
 
     in_process: bool = False
@@ -127,6 +130,7 @@ class How:
     transport: str | None = None
     live: Live | None = None
     compile_ahead: bool = False
+    events: bool = False
     progress: Progress | None = None
     stage: Stage = tell_nobody
 
@@ -141,6 +145,8 @@ class How:
         if self.live is not None and self.transport is not None:
             found = f"{shorten(self.transport)} for a live run"
             raise one_mistake("transport", found, "a run in virtual time, or nothing here")
+        if self.live is not None and self.events:
+            raise one_mistake("events", "a live run", "a run in virtual time, or no events")
         for name in ("placement", "address", "transport"):
             if self.in_process and getattr(self, name) is not None:
                 found = f"{shorten(getattr(self, name))} for a run in one process"
@@ -199,6 +205,7 @@ class _Played(NamedTuple):
     directory: Directory
     submitted: int
     may_pass_the_end: bool
+    events: EventSpool | None
 
 
 def _play(grid: Grid, how: How, source: str) -> _Played:
@@ -218,10 +225,15 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         "compiled": compiled,
     }
     lived: LiveOutcome | None = None
+    spool: EventSpool | None = None
+    if how.events:
+        from grid.runtime.events import spool_of
+
+        spool = spool_of(grid)
     if how.in_process:
         compiled(how.stage)
         how.stage("running")
-        outcome = run_sequential(grid, how.progress)
+        outcome = run_sequential(grid, how.progress, spool=spool)
     elif how.live is not None:
         from grid.runtime.live import run_live
 
@@ -230,15 +242,18 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
     else:
         from grid.runtime.windowed import run_windowed
 
-        outcome = run_windowed(grid, transport=how.transport or "sockets", **on_actors)
+        transport = how.transport or "sockets"
+        outcome = run_windowed(grid, transport=transport, spool=spool, **on_actors)
     submitted = sum(grid.jobs_by_vo())
     late = grid.may_pass_the_end
-    return _Played(grid.name, source, grid.seed, outcome, lived, grid.directory, submitted, late)
+    return _Played(
+        grid.name, source, grid.seed, outcome, lived, grid.directory, submitted, late, spool
+    )
 
 
 def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
-    name, source, seed, outcome, lived, directory, submitted, may_pass_the_end = played
+    name, source, seed, outcome, lived, directory, submitted, may_pass_the_end, events = played
     how.stage("checking the results")
     results = in_order(outcome.chunks)
     unfinished = lived.unfinished if lived is not None else 0
@@ -258,7 +273,8 @@ def _checked(played: _Played, how: How) -> Run:
         manifest["live"] = lived.report(how.live.pace, results)
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
     figures = metrics(results, directory, outcome.figures, outcome.histories)
-    return Run(name, None, results, directory, figures, manifest, tuple(outcome.histories))
+    histories = tuple(outcome.histories)
+    return Run(name, None, results, directory, figures, manifest, histories, events=events)
 
 
 def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[str]:
@@ -295,7 +311,7 @@ def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) ->
 
 
 def save(run: Run, folder: Path) -> None:
-    """Write the run's folder, whole or not at all."""
+    """Write the run's folder, whole or not at all; its events once."""
     from grid.results.files import write_run
     from grid.scenario.load import resolved_yaml
 
@@ -309,4 +325,5 @@ def save(run: Run, folder: Path) -> None:
         run.name,
         run.histories,
         run.more,
+        run.events,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import RunFailed
@@ -12,6 +13,9 @@ from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
 
+if TYPE_CHECKING:
+    from grid.results.event_file import EventSpool
+
 EVENTS_AT_A_TIME = 20_000
 
 
@@ -20,18 +24,21 @@ class NeverEnds(RunFailed):
 
 
 def run_sequential(
-    grid: Grid, progress: Progress | None = None, limit: int = NEVER, limit_from_us: Time = 0
+    grid: Grid,
+    progress: Progress | None = None,
+    limit: int = NEVER,
+    limit_from_us: Time = 0,
+    spool: EventSpool | None = None,
 ) -> RunOutcome:
-    """Run `grid` until nothing is left to do.
+    """Run `grid` until nothing is left to do; its events go to `spool`, if they are wanted.
 
     Raises NeverEnds after about `limit` events, not counting those before `limit_from_us`.
     """
     started = time.perf_counter()
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
-    process = LogicalProcess(
-        entities_of(grid, grid.names, time.thread_time), grid.network, grid.seed, grid.first_rows()
-    )
+    entities = entities_of(grid, grid.names, time.thread_time, events=spool is not None)
+    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore()
     jobs = sum(grid.jobs_by_vo())
     process.start()
@@ -44,10 +51,14 @@ def run_sequential(
             seconds = to_seconds(process.now)
             raise NeverEnds(f"goes on after {events} events, at {seconds:.3f} s of virtual time")
         store.add(process.records)
+        if spool is not None and store.events_held:
+            spool.add(0, store.take_events())
         if progress is not None:
             progress(process.now, store.jobs, jobs)
     process.finish()
     store.add(process.records)
+    if spool is not None:
+        spool.add(0, store.take_events())
     return RunOutcome(
         chunks=store.take(),
         figures=store.figures,

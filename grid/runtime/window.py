@@ -38,7 +38,8 @@ class Reply:
     """What a process answers to an order.
 
     `batches` holds (receiving process, earliest arrival, envelopes and posts) for each process
-    that anything goes to; the earliest arrival is NEVER where only posts go there.
+    that anything goes to; the earliest arrival is NEVER where only posts go there. The process has
+    `events_held` events for the file of events, until it is told to save its state.
     """
 
     next_time: Time
@@ -46,18 +47,24 @@ class Reply:
     now: Time
     jobs: int
     batches: list[tuple[int, Time, bytes]] = field(default_factory=list)
+    events_held: int = 0
 
     def __reduce__(self) -> tuple[type[Reply], tuple[Any, ...]]:
         """As the call that makes it, which takes a third of the time of its slots."""
-        return Reply, (self.next_time, self.idle, self.now, self.jobs, self.batches)
+        told = (self.next_time, self.idle, self.now, self.jobs, self.batches, self.events_held)
+        return Reply, told
 
 
 @dataclass(slots=True)
 class Saved:
-    """The state of a process, and the jobs that have ended since it was last saved."""
+    """The state of a process, and the jobs that have ended since it was last saved.
+
+    So are the events, where they are wanted.
+    """
 
     state: bytes
     chunks: list[JobResults]
+    events: list[bytes]
 
 
 Answer = Reply | Saved
@@ -66,26 +73,35 @@ Answer = Reply | Saved
 class Window:
     """The entities of `grid` that process number `number` has, from `state` on if it is given.
 
-    `process_of[i]` is the process of entity i of the grid.
+    `process_of[i]` is the process of entity i of the grid. With `events` it keeps its events, and
+    stops now and then before its grant, to have them taken away.
     """
 
+    EVENTS_AT_A_TIME = 100_000
+
     def __init__(
-        self, grid: Grid, number: int, process_of: Sequence[int], state: bytes | None = None
+        self,
+        grid: Grid,
+        number: int,
+        process_of: Sequence[int],
+        state: bytes | None = None,
+        *,
+        events: bool = False,
     ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
         self._number = number
         self._process_of = list(process_of)
         self._count = max(process_of) + 1
         self._shared = Shared(grid)
+        self._limit = self.EVENTS_AT_A_TIME if events else NEVER
         warm_up(grid)
         self._cpu = time.process_time()
         if state is not None:
             self._process, self._store = self._shared.loads(state)
             return
         self._store = RecordStore()
-        self._process = LogicalProcess(
-            entities_of(grid, members, time.thread_time), grid.network, grid.seed, grid.first_rows()
-        )
+        entities = entities_of(grid, members, time.thread_time, events=events)
+        self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         self._process.start()
 
     def first_reply(self) -> Reply:
@@ -95,13 +111,13 @@ class Window:
     def carry_out(self, order: Order) -> Answer:
         """Take in what others sent, advance, and say what comes of it; or save the state."""
         if order is None:
-            chunks = self._store.take()
-            return Saved(self._shared.dumps((self._process, self._store)), chunks)
+            chunks, events = self._store.take(), self._store.take_events()
+            return Saved(self._shared.dumps((self._process, self._store)), chunks, events)
         grant, batches = order
         for batch in batches:
             envelopes, posts = pickle.loads(batch)
             self._process.accept(envelopes, posts)
-        self._process.advance(grant)
+        self._process.advance(grant, self._limit)
         self._store.add(self._process.records)
         return self._reply()
 
@@ -116,6 +132,7 @@ class Window:
             plan_times=self._store.plan_times,
             violations=self._store.violations,
             jobs_left=self._store.jobs_left,
+            events=self._store.take_events(),
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,
@@ -125,6 +142,7 @@ class Window:
         process = self._process
         outbox = process.take_outbox()
         reply = Reply(process.next_time(), process.idle, process.now, self._store.jobs)
+        reply.events_held = self._store.events_held
         if not outbox.envelopes and not outbox.posts:
             return reply
         by_process: dict[int, list[Any]] = {}
@@ -189,6 +207,7 @@ class Coordinator:
         self._inbox: list[list[bytes]] = [[] for _ in replies]
         self._inbox_time = [NEVER for _ in replies]
         self.jobs = [0 for _ in replies]
+        self.events_held = [0 for _ in replies]
         self.now: Time = 0
         for number, reply in enumerate(replies):
             self.take(number, reply)
@@ -224,6 +243,7 @@ class Coordinator:
         self._next[number] = reply.next_time
         self._idle[number] = reply.idle
         self.jobs[number] = reply.jobs
+        self.events_held[number] = reply.events_held
         self.now = max(self.now, reply.now)
         for target, earliest, batch in reply.batches:
             self._inbox[target].append(batch)

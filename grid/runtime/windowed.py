@@ -10,7 +10,7 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ray
 
@@ -23,7 +23,12 @@ from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowAct
 from grid.runtime.window import Coordinator, deal
 from grid.scenario.build import Grid
 
+if TYPE_CHECKING:
+    from grid.results.event_file import EventSpool
+
 ROUNDS_A_CHECKPOINT = 5000
+EVENTS_A_CHECKPOINT = 1_000_000
+"""What actors keep of events for one, together: some 30 MB."""
 ROUNDS_A_PROGRESS = 64
 ANSWER_SECONDS = 300.0
 DEATHS_IN_A_ROW = 20
@@ -45,8 +50,9 @@ def run_windowed(
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
     compiled: Callable[[Stage], None] = compiled_already,
+    spool: EventSpool | None = None,
 ) -> RunOutcome:
-    """Run `grid` on Ray actors until nothing is left to do.
+    """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
     `placement` is `vo`, `cluster` or `entity`; `actors` is how many actors the VOs are dealt over
     (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Raises
@@ -60,7 +66,7 @@ def run_windowed(
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
             stage(f"starting {len(options)} Ray actors, which compile code in a first run")
-            workers = _Workers(grid, process_of, options, transport)
+            workers = _Workers(grid, process_of, options, transport, spool)
             try:
                 workers.begin()
                 stage("running")
@@ -91,12 +97,18 @@ class _Workers:
     """The actors of a run, replaced as they die."""
 
     def __init__(
-        self, grid: Grid, process_of: list[int], options: list[dict[str, Any]], transport: str
+        self,
+        grid: Grid,
+        process_of: list[int],
+        options: list[dict[str, Any]],
+        transport: str,
+        spool: EventSpool | None,
     ) -> None:
         self._grid = grid
         self._process_of = process_of
         self._options = options
         self._transport = transport
+        self._spool = spool
         self._shared = ray.put(grid)
         self._table = ray.put(process_of)
         self._actors = [self._start_worker(number) for number in range(len(options))]
@@ -119,6 +131,10 @@ class _Workers:
         answers = self.link.exchange([(number, None) for number in range(len(self._actors))])
         chunks = self._saved.chunks + [chunk for _, saved in answers for chunk in saved.chunks]
         states = [saved.state for _, saved in answers]
+        if self._spool is not None:
+            for number, saved in answers:
+                self._spool.add(number, saved.events)
+        self.coordinator.events_held = [0 for _ in answers]
         self._saved = _Checkpoint(states, copy.deepcopy(self.coordinator), chunks)
         self.deaths = 0
 
@@ -133,7 +149,10 @@ class _Workers:
         """What all actors recorded and what it cost them."""
         self.link.close()
         total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
-        for part in ray.get([actor.outcome.remote() for actor in self._actors]):
+        parts = ray.get([actor.outcome.remote() for actor in self._actors])
+        for number, part in enumerate(parts):
+            if self._spool is not None:
+                self._spool.add(number, part.events)
             total.chunks += part.chunks
             total.figures += part.figures
             total.histories += part.histories
@@ -151,7 +170,9 @@ class _Workers:
 
     def _start_worker(self, number: int) -> Any:
         options = self._options[number]
-        return WindowActor.options(**options).remote(self._shared, number, self._table)  # type: ignore[attr-defined]
+        return WindowActor.options(**options).remote(  # type: ignore[attr-defined]
+            self._shared, number, self._table, self._spool is not None
+        )
 
     def _at(self, states: list[bytes | None]) -> list[Any]:
         """Have each actor be in its state of `states`, and connect to all; what they answer."""
@@ -200,7 +221,8 @@ def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | N
                 rounds += 1
                 for number, reply in workers.link.exchange(workers.coordinator.orders()):
                     workers.coordinator.take(number, reply)
-                if rounds % checkpoint == 0:
+                many_events = sum(workers.coordinator.events_held) >= EVENTS_A_CHECKPOINT
+                if rounds % checkpoint == 0 or many_events:
                     workers.save()
                 if progress is not None and rounds % ROUNDS_A_PROGRESS == 0:
                     progress(workers.coordinator.now, sum(workers.coordinator.jobs), jobs)

@@ -17,6 +17,7 @@ from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
 from grid.entities.resource_manager import ResourceManager
+from grid.entities.witness import witnessed
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, Rules
@@ -35,18 +36,19 @@ in mind of every job would add up, and it takes up to a tenth of the time."""
 
 
 def entities_of(
-    grid: Grid, members: Collection[str], clock: Clock | None = None
+    grid: Grid, members: Collection[str], clock: Clock | None = None, *, events: bool = False
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear the grid's faults, if it has any.
 
-    `clock` gives seconds, if plans are to be timed.
+    `clock` gives seconds, if plans are to be timed. With `events` they record theirs.
     """
-    if grid.settings.faults is None:
-        bare = grid.bare_entities(members, clock)
-        if sum(grid.jobs_by_vo()) > MOST_JOBS_CHECKED:
-            return bare
-        return {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
-    return fault_tolerant(grid, members, virtual_rules(grid), lambda _: MemoryStorage(), clock)
+    if grid.settings.faults is not None:
+        rules = virtual_rules(grid)
+        return fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), clock, events)
+    made = grid.bare_entities(members, clock)
+    if sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED:
+        made = {name: checked_entity(grid, name, entity) for name, entity in made.items()}
+    return _with_witnesses(grid, made) if events else made
 
 
 def fault_tolerant(
@@ -55,6 +57,7 @@ def fault_tolerant(
     rules: Rules,
     storage_of: Callable[[str], StableStorage],
     clock: Clock | None = None,
+    events: bool = False,
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear bad links and crashes, with their crashes.
 
@@ -63,7 +66,7 @@ def fault_tolerant(
     outages = outages_of_entities(grid)
     return {
         name: CrashInjector(
-            partial(_reliable_entity, grid, name, rules, clock),
+            partial(_reliable_entity, grid, name, rules, clock, events),
             outages.get(name, ()),
             storage_of(name),
         )
@@ -81,11 +84,25 @@ def outages_of_entities(grid: Grid) -> dict[str, tuple[Outage, ...]]:
 
 
 def _reliable_entity(
-    grid: Grid, name: str, rules: Rules, clock: Clock | None, saved: Sequence[Any]
+    grid: Grid,
+    name: str,
+    rules: Rules,
+    clock: Clock | None,
+    events: bool,
+    saved: Sequence[Any],
 ) -> Reliable:
     """The entity of that name, checked and safe from bad links and crashes."""
     entity = checked_entity(grid, name, grid.bare_entities([name], clock)[name])
+    if events:
+        entity = _with_witnesses(grid, {name: entity})[name]
     return Reliable(name, entity, grid.seed, rules, saved)
+
+
+def _with_witnesses(grid: Grid, entities: dict[str, Entity]) -> dict[str, Entity]:
+    """The same entities, which record their events."""
+    clusters = [tuple(cluster.name for cluster in vo.clusters) for vo in grid.vos]
+    vos = tuple(vo.name for vo in grid.vos)
+    return witnessed(entities, vos, lambda name: clusters[grid.vo_of[name]])
 
 
 def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:

@@ -1,0 +1,68 @@
+"""Reads events.parquet, only as much of it as is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.dataset
+import pyarrow.parquet
+
+from grid.model.cluster_facts import ClusterFacts
+from grid.model.errors import InputError, Mistake
+from grid.model.event import Event
+from grid.model.job import JobKey
+from grid.results.event_file import PLATFORM
+from grid.results.event_table import EVENT_SCHEMA
+from grid.results.run_folder import EVENTS_FILE
+
+EXPECTED = "the events of a run (grid run --events)"
+_OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end")
+
+
+class EventFile:
+    """The events of the run in `folder`. Raises InputError where they are missing or broken."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / EVENTS_FILE
+        if not self._path.is_file():
+            raise self._wrong("no such file")
+        try:
+            schema = pyarrow.parquet.read_schema(self._path)
+            if [one.name for one in schema] != EVENT_SCHEMA.names:
+                raise ValueError("other columns")
+            told = json.loads((schema.metadata or {})[PLATFORM])
+            self.clusters = [ClusterFacts.of_dict(one) for one in told]
+        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise self._wrong(str(error).splitlines()[0] if str(error) else "no run") from None
+
+    def all(self) -> list[Event]:
+        """All events, for runs that are known to be small."""
+        return self._read(pyarrow.dataset.scalar(True))
+
+    def of_job(self, key: JobKey) -> list[Event]:
+        """The events about the job and about calls for bids on its behalf, in their order."""
+        field = pyarrow.dataset.field
+        mine = (field("vo") == key[0]) & (field("job") == key[1])
+        own = self._read(mine)
+        calls = pa.array(sorted({one.call for one in own if one.call is not None}), pa.string())
+        return self._read(mine | field("call").isin(calls)) if len(calls) else own
+
+    def of_cluster(self, facts: ClusterFacts) -> list[Event]:
+        """Those with which jobs come to that cluster, start and end there."""
+        field = pyarrow.dataset.field
+        kinds = pa.array(_OF_CLUSTERS, pa.string())
+        return self._read((field("entity") == facts.entity) & field("event").isin(kinds))
+
+    def _read(self, wanted: pyarrow.dataset.Expression) -> list[Event]:
+        try:
+            table = pyarrow.dataset.dataset(self._path, schema=EVENT_SCHEMA).to_table(filter=wanted)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise self._wrong(str(error).splitlines()[0]) from None
+        columns = [table[name].to_pylist() for name in EVENT_SCHEMA.names]
+        return list(map(Event._make, zip(*columns, strict=True)))
+
+    def _wrong(self, found: str) -> InputError:
+        return InputError([Mistake(str(self._path), None, "", found, EXPECTED)])

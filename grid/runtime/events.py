@@ -1,0 +1,18 @@
+"""The place where a run's events go."""
+
+from __future__ import annotations
+
+from grid.model.cluster_facts import facts_of
+from grid.results.event_file import EventSpool
+from grid.scenario.build import Grid
+
+
+def spool_of(grid: Grid) -> EventSpool:
+    """An empty one, for a run of `grid`."""
+    outages = iter(entry.outages for entry in grid.directory.clusters)
+    platform = [
+        facts_of(vo.name, cluster, grid.parts.shown(cluster.policy), next(outages)).as_dict()
+        for vo in grid.vos
+        for cluster in vo.clusters
+    ]
+    return EventSpool(grid.names, grid.direct, platform)

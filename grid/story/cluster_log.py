@@ -1,0 +1,92 @@
+"""Who ran and who waited in a cluster, at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grid.model.cluster_facts import ClusterFacts
+from grid.model.event import Event
+from grid.model.job import JobKey
+from grid.model.time import NEVER, Time
+
+BY_ITSELF = ("submit", "run_job", "move_gang")
+"""Events with which a job comes to a cluster."""
+
+
+@dataclass(slots=True)
+class Stay:
+    """A job in a cluster: from `came_us` on, started and ended then (NEVER: not yet).
+
+    It may be bound to a machine (`bound`, -1: to none), and ran on `machine`.
+    """
+
+    key: JobKey
+    came_us: Time
+    processors: int
+    ram_mb: float
+    licenses: int
+    bound: int = -1
+    machine: int = -1
+    start_us: Time = NEVER
+    end_us: Time = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """A cluster at one moment: who runs there, and who waits, in the order in which they came."""
+
+    facts: ClusterFacts
+    time_us: Time
+    running: tuple[Stay, ...]
+    waiting: tuple[Stay, ...]
+
+    def is_down(self, machine: int) -> bool:
+        """Whether that machine is down."""
+        return any(
+            which == machine and start <= self.time_us < end
+            for which, start, end in self.facts.outages
+        )
+
+
+class ClusterLog:
+    """The jobs of the cluster of these `facts`, from its `events` in the order of the run.
+
+    Events do not tell when a job was preempted: it counts as running from its first start to its
+    end. A gang that moved to another cluster counts where it ended.
+    """
+
+    def __init__(self, facts: ClusterFacts, events: Iterable[Event]) -> None:
+        self.facts = facts
+        self.stays: dict[JobKey, Stay] = {}
+        for event in events:
+            if event.entity == facts.entity and event.vo is not None and event.job is not None:
+                self._take((event.vo, event.job), event)
+
+    def at(self, time_us: Time, still_waiting: JobKey | None = None) -> ClusterState:
+        """The cluster at that moment, after all that happened then.
+
+        A job that is `still_waiting` is one that has not started yet, whatever it did then.
+        """
+        there = [one for one in self.stays.values() if one.came_us <= time_us < one.end_us]
+        waits = [one.start_us > time_us or one.key == still_waiting for one in there]
+        both = list(zip(there, waits, strict=True))
+        running = tuple(one for one, is_waiting in both if not is_waiting)
+        waiting = tuple(one for one, is_waiting in both if is_waiting)
+        return ClusterState(self.facts, time_us, running, waiting)
+
+    def _take(self, key: JobKey, event: Event) -> None:
+        stay = self.stays.get(key)
+        if event.event in BY_ITSELF:
+            bound = -1 if event.machine is None else event.machine
+            self.stays[key] = Stay(
+                key, event.time_us, event.processors or 1, event.ram_mb or 0.0,
+                event.licenses or 0, bound,
+            )  # fmt: skip
+        elif stay is None:
+            return
+        elif event.event == "start":
+            stay.start_us = event.time_us
+            stay.machine = stay.machine if event.machine is None else event.machine
+        elif event.event == "end":
+            stay.end_us = event.time_us

@@ -1,0 +1,171 @@
+"""The events of a run: all of them, the same on every placement, small, and at no other cost."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.model.event import MESSAGE
+from grid.model.job_results import in_order
+from grid.results.column_definitions import EVENT_COLUMNS
+from grid.results.event_reading import EventFile
+from grid.results.event_words import event_words
+from grid.runtime.events import spool_of
+from grid.runtime.run import execute, save
+from grid.runtime.sequential import run_sequential
+from grid.runtime.window import Coordinator, Reply, Saved, Window
+from grid.scenario.build import Grid
+from grid.scenario.load import load_scenario
+from tests.story.random_runs import played, random_grid
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def in_windows(grid: Grid, processes: int, path: Path) -> int:
+    """Write the events of a run over so many windows; returns how often states were saved."""
+    process_of = [entity % processes for entity in range(len(grid.names))]
+    windows = [Window(grid, number, process_of, events=True) for number in range(processes)]
+    members = [[e for e, p in enumerate(process_of) if p == n] for n in range(processes)]
+    coordinator = Coordinator(
+        grid.network.lookahead(members), [window.first_reply() for window in windows]
+    )
+    spool = spool_of(grid)
+    saved, chunks = 0, []
+    while not coordinator.done:
+        for number, reply in [(n, windows[n].carry_out(one)) for n, one in coordinator.orders()]:
+            assert isinstance(reply, Reply)
+            coordinator.take(number, reply)
+        if sum(coordinator.events_held) > 150:
+            saved += 1
+            for number, window in enumerate(windows):
+                state = window.carry_out(None)
+                assert isinstance(state, Saved)
+                spool.add(number, state.events)
+                chunks += state.chunks
+                windows[number] = Window(grid, number, process_of, state.state, events=True)
+            coordinator.events_held = [0] * processes
+    for number, window in enumerate(windows):
+        outcome = window.outcome()
+        spool.add(number, outcome.events)
+        chunks += outcome.chunks
+    spool.write(path, in_order(chunks), grid.directory)
+    return saved
+
+
+def test_the_file_is_the_same_bytes_on_any_placement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where windows stop before their grants, and hand their events over many times."""
+    monkeypatch.setattr(Window, "EVENTS_AT_A_TIME", 7)
+    monkeypatch.setattr("grid.runtime.outcome.RecordStore.EVENTS_AT_A_TIME", 20)
+    draw = Random(1)
+    saved = 0
+    for _ in range(2):
+        grid = random_grid(draw)
+        results, spool = played(grid)
+        spool.write(tmp_path / "one", results, grid.directory)
+        for processes in (1, 2, 4):
+            saved += in_windows(grid, processes, tmp_path / "some")
+            assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
+    assert saved > 3
+
+
+SMALL = {
+    "two-vos": [],
+    "partial-utility": ["snapshot_period=5", "workload.settings.jobs_per_user=8"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_the_events_are_all_there_and_change_nothing(name: str, tmp_path: Path) -> None:
+    scenario = load_scenario(SCENARIOS / f"{name}.yaml", SMALL[name])
+    quiet = execute(scenario, name, in_process=True)
+    run = execute(scenario, name, in_process=True, events=True)
+    assert run.manifest["digest"] == quiet.manifest["digest"]
+    save(run, tmp_path / "run")
+    path = tmp_path / "run" / "events.parquet"
+    table = pyarrow.parquet.read_table(path)
+    assert table.column_names == list(EVENT_COLUMNS)
+    kinds = Counter(table["kind"].to_pylist())
+    words = Counter(table["event"].to_pylist())
+    assert kinds[MESSAGE] == run.manifest["messages"]
+    assert words["publish"] == run.manifest["snapshots"]
+    assert not words.keys() - event_words().keys()
+    ran = int((run.results.outcome.start_us >= 0).sum())
+    assert words["start"] == words["end"] == ran
+    assert words["forward"] == int(run.results.placement.hops.sum())
+    times = table["time_us"].to_pylist()
+    assert times == sorted(times)
+    if len(table) > 10_000:
+        assert path.stat().st_size <= 60 * len(table)
+
+
+def test_faults_leave_every_event_once(tmp_path: Path) -> None:
+    """Messages that are lost, doubled and sent again, and yet what is handled is told once."""
+    scenario = load_scenario(
+        {
+            "name": "bad",
+            "seed": 3,
+            "vos": [
+                {
+                    "name": name,
+                    "clusters": [{"name": "c", "processors": 2, "policy": "fcfs"}],
+                    "workload": {"jobs": [{"submit_s": s, "run_s": 9} for s in range(12)]},
+                }
+                for name in ("a", "b")
+            ],
+            "faults": {
+                "heal_s": 500,
+                "between_vos": {"lost": 0.2, "doubled": 0.2},
+                "within_vos": {"lost": 0.1, "doubled": 0.1},
+            },
+        },
+        [],
+    )
+    run = execute(scenario, "bad", in_process=True, events=True)
+    quiet = execute(scenario, "bad", in_process=True)
+    assert run.manifest["digest"] == quiet.manifest["digest"]
+    save(run, tmp_path / "run")
+    words = Counter(one.event for one in EventFile(tmp_path / "run").all())
+    assert words["submit_job"] == words["start"] == words["end"] == 24
+    assert words["forward"] == words["forward_job"] == int(run.results.placement.hops.sum())
+    assert words["admit"] == words["assigned"] == words["run_job"]
+
+
+def test_a_run_without_events_takes_away_those_of_an_earlier_one(tmp_path: Path) -> None:
+    folder = str(tmp_path / "run")
+    scenario = str(SCENARIOS / "two-vos.yaml")
+    asked = ["run", scenario, "--in-process", "--out", folder, "-q"]
+    assert CliRunner().invoke(app, [*asked, "--events"]).exit_code == 0
+    assert (tmp_path / "run" / "events.parquet").is_file()
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert not (tmp_path / "run" / "events.parquet").exists()
+    again = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["digest"] == again["digest"]
+
+
+def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:
+    from grid.entities.witness import Witnessed
+    from grid.scenario.wrapped import entities_of
+
+    grid = random_grid(Random(2))
+    assert not [e for e in entities_of(grid, grid.names).values() if isinstance(e, Witnessed)]
+    told = entities_of(grid, grid.names, events=True).values()
+    assert all(isinstance(e, Witnessed) for e in told)
+    assert run_sequential(grid).events == []
+
+
+def test_events_of_live_runs_and_sweeps_are_refused() -> None:
+    scenario = str(SCENARIOS / "two-vos.yaml")
+    for more in (["--live"], ["--seeds", "2"]):
+        answer = CliRunner().invoke(app, ["run", scenario, "--events", *more])
+        assert answer.exit_code == 2
+        assert "--events" in answer.output

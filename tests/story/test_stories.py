@@ -1,0 +1,231 @@
+"""Stories of 200 random jobs, and why they waited, against the events of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from grid.model.cluster_facts import ClusterFacts
+from grid.model.event import DECISION, MESSAGE, Event
+from grid.model.job import JobKey
+from grid.story import ClusterLog, job_story, whereabouts, why_waiting
+from grid.story.cluster_log import Stay
+from tests.story.random_runs import Told, random_grid, told
+
+RUNS, JOBS_A_RUN = 20, 10
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
+    draw = Random(18)
+    return [told(random_grid(draw), tmp_path_factory.mktemp("run")) for _ in range(RUNS)]
+
+
+def some_jobs(run: Told, seed: int) -> Iterator[JobKey]:
+    rows = Random(seed).sample(range(len(run.results)), min(JOBS_A_RUN, len(run.results)))
+    for row in rows:
+        yield run.grid.vos[int(run.results.vo[row])].name, int(run.results.number[row])
+
+
+def logs(run: Told) -> list[ClusterLog]:
+    return [ClusterLog(facts, run.file.of_cluster(facts)) for facts in run.file.clusters]
+
+
+def test_a_story_has_every_step_of_the_job_in_order(runs: list[Told]) -> None:
+    """From what the parquet file gives for one job as from all events, and it ends as the job."""
+    told_of = forwarded = refused = 0
+    for number, run in enumerate(runs):
+        states = {
+            (run.grid.vos[int(vo)].name, int(job)): int(state)
+            for vo, job, state in zip(
+                run.results.vo, run.results.number, run.results.outcome.state, strict=True
+            )
+        }
+        hops = dict(zip(states, run.results.placement.hops.tolist(), strict=True))
+        for key in some_jobs(run, number):
+            story = job_story(key, run.events)
+            assert story == job_story(key, run.file.of_job(key))
+            mine = [one for one in run.events if (one.vo, one.job) == key]
+            words = [line.event.event for line in story]
+            assert [line.time_us for line in story] == sorted(line.time_us for line in story)
+            assert words[0] in ("submit", "submit_job")
+            # What was decided about it is told, all of it.
+            decided = [one for one in mine if one.kind == DECISION]
+            assert [line.event for line in story if line.event.kind == DECISION] == decided
+            assert words.count("forward") == words.count("forward_job") == hops[key]
+            assert words.count("refuse") == sum(one.event == "refused" for one in mine)
+            ended = [one.state for one in decided if one.event in ("end", "give_up")]
+            assert ended == [("completed", "failed", "rejected")[states[key] - 3]]
+            told_of += 1
+            forwarded += "forward" in words
+            refused += "refuse" in words
+    assert told_of >= 190
+    assert forwarded >= 20
+    assert refused >= 2
+
+
+def test_what_was_believed_is_what_the_scheduler_had_been_told(runs: list[Told]) -> None:
+    """A belief about another VO is as old as its last snapshot, or older; one about home is new."""
+    checked = 0
+    for run in runs:
+        for place, event in enumerate(run.events):
+            if event.event not in ("choose", "forward") or event.age_us is None:
+                continue
+            home = event.entity.partition("/")[0]
+            if event.to_vo == home:
+                assert event.age_us == 0
+                continue
+            assert event.age_us > 0
+            period_us = run.grid.settings.protocol.snapshot_period_us or 0
+            assert event.age_us <= event.time_us
+            if event.time_us > 3 * period_us:
+                assert event.age_us <= 2 * period_us + 10_000_000
+            assert event.free_cpus is not None
+            assert run.events[place - 1].event in ("resources", "forward")
+            checked += 1
+    assert checked > 50
+
+
+def slow_state(events: list[Event], facts: ClusterFacts, time_us: int) -> tuple[list[Stay], ...]:
+    """Who runs and who waits after all that happened by then, event by event."""
+    there: dict[tuple[str | None, int | None], Event] = {}
+    started: dict[tuple[str | None, int | None], int | None] = {}
+    for event in events:
+        if event.entity != facts.entity or event.time_us > time_us:
+            continue
+        key = (event.vo, event.job)
+        if event.event in ("run_job", "submit"):
+            there[key] = event
+        elif event.event == "start":
+            started[key] = event.machine
+        elif event.event == "end":
+            del there[key], started[key]
+    runs = [key for key in there if key in started]
+    waits = [key for key in there if key not in started]
+    return tuple(
+        [
+            Stay(
+                key, there[key].time_us, there[key].processors, there[key].ram_mb or 0.0, 0,
+                machine=started.get(key, -1),
+            )
+            for key in keys
+        ]
+        for keys in (runs, waits)
+    )  # type: ignore[return-value, arg-type]  # fmt: skip
+
+
+def test_why_a_job_waits_is_so_by_the_events(runs: list[Told]) -> None:
+    """At random moments of its wait: who is ahead, and that what it lacks is not there."""
+    draw = Random(3)
+    asked = lacking = behind = 0
+    for run in runs:
+        for log in logs(run):
+            for key, stay in log.stays.items():
+                if stay.start_us - stay.came_us < 2:
+                    continue
+                time_us = draw.randrange(stay.came_us, stay.start_us)
+                why = why_waiting(key, log.at(time_us))
+                running, waiting = slow_state(run.events, log.facts, time_us)
+                assert why is not None
+                order = [one.key for one in waiting]
+                assert list(why.ahead) == order[: order.index(key)]
+                free = [
+                    log.facts.cpus[m] - sum(r.processors for r in running if r.machine == m)
+                    for m in range(len(log.facts.cpus))
+                ]
+                may = [stay.bound] if stay.bound >= 0 else range(len(free))
+                memory = [
+                    (log.facts.ram_mb[m] or 1e9) - sum(r.ram_mb for r in running if r.machine == m)
+                    for m in range(len(free))
+                ]
+                fits = [m for m in may if free[m] >= 1 and memory[m] >= stay.ram_mb]
+                assert (why.lacks == ()) == bool(fits)
+                for lack in why.lacks:
+                    have = free if lack.what == "cpus" else memory
+                    assert lack.free == have[why.machine] < lack.needed
+                if not why.lacks and log.facts.policy == "fcfs":
+                    assert why.ahead
+                assert why.sentences()
+                asked, lacking = asked + 1, lacking + bool(why.lacks)
+                behind += bool(why.ahead)
+    assert asked > 200
+    assert lacking > 100
+    assert behind > 100
+
+
+def test_a_job_lacks_nothing_at_the_moment_at_which_it_starts(runs: list[Told]) -> None:
+    started = 0
+    for run in runs:
+        for log in logs(run):
+            for stay in log.stays.values():
+                state = log.at(stay.start_us, still_waiting=stay.key)
+                why = why_waiting(stay.key, state)
+                assert why is not None
+                assert why.machine in range(len(log.facts.cpus))
+                assert why.lacks == (), (stay, why)
+                started += 1
+    assert started > 300
+
+
+def test_where_a_job_is(runs: list[Told]) -> None:
+    """Before and after each step that its story has, in words."""
+    draw = Random(5)
+    for number, run in enumerate(runs):
+        for key in some_jobs(run, number):
+            mine = run.file.of_job(key)
+            first = next(one for one in mine if one.event in ("submit", "submit_job"))
+            assert whereabouts(key, mine, first.time_us - 1) == ""
+            last = draw.choice([one for one in mine if one.event in ("start", "end", "give_up")])
+            where = whereabouts(key, mine, last.time_us)
+            assert where.startswith("It runs" if last.event == "start" else "It has ended")
+            for event in mine:
+                if event.event == "forward":
+                    words = f"It is on its way from {event.entity[:3]}"
+                    assert whereabouts(key, mine, event.time_us).startswith(words)
+
+
+def state_of(running: list[Stay], waiting: list[Stay], **facts: object) -> ClusterLog:
+    made = {"cpus": (4, 2), "ram_mb": (0.0, 100.0), "machine_licenses": (1, 0)} | facts
+    log = ClusterLog(ClusterFacts("v", "c", "easy", **made), [])  # type: ignore[arg-type]
+    log.stays = {one.key: one for one in (*running, *waiting)}
+    return log
+
+
+def test_licenses_memory_and_machines_that_are_down() -> None:
+    held = Stay(("v", 1), 0, 1, 0.0, 1, machine=0, start_us=0)
+    other = Stay(("v", 4), 0, 1, 80.0, 0, machine=1, start_us=0)
+    licensed = Stay(("v", 2), 5, 1, 0.0, 1)
+    wants_memory = Stay(("v", 3), 6, 1, 50.0, 0, bound=1)
+    facts = {"licenses": (("solver", 1),), "machine_licenses": (1, 1)}
+    state = state_of([held, other], [licensed, wants_memory], **facts).at(10)
+    why = why_waiting(licensed.key, state)
+    # Machine 0 holds the only copy, which its jobs share.
+    assert why is not None
+    assert (why.machine, why.lacks) == (0, ())
+    bound = why_waiting(wants_memory.key, state)
+    assert bound is not None
+    assert [(one.what, one.needed, one.free) for one in bound.lacks] == [("memory_mb", 50.0, 20.0)]
+    assert bound.ahead == (licensed.key,)
+    far = Stay(("v", 5), 7, 1, 0.0, 1, bound=1)
+    down = {**facts, "outages": ((1, 8, 20),)}
+    there = state_of([held], [far], **down)
+    why = why_waiting(far.key, there.at(10))
+    assert why is not None
+    assert [one.what for one in why.lacks] == ["machine", "license solver"]
+    assert "down" in " ".join(why.sentences())
+    why = why_waiting(far.key, there.at(7))
+    assert why is not None
+    assert [one.what for one in why.lacks] == ["license solver"]
+    assert why_waiting(held.key, there.at(10)) is None
+    wide = Stay(("v", 6), 1, 5, 0.0, 0)
+    never = why_waiting(wide.key, state_of([], [wide]).at(3))
+    assert never is not None
+    assert never.machine == -1
+    assert "ever" in never.sentences()[1]
+
+
+def test_a_message_is_no_decision() -> None:
+    event = Event(0, "v/cluster/c", MESSAGE, "local_status")
+    assert job_story(("v", 1), [event]) == []
