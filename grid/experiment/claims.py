@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from grid.experiment.statistics import (
@@ -85,6 +86,7 @@ class OverUnknown:
     setting: str
     quantity: str
     at: Mapping[str, Comparison]
+    """In the order of the quantity: what lies between neighbours was not run."""
     paper: str = ""
 
 
@@ -133,6 +135,13 @@ class SubClaim:
         if self.verdict is Verdict.HOLDS:
             return bool(others & against)
         return self.verdict in against and Verdict.HOLDS in others
+
+    @property
+    def loosens(self) -> bool:
+        """Does it depend under another reading, where it is decided under the main one?"""
+        decided_ones = {Verdict.HOLDS, Verdict.CONTRADICTED, Verdict.IMPOSSIBLE}
+        others = {other for _, other in self.otherwise}
+        return self.verdict in decided_ones and Verdict.DEPENDS in others
 
     @property
     def key(self) -> tuple[str, str]:
@@ -217,8 +226,12 @@ class Finding:
     def in_words(self) -> str:
         """The counts, such as "84 hold, 28 contradicted; 12 the opposite under another reading"."""
         turned = sum(1 for one in self.sub_claims if one.turns)
-        more = f"; {turned} the opposite under another reading" if turned else ""
-        return in_words(self.counts) + more
+        loose = sum(1 for one in self.sub_claims if one.loosens and not one.turns)
+        more = [f"{turned} the opposite"] if turned else []
+        more += [in_words({Verdict.DEPENDS: loose})] if loose else []
+        return in_words(self.counts) + (
+            f"; {', '.join(more)} under another reading" if more else ""
+        )
 
     @property
     def by_kind(self) -> dict[str, Counter[Verdict]]:
@@ -311,7 +324,10 @@ def _of_settled(one: Settled) -> SubClaim:
 
 
 def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
-    """It depends where it holds at some values and is contradicted at others."""
+    """It depends where it holds at some values and is contradicted at others.
+
+    Contradicted from below at one value and from above at the next, it may hold between them.
+    """
     counts = Counter(one.verdict for one in at.values())
     verdict = Verdict.UNDECIDED
     because = f"{in_words(counts)}, at {len(at)} values of {part.quantity}; the paper gives none"
@@ -322,6 +338,9 @@ def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
     elif counts[Verdict.HOLDS] and counts[Verdict.CONTRADICTED]:
         verdict = Verdict.DEPENDS
         because = f"on {part.quantity}, which the paper does not give: {in_words(counts)}"
+    if verdict is Verdict.CONTRADICTED and (between := _passed(part, at)):
+        verdict = Verdict.UNDECIDED
+        because = f"contradicted {because}; but it is passed between {between}: not run there"
     return SubClaim(
         part.what,
         part.setting,
@@ -333,8 +352,26 @@ def _of_unknown(part: OverUnknown, at: Mapping[str, SubClaim]) -> SubClaim:
     )
 
 
+def _passed(part: OverUnknown, at: Mapping[str, SubClaim]) -> str:
+    """Between which neighbours what is claimed is passed, such as "load 0.3 and load 0.45"."""
+    for low, high in pairwise(part.at):
+        if _side(part.at[low], at[low]) * _side(part.at[high], at[high]) < 0:
+            return f"{low} and {high}"
+    return ""
+
+
+def _side(comparison: Comparison, found: SubClaim) -> int:
+    """-1 where it is contradicted from below what is claimed, 1 from above, and else 0."""
+    if found.verdict is not Verdict.CONTRADICTED or found.interval is None:
+        return 0
+    return -1 if found.interval.mean <= comparison.region.low else 1
+
+
 def _of_together(part: Together, parts: Sequence[SubClaim]) -> SubClaim:
-    """It holds if all do at one value, and is contradicted if one of them is at every value."""
+    """It holds if all do at one value, and is contradicted if one of them is at every value.
+
+    And between any two neighbours: from the same side at both, so that it is not passed there.
+    """
     at: dict[str, Counter[Verdict]] = {}
     for one in parts:
         for value, row in one.rows:
@@ -342,7 +379,20 @@ def _of_together(part: Together, parts: Sequence[SubClaim]) -> SubClaim:
     verdict = Verdict.UNDECIDED
     if any(counts[Verdict.HOLDS] == len(parts) for counts in at.values()):
         verdict = Verdict.HOLDS
-    elif all(counts[Verdict.CONTRADICTED] for counts in at.values()):
+    elif all(counts[Verdict.CONTRADICTED] for counts in at.values()) and all(
+        _is_closed(low, high, part, parts) for low, high in pairwise(at)
+    ):
         verdict = Verdict.CONTRADICTED
     because = "; ".join(f"{value}: {in_words(counts)}" for value, counts in at.items())
     return SubClaim(part.what, part.setting, verdict, paper=part.paper, because=because)
+
+
+def _is_closed(low: str, high: str, part: Together, parts: Sequence[SubClaim]) -> bool:
+    """Is one of the parts contradicted from the same side at both neighbours?"""
+    for unknown, found in zip(part.parts, parts, strict=True):
+        rows = dict(found.rows)
+        if low in rows and high in rows:
+            sides = (_side(unknown.at[value], rows[value]) for value in (low, high))
+            if next(sides) * next(sides) > 0:
+                return True
+    return False

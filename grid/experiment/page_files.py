@@ -112,8 +112,9 @@ def write_index(folder: Path, judgements: Sequence[Judgement], quick: bool) -> N
 MEANINGS = (
     "**holds**: the interval of the comparison lies wholly where the paper claims; "
     "**contradicted**: wholly elsewhere; **undecided**: neither, and the page says how many "
-    "repetitions would decide it; **cannot hold**: a bound shows it; **depends**: on a quantity "
-    "that the paper does not give, with the table over it; **not run**: it says why."
+    "repetitions would decide it, or between which values of an open quantity it is passed; "
+    "**cannot hold**: a bound shows it; **depends**: on a quantity that the paper does not give, "
+    "with the table over it; **not run**: it says why."
 )
 
 

@@ -154,7 +154,7 @@ def _claim_blocks(one: Judged, judgement: Judgement) -> list[Block]:
             (
                 other.other.text,
                 other.finding.in_words,
-                _repetitions(other.finding),
+                _repetitions(other.finding) + (f", at {other.only_at}" if other.only_at else ""),
                 changes_of(other),
                 _figures(other.finding, [after for _, after in other.changed]),
             )
@@ -164,7 +164,7 @@ def _claim_blocks(one: Judged, judgement: Judgement) -> list[Block]:
             "under the other reading",
             "sub-claims",
             "repetitions",
-            "changes, against the main reading with the same repetitions",
+            "changes, against the main reading with the same repetitions at the same points",
             "its figures",
         )
         blocks.append(Table(headers, rows, prose=True))

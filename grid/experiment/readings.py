@@ -74,6 +74,8 @@ class Compared:
     """Pairs: under the main reading, under the other one."""
     undecided: int = 0
     """How many sub-claims are undecided under both."""
+    only_at: str = ""
+    """Where it was run, if not at all points of the main reading, such as "load 0.55"."""
 
 
 def experiments_of(claims: Sequence[Claim], readings: Sequence[Reading]) -> list[str]:
@@ -117,6 +119,20 @@ def under(
     return judged(claim, Studies(main, studies.absent)), judged(claim, Studies(found, absent))
 
 
+def only_at(other: Other, claim: Claim, studies: Studies) -> str:
+    """The values of axes that the other reading was run at, where the main one has more."""
+    found: dict[str, str] = {}
+    for name, view in other.views.items():
+        ran, main = studies.found.get(view.experiment), studies.found.get(name)
+        if name not in claim.experiments or ran is None or main is None or view.rest:
+            continue
+        for axis, values in main.axes.items():
+            chosen = [value for value in values if value in ran.axes.get(axis, values)]
+            if 0 < len(chosen) < len(values):
+                found[axis] = f"{axis} {', '.join(map(str, chosen))}"
+    return "; ".join(found.values())
+
+
 def compared(claim: Claim, readings: Sequence[Reading], studies: Studies) -> list[Compared]:
     """What every other reading that touches the claim makes of it."""
     results = []
@@ -137,7 +153,8 @@ def compared(claim: Claim, readings: Sequence[Reading], studies: Studies) -> lis
                 for one in finding.sub_claims
                 if one.key in before
             )
-            results.append(Compared(reading, other, claim, finding, changed, undecided))
+            where = only_at(other, claim, studies)
+            results.append(Compared(reading, other, claim, finding, changed, undecided, where))
     return results
 
 
@@ -145,8 +162,9 @@ def with_readings(main: Finding, others: Sequence[Compared]) -> Finding:
     """The finding, with what other readings make of each sub-claim where it changes."""
     otherwise: dict[tuple[str, str], list[Any]] = {}
     for one in others:
+        text = one.other.text + (f"; at {one.only_at} alone" if one.only_at else "")
         for before, after in one.changed:
-            otherwise.setdefault(before.key, []).append((one.other.text, after.verdict))
+            otherwise.setdefault(before.key, []).append((text, after.verdict))
 
     def others_of(sub: SubClaim) -> tuple[tuple[str, Verdict], ...]:
         # With fewer repetitions the main reading may leave open what it decides with all.
