@@ -93,13 +93,16 @@ def backfill(
     if shortest_first:
         waiting = waiting[np.argsort(work_left(waiting, jobs), kind="mergesort")]
     most = free.cpus.max()
+    refused = np.full(most + 1, np.inf)
     for slot in waiting:
         if most <= 0:
             break
-        if jobs.processors[slot] <= most and _start(
-            now, slot, jobs, machines, free, reserved, starts
-        ):
+        if jobs.processors[slot] > most or _asks_no_less(slot, jobs, refused):
+            continue
+        if _start(now, slot, jobs, machines, free, reserved, starts):
             most = free.cpus.max()
+        else:
+            _remember(slot, jobs, refused)
     count = starts.number[0]
     return starts.slots[:count], starts.machines[:count], reserved.start, reserved.slot
 
@@ -162,6 +165,31 @@ def _start(
         starts.number[0] = place + 1
         return True
     return False
+
+
+@inner(forceinline=True)
+def _asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
+    """Whether a job that asks for no more than this one has just been refused.
+
+    What is free only gets less within a plan, so this one would be refused, too.
+    """
+    work_us = jobs.estimate_us[slot] - jobs.done_us[slot]
+    return bool(work_us * jobs.reference_mips[slot] >= refused[jobs.processors[slot]])
+
+
+@inner(forceinline=True)
+def _remember(slot: int, jobs: Jobs, refused: Floats) -> None:
+    """`refused[n]` is the least work of a refused job that asked for n CPUs at most, and no more.
+
+    Work is CPU time x MIPS. A license or a machine of its own might be why a job was refused.
+    """
+    if jobs.licenses[slot] or jobs.ram_mb[slot] > 0 or jobs.bound_machine[slot] >= 0:
+        return
+    work = jobs.estimate_us[slot] * jobs.reference_mips[slot]
+    for processors in range(jobs.processors[slot], len(refused)):
+        if refused[processors] <= work:
+            break
+        refused[processors] = work
 
 
 @inner(forceinline=True)
