@@ -194,8 +194,9 @@ class Paper:
     """A paper: its claims, and its figures with our data, as far as studies are there.
 
     `short` is what this project calls it.
-    `why` are the sentences on what contradicts the paper, by claim; `left_out` what its text does
-    not give and this reproduction had to choose, and what of it is not reproduced.
+    `why` are the sentences on why verdicts came out so, by claim: on what contradicts the paper, or
+    else on what a reader must know of them; `left_out` what its text does not give and this
+    reproduction had to choose, and what of it is not reproduced.
     `gives_confidence`: the level of the experiments is the paper's own.
     """
 

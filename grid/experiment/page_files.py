@@ -9,7 +9,15 @@ from pathlib import Path
 from grid.experiment.claims import Verdict, in_words
 from grid.experiment.code import code_version
 from grid.experiment.page_digest import judging_digest, page_digest
-from grid.experiment.pages import SHORT, Judged, Judgement, markdown, sections, source_lines
+from grid.experiment.pages import (
+    SHORT,
+    Judged,
+    Judgement,
+    markdown,
+    sections,
+    short_cells,
+    source_lines,
+)
 from grid.experiment.papers import NAMES, paper
 from grid.experiment.samples import (
     PageSamples,
@@ -92,13 +100,7 @@ def write_index(folder: Path, judgements: Sequence[Judgement], quick: bool) -> N
     for judgement in judgements:
         name = judgement.paper.name
         rows = [
-            (
-                f"[{one.claim.name}]({name}.md)",
-                one.claim.text,
-                one.claim.paper,
-                one.finding.in_words,
-            )
-            for one in judgement.judged
+            (f"[{one.claim.name}]({name}.md)", *short_cells(one)[1:]) for one in judgement.judged
         ]
         lines = source_lines(judgement.paper)
         parts.append(Section(name, [*lines, Table(SHORT, rows, prose=True)]))

@@ -90,6 +90,7 @@ def sections(judgement: Judgement) -> list[Section]:
         Section("Figures", list(judgement.pictures)),
         Section("What this hangs on", _reading_blocks(judgement)),
         Section("What contradicts the paper, and why", _why(judgement)),
+        Section("What stands behind the other verdicts", _notes(judgement)),
         Section("What the paper leaves out, and what is not judged", list(paper.left_out)),
     ]
 
@@ -126,8 +127,20 @@ def cpu_seconds(study: Study) -> float:
 
 
 def short_cells(one: Judged) -> tuple[str, ...]:
-    """What stands under SHORT."""
-    return one.claim.name, one.claim.text, one.claim.paper, one.finding.in_words
+    """What stands under SHORT: the counts by what the paper says, too, for sums can hide a part."""
+    counts = one.finding.in_words
+    if kinds := _kinds(one.finding):
+        counts = f"{counts}. {kinds}"
+    return one.claim.name, one.claim.text, one.claim.paper, counts
+
+
+def _kinds(finding: Finding) -> str:
+    """The counts by what the paper says, where it says several things, and not too many."""
+    by_kind = finding.by_kind
+    if not 1 < len(by_kind) <= MOST_KINDS:
+        return ""
+    kinds = (f"{kind or 'else'}: {in_words(counts)}" for kind, counts in by_kind.items())
+    return f"By what the paper says: {'; '.join(kinds)}"
 
 
 def _heading(one: Judged) -> str:
@@ -136,10 +149,8 @@ def _heading(one: Judged) -> str:
 
 def _claim_blocks(one: Judged, judgement: Judgement) -> list[Block]:
     blocks: list[Block] = [f"{one.finding.in_words}."]
-    by_kind = one.finding.by_kind
-    if 1 < len(by_kind) <= MOST_KINDS:
-        kinds = (f"{kind or 'else'}: {in_words(counts)}" for kind, counts in by_kind.items())
-        blocks.append(f"By what the paper says: {'; '.join(kinds)}.")
+    if kinds := _kinds(one.finding):
+        blocks.append(f"{kinds}.")
     if one.claim.criterion:
         blocks.append(f"How words are taken: {one.claim.criterion}.")
     study = judgement.studies.get(one.claim.experiments[0])
@@ -299,14 +310,25 @@ def _reading_blocks(judgement: Judgement) -> list[Block]:
 def _why(judgement: Judgement) -> list[Block]:
     lines: list[Block] = []
     for one in judgement.judged:
-        counts = one.finding.counts
-        if counts[Verdict.CONTRADICTED] or counts[Verdict.IMPOSSIBLE]:
-            contradicted = in_words(
-                {verdict: counts[verdict] for verdict in (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)}
-            )
+        if against := _contradicted(one.finding):
             why = judgement.paper.why.get(one.claim.name, "Why is not known.")
-            lines.append(f"{one.claim.name} ({contradicted}): {why}")
+            lines.append(f"{one.claim.name} ({in_words(against)}): {why}")
     return lines or ["Nothing."]
+
+
+def _notes(judgement: Judgement) -> list[Block]:
+    """What is to be known of the claims that nothing contradicts."""
+    return [
+        f"{one.claim.name} ({in_words(one.finding.counts)}): {judgement.paper.why[one.claim.name]}"
+        for one in judgement.judged
+        if one.claim.name in judgement.paper.why and not _contradicted(one.finding)
+    ]
+
+
+def _contradicted(finding: Finding) -> dict[Verdict, int]:
+    """How many sub-claims are contradicted or cannot hold; nothing where none is."""
+    against = (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)
+    return {verdict: finding.counts[verdict] for verdict in against if finding.counts[verdict]}
 
 
 def markdown(title: str, introduction: Sequence[str], parts: Sequence[Section]) -> str:

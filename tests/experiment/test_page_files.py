@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grid.experiment.claims import Studies
+from grid.experiment.claims import Finding, Studies, SubClaim, Verdict
 from grid.experiment.code import code_version
 from grid.experiment.page_digest import (
     judging_modules,
@@ -23,7 +23,7 @@ from grid.experiment.page_files import (
     tally,
     write_page,
 )
-from grid.experiment.pages import Judgement
+from grid.experiment.pages import Judged, Judgement, sections, short_cells
 from grid.experiment.papers import NAMES, paper
 from grid.experiment.reproduce import How, Reproduction, judge, reproduce
 from grid.experiment.samples import (
@@ -47,6 +47,27 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reproduction,
     said: list[str] = []
     how = How(in_process=True, quick=True)
     return folder, reproduce(["PU"], folder / "out", how, said.append, folder / "pages"), said
+
+
+def test_a_page_says_why_of_every_claim_and_splits_its_counts() -> None:
+    whole = paper("CS2")
+    why = {"CS2-3": "Three.", "CS2-6": "Six."}
+    claims = {claim.name: claim for claim in whole.claims}
+    holds = SubClaim("a below b", "", Verdict.HOLDS, paper="lower")
+    against = SubClaim("a at least 95", "", Verdict.CONTRADICTED, paper="busy: 100 %")
+    judged = (
+        Judged(claims["CS2-3"], Finding((holds, against))),
+        Judged(claims["CS2-5"], Finding((holds,))),
+        Judged(claims["CS2-6"], Finding((holds,))),
+    )
+    parts = {
+        part.title: part.blocks
+        for part in sections(Judgement(dataclasses.replace(whole, why=why), judged, (), {}))
+    }
+    assert parts["What contradicts the paper, and why"] == ["CS2-3 (1 contradicted): Three."]
+    assert parts["What stands behind the other verdicts"] == ["CS2-6 (1 holds): Six."]
+    split = "1 holds, 1 contradicted. By what the paper says: lower: 1 holds; busy: 1 contradicted"
+    assert [short_cells(one)[-1] for one in judged] == [split, "1 holds", "1 holds"]
 
 
 def test_the_digest_of_a_page_is_of_the_modules_that_it_hangs_on() -> None:
