@@ -245,6 +245,8 @@ _FILES = (
     ("series.parquet", "SERIES_COLUMNS"),
     ("events.parquet", "EVENT_COLUMNS"),
     ("Decisions in events.parquet", "DECISIONS"),
+    ("phases.parquet", "PHASE_COLUMNS"),
+    ("schedule.csv", "SCHEDULE_COLUMNS"),
     ("manifest.json", "MANIFEST_KEYS"),
     ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS"),
 )

@@ -11,6 +11,7 @@ from grid import __version__
 from grid.commands.chaos import chaos
 from grid.commands.check import check, schema
 from grid.commands.endings import ExitCode, hear_interrupts
+from grid.commands.export import export
 from grid.commands.job import job
 from grid.commands.parts import metrics, parts, policies
 from grid.commands.report import report
@@ -50,8 +51,8 @@ def grid(
 
 
 for command in (
-    run, sweep, report, watch, job, check, scenarios, init, policies, parts, metrics, schema,
-    trace, chaos, verify, reproduce,
+    run, sweep, report, watch, job, export, check, scenarios, init, policies, parts, metrics,
+    schema, trace, chaos, verify, reproduce,
 ):  # fmt: skip
     app.command()(command)
 

@@ -38,10 +38,12 @@ MAY_IMPORT = {
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},
+    # A run as a log is written by those who write logs.
+    "export": {"model", "results", "report", "workload"},
     "watch": {"model", "results", "report"},
     "commands": {
         "model", "parts", "policies", "runtime", "scenario", "results", "workload", "experiment",
-        "verify", "watch", "story",
+        "verify", "watch", "story", "export",
     },
 }  # fmt: skip
 

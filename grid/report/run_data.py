@@ -87,14 +87,15 @@ def read_run(folder: Path) -> RunData:
     """The run in `folder`. Raises InputError where a part of it is missing or broken."""
     return RunData(
         read_mapping(folder / "manifest.json", MAX_BYTES, EXPECTED),
-        _metrics(folder / "metrics.json"),
+        read_metrics(folder / "metrics.json"),
         read_text(folder / "scenario.yaml", MAX_BYTES, EXPECTED),
         _table(folder / "jobs.parquet"),
         _table(folder / "series.parquet"),
     )
 
 
-def _metrics(path: Path) -> dict[str, Any]:
+def read_metrics(path: Path) -> dict[str, Any]:
+    """The figures of a run. Raises InputError."""
     metrics = read_mapping(path, MAX_BYTES, EXPECTED)
     whole, vos = metrics.get("grid"), metrics.get("vos")
     scopes = [whole, *vos.values()] if isinstance(vos, dict) else [None]

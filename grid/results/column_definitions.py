@@ -121,6 +121,44 @@ DECISIONS: Columns = {
 }
 """Words of the column `event` of events.parquet that are decisions."""
 
+PHASE_COLUMNS: Columns = {
+    "vo": ("", "The VO of the job's user."),
+    "job": ("", "Number of the job; `job_id` of jobs.csv."),
+    "phase": (
+        "",
+        "`unassigned`: from its submission until a resource was assigned to it. `queued`: until "
+        "its first start. `running`: until its end.",
+    ),
+    "begin_s": ("s", "When the phase began."),
+    "end_s": ("s", "When it ended. A phase of no length has no row."),
+    "processors": ("CPUs", "CPUs that the job asks for."),
+    "executed_vo": ("", "The VO where it ran."),
+    "cluster": ("", "The cluster where it ran."),
+    "machine": ("", "Number of the machine in its cluster; empty where it is not one."),
+    "hops": ("", "How often it was sent from one VO to another."),
+}
+"""Of phases.parquet (`grid export --to parquet`), a row for each phase of each job that ran."""
+
+SCHEDULE_COLUMNS: Columns = {
+    "batsim_version": ("", "Who made it: `grid-emulator-` and the version."),
+    "nb_jobs": ("jobs", "Jobs that users submitted."),
+    "nb_jobs_finished": ("jobs", "Jobs that started and ended."),
+    "nb_jobs_success": ("jobs", "Jobs that ran to their end."),
+    "nb_jobs_killed": ("jobs", "Jobs that were killed after their requested time."),
+    "nb_jobs_rejected": ("jobs", "Jobs that never ran."),
+    "success_rate": ("0 to 1", "nb_jobs_success / nb_jobs."),
+    "makespan": ("s", "`makespan` of the grid in metrics.json."),
+    "mean_waiting_time": ("s", "Mean of `waiting_time` of jobs.csv."),
+    "max_waiting_time": ("s", "The longest."),
+    "mean_turnaround_time": ("s", "Mean of `turnaround_time` of jobs.csv."),
+    "max_turnaround_time": ("s", "The longest."),
+    "mean_slowdown": ("", "Mean of `stretch` of jobs.csv."),
+    "max_slowdown": ("", "The largest."),
+    "simulation_time": ("s", "`wall_seconds` of manifest.json."),
+    "consumed_joules": ("J", "`energy_j` of the grid; empty where no watts are given."),
+}
+"""Of schedule.csv (`grid export --to batsim`), one row, with names of Batsim's."""
+
 RESULT_COLUMNS: Columns = {
     "seed": ("", "Seed of the run; before it stands a column for each axis of the sweep."),
     "scope": ("", "`grid`, or the name of a VO; in clock.csv also a policy."),

@@ -57,12 +57,20 @@ class EventFile:
         return self._read((field("entity") == facts.entity) & field("event").isin(kinds))
 
     def _read(self, wanted: pyarrow.dataset.Expression) -> list[Event]:
-        try:
-            table = pyarrow.dataset.dataset(self._path, schema=EVENT_SCHEMA).to_table(filter=wanted)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise self._wrong(str(error).splitlines()[0]) from None
+        table = self._table(wanted, EVENT_SCHEMA.names)
         columns = [table[name].to_pylist() for name in EVENT_SCHEMA.names]
         return list(map(Event._make, zip(*columns, strict=True)))
+
+    def _table(self, wanted: pyarrow.dataset.Expression, names: list[str]) -> pa.Table:
+        try:
+            events = pyarrow.dataset.dataset(self._path, schema=EVENT_SCHEMA)
+            return events.to_table(names, filter=wanted)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise self._wrong(str(error).splitlines()[0]) from None
+
+    def columns(self, names: list[str], wanted: pyarrow.dataset.Expression) -> pa.Table:
+        """Some columns of the events that are `wanted`."""
+        return self._table(wanted, names)
 
     def _wrong(self, found: str) -> InputError:
         return InputError([Mistake(str(self._path), None, "", found, EXPECTED)])

@@ -1,0 +1,120 @@
+"""`grid export`: a run in the format of another tool."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from grid.commands.endings import endings, failed
+from grid.commands.options import Quiet
+
+if TYPE_CHECKING:
+    from grid.export.schedule import Schedule
+
+
+class Format(StrEnum):
+    """What a run may be written as."""
+
+    PERFETTO = "perfetto"
+    CHROME = "chrome"
+    PAJE = "paje"
+    PARQUET = "parquet"
+    SWF = "swf"
+    BATSIM = "batsim"
+
+
+FILES = {
+    Format.PERFETTO: "trace.pftrace",
+    Format.CHROME: "trace.json",
+    Format.PAJE: "trace.paje",
+    Format.PARQUET: "phases.parquet",
+    Format.SWF: "schedule.swf",
+    Format.BATSIM: "batsim",
+}
+"""What is written where nothing else is said, in the folder of the run; the last is a folder."""
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    to: Annotated[
+        Format,
+        typer.Option(
+            metavar="FORMAT",
+            help="`perfetto`, `chrome` (JSON trace events), `paje` (for ViTE, pajeng), `parquet` "
+            "(a row for each phase of each job), `swf`, or `batsim` (jobs.csv and schedule.csv).",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file, of batsim the folder. Default: trace.pftrace, trace.json, trace.paje, "
+            "phases.parquet, schedule.swf or batsim in the folder of the run.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a run in the format of another tool.
+
+    The age of information is shown where the run has its events: grid run SCENARIO --events
+    """
+    from grid.runtime.progress import display_on
+
+    target = folder / FILES[to] if out is None else out
+    with endings(folder=target), display_on(sys.stderr, quiet=quiet) as display:
+        display.stage("writing the trace" if to in _TRACES else "writing the tables")
+        _write(folder, to, target)
+    typer.echo(f"{to.value} in {target}")
+
+
+_TRACES = (Format.PERFETTO, Format.CHROME, Format.PAJE)
+
+
+def _write(folder: Path, to: Format, target: Path) -> None:
+    """Write `target`, whole or not at all. Raises InputError."""
+    from grid.export.files import replacing, replacing_folder
+    from grid.export.schedule import read_schedule
+    from grid.results.run_folder import check_file, check_place
+
+    if to is Format.BATSIM:
+        from grid.export.tables import write_batsim
+
+        check_place(target)
+        with replacing_folder(target) as partial:
+            write_batsim(partial, folder)
+        return
+    check_file(target, "--out")
+    schedule = read_schedule(folder)
+    if to is Format.SWF:
+        from grid.export.tables import write_swf
+
+        write_swf(schedule, target, folder.resolve().name)
+        return
+    write = _writer(to)
+    with replacing(target) as partial, partial.open("wb") as file:
+        try:
+            write(schedule, folder, file)
+        except ModuleNotFoundError as error:
+            failed([f"--to {to.value} needs the package {error.name}: pip install {error.name}"])
+
+
+def _writer(to: Format) -> Callable[[Schedule, Path, IO[bytes]], None]:
+    from grid.export.chrome import write_chrome
+    from grid.export.paje import write_paje
+    from grid.export.perfetto import write_perfetto
+    from grid.export.tables import write_phases
+
+    if to is Format.PARQUET:
+        return lambda schedule, _, file: write_phases(schedule, file)
+    traces = {
+        Format.PERFETTO: write_perfetto,
+        Format.CHROME: write_chrome,
+        Format.PAJE: write_paje,
+    }
+    return traces[to]

@@ -1,0 +1,149 @@
+"""Exported tables, and the command that writes them."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.export.schedule import read_schedule
+from grid.export.tables import PHASES
+from grid.results.column_definitions import PHASE_COLUMNS, SCHEDULE_COLUMNS
+from grid.workload.swf import SwfField, jobs_from_swf, read_swf
+from tests.export.runs import metrics, run_folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    shutil.copytree(run_folder(3), folder)
+    return folder
+
+
+def export(run: Path, to: str, *more: str) -> Path:
+    """Export the run; where to."""
+    answer = CliRunner().invoke(app, ["export", str(run), "--to", to, "-q", *more])
+    assert answer.exit_code == 0, answer.output
+    return Path(answer.stdout.strip().partition(" in ")[2])
+
+
+def test_phases_are_those_of_the_jobs(run: Path) -> None:
+    table = pyarrow.parquet.read_table(export(run, "parquet"))
+    assert table.column_names == list(PHASE_COLUMNS)
+    spans = {
+        (row["vo"], row["job"], row["phase"]): (row["begin_s"], row["end_s"])
+        for row in table.to_pylist()
+    }
+    assert len(spans) == len(table)
+    jobs = pyarrow.parquet.read_table(run / "jobs.parquet").to_pylist()
+    for job in jobs:
+        of = [spans.get((job["vo"], job["job_id"], phase)) for phase in PHASES]
+        times = [job[name] for name in ("submission_time", "assigned_time", "starting_time")]
+        times.append(job["finish_time"])
+        for place, span in enumerate(of):
+            if job["starting_time"] is None or times[place] == times[place + 1]:
+                assert span is None
+            else:
+                assert span == (times[place], times[place + 1])
+
+
+def test_a_schedule_in_swf_is_read_by_our_reader(run: Path) -> None:
+    """Every job once, in whole seconds; the header is that of the standard."""
+    path = export(run, "swf")
+    log = read_swf(path)
+    jobs = pyarrow.parquet.read_table(run / "jobs.parquet").to_pylist()
+    assert len(log) == len(jobs)
+    assert log.header["Version"] == "2.2"
+    assert log.header["MaxJobs"] == log.header["MaxRecords"] == str(len(jobs))
+    assert {"Computer", "MaxProcs", "UnixStartTime", "TimeZoneString"} <= log.header.keys()
+    assert log[SwfField.JOB_NUMBER].tolist() == list(range(1, len(jobs) + 1))
+    for line in path.read_text().splitlines():
+        if not line.startswith(";"):
+            assert len(line.split()) == 18
+            assert all(one.lstrip("-").isdigit() for one in line.split())
+    ran = [job for job in jobs if job["starting_time"] is not None]
+    assert int((log[SwfField.STATUS] == 1).sum()) == metrics(run)["grid"]["jobs_completed"]
+    found = sorted(
+        (int(a), int(w), int(r))
+        for a, w, r in zip(
+            log[SwfField.SUBMIT_TIME], log[SwfField.WAIT_TIME], log[SwfField.RUN_TIME], strict=True
+        )
+        if r >= 0
+    )
+    second = 1_000_000
+
+    def whole(seconds: float) -> int:
+        return (round(seconds * second) + second // 2) // second * second
+
+    assert found == sorted(
+        (
+            whole(job["submission_time"]),
+            whole(job["starting_time"]) - whole(job["submission_time"]),
+            whole(job["finish_time"]) - whole(job["starting_time"]),
+        )
+        for job in ran
+    )
+    again, left_out = jobs_from_swf(log)
+    assert len(again) == len(ran)
+    assert sum(left_out.values()) == len(jobs) - len(ran)
+
+
+def test_files_of_batsim(run: Path) -> None:
+    folder = export(run, "batsim")
+    with (folder / "jobs.csv").open() as file:
+        jobs = list(csv.DictReader(file))
+    with (folder / "schedule.csv").open() as file:
+        (schedule,) = csv.DictReader(file)
+    told = metrics(run)["grid"]
+    assert list(schedule) == list(SCHEDULE_COLUMNS)
+    assert len(jobs) == int(schedule["nb_jobs"]) == told["jobs_submitted"]
+    assert int(schedule["nb_jobs_success"]) == told["jobs_completed"]
+    assert float(schedule["mean_waiting_time"]) == pytest.approx(told["wait_mean"])
+    assert float(schedule["makespan"]) == told["makespan"]
+    finished = sum(job["final_state"] != "REJECTED" for job in jobs)
+    assert int(schedule["nb_jobs_finished"]) == finished
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_evalys_reads_the_jobs(run: Path) -> None:
+    """The real one, where it is installed; it warns of things of its own."""
+    pytest.importorskip("evalys")
+    from evalys.jobset import JobSet
+
+    jobs = JobSet.from_csv(str(export(run, "batsim") / "jobs.csv"))
+    schedule = read_schedule(run)
+    assert len(jobs.df) == len(schedule)
+    started = jobs.df[jobs.df["final_state"] != "REJECTED"]
+    assert (started["proc_alloc"] == started["requested_number_of_resources"]).all()
+    # What its own reckoning gives from the allocations is what the run says.
+    busy = (started["proc_alloc"] * started["execution_time"]).sum()
+    ran = schedule.ran
+    held = (schedule.end_us - schedule.start_us)[ran] * schedule.processors[ran]
+    assert busy == pytest.approx(held.sum() / 1e6)
+    assert jobs.utilisation.load.max() <= jobs.MaxProcs
+
+
+@pytest.mark.parametrize("to", ["perfetto", "chrome", "paje", "parquet", "swf", "batsim"])
+def test_what_is_no_run_is_refused(to: str, tmp_path: Path) -> None:
+    answer = CliRunner().invoke(app, ["export", str(tmp_path), "--to", to])
+    assert answer.exit_code == 2
+    assert "Traceback" not in answer.output
+    assert len(answer.stderr.strip().splitlines()) <= 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_table_and_a_wrong_ending_are_refused(run: Path) -> None:
+    answer = CliRunner().invoke(app, ["export", str(run), "--to", "swf", "--out", str(run / "x")])
+    assert answer.exit_code == 2
+    assert ".swf" in answer.stderr
+    (run / "jobs.parquet").write_bytes((run / "jobs.parquet").read_bytes()[:500])
+    for to in ("perfetto", "batsim"):
+        answer = CliRunner().invoke(app, ["export", str(run), "--to", to])
+        assert answer.exit_code == 2, answer.output
+        assert "jobs.parquet" in answer.stderr
+    assert not (run / "trace.pftrace").exists()
