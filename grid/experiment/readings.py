@@ -120,7 +120,7 @@ def under(
 
 
 def only_at(other: Other, claim: Claim, studies: Studies) -> str:
-    """The values of axes that the other reading was run at, where the main one has more."""
+    """The values of axes of numbers that the other reading has, where the main one has more."""
     found: dict[str, str] = {}
     for name, view in other.views.items():
         ran, main = studies.found.get(view.experiment), studies.found.get(name)
@@ -128,7 +128,8 @@ def only_at(other: Other, claim: Claim, studies: Studies) -> str:
             continue
         for axis, values in main.axes.items():
             chosen = [value for value in values if value in ran.axes.get(axis, values)]
-            if 0 < len(chosen) < len(values):
+            is_number = all(isinstance(value, int | float) for value in values)
+            if is_number and 0 < len(chosen) < len(values):
                 found[axis] = f"{axis} {', '.join(map(str, chosen))}"
     return "; ".join(found.values())
 

@@ -6,7 +6,9 @@ four options (architecture: two), every option as probable as another; utilities
 four intervals; resources drawn by the same method. What it leaves open, and how it is read here:
 
 - The Poisson variable is the time between two jobs of a user, a whole number of seconds.
-- A requirement has 1 to all options, every number as probable as another, no value twice.
+- A requirement has 1 to all options, every number as probable as another, no value twice. With
+  `one_option` a job keeps one of those, whichever was drawn first, with its utility: so the users
+  of the paper's binary utility have "only one possible option". All else of the jobs is the same.
 - Jobs are sequential (one processor): no job of the paper asks for a number of cores.
 - Length of a job: uniform between two bounds, by default 2.5 to 12.5 s at 1000 MIPS. 35 jobs a
   second of 7,500 MI on average load the 80 default resources (4 x 20 with 3.75 cores of 1250 MIPS
@@ -73,6 +75,9 @@ class PartialUtilityJobs(_Settings):
     speeds_mips: _Options[_Mips] = Field(
         default=(500.0, 1000.0, 1500.0, 2000.0), description="that a job may ask for"
     )
+    one_option: bool = Field(
+        default=False, strict=True, description="for each requirement, drawn at random"
+    )
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> PartialUtilityJobs:
@@ -122,7 +127,8 @@ def partial_utility_jobs(
         (RequirementKind.EXECUTION_TIME, settings.execution_times_s),
         (RequirementKind.SPEED, settings.speeds_mips),
     )
-    requirements = [_requirements(kind, values, count, rng) for kind, values in kinds]
+    most = 1 if settings.one_option else None
+    requirements = [_requirements(kind, values, count, rng, most) for kind, values in kinds]
     user = np.repeat(np.arange(users), each)
     jobs = JobTable.of(
         number=np.arange(count),
@@ -138,9 +144,16 @@ def partial_utility_jobs(
 
 
 def _requirements(
-    kind: RequirementKind, values: Sequence[float], jobs: int, rng: np.random.Generator
+    kind: RequirementKind,
+    values: Sequence[float],
+    jobs: int,
+    rng: np.random.Generator,
+    most: int | None,
 ) -> list[Requirement]:
-    """A requirement of that kind for each job, its options in order of falling utility."""
+    """A requirement of that kind for each job, its options in order of falling utility.
+
+    Of the options that are drawn for a job it keeps the first `most`, or all.
+    """
     counts = rng.integers(1, len(values), size=jobs, endpoint=True)
     every = np.tile(np.array(values, np.float64), (jobs, 1))
     chosen = rng.permuted(every, axis=1)
@@ -154,7 +167,10 @@ def _requirements(
             ),
         )
         for count, among, of in zip(
-            counts.tolist(), chosen.tolist(), utilities.tolist(), strict=True
+            np.minimum(counts, most or len(values)).tolist(),
+            chosen.tolist(),
+            utilities.tolist(),
+            strict=True,
         )
     ]
 

@@ -210,3 +210,17 @@ def test_memory_is_drawn_beside_the_rest_which_stays_the_same() -> None:
 def test_an_unknown_generator_is_a_value_error() -> None:
     with pytest.raises(ValueError, match=r"found 'nothing', expected a generator of machines"):
         generate_machines("nothing", 1, {}, np.random.default_rng(1))
+
+
+def test_one_option_is_one_of_those_that_the_job_would_have_drawn_at_random() -> None:
+    jobs, alone = all_jobs(jobs_of(3, users=300)), all_jobs(jobs_of(3, users=300, one_option=True))
+    best = 0
+    for job, one in zip(jobs, alone, strict=True):
+        assert replace(one, requirements=job.requirements) == job
+        for many, single in zip(job.requirements, one.requirements, strict=True):
+            (option,) = single.options
+            assert single.kind is many.kind and option in many.options
+            best += option == many.options[0]
+    # Of 1, 2, 3 or 4 options, each as probable: 25/48; of 1 or 2: 3/4.
+    share = (3 * 25 / 48 + 3 / 4) / 4
+    assert best / (4 * len(jobs)) == pytest.approx(share, abs=0.01)

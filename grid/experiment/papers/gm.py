@@ -320,7 +320,7 @@ PAPER = Paper(
             f"fairly significant: at most {CONSIDERABLE:g} times; small: {SMALL.low:g} to "
             f"{SMALL.high:g} times. The first half of the jobs executed are those that complete "
             "first, as on the x-axis of Fig. 2; by submission it was not measured",
-            {"wait_mean": "wait, mean (s)"},
+            {"wait_mean": "wait, mean (s)", "interruptions": "interruptions, by 150 priority jobs"},
         ),
         Claim(
             "GM-2",
@@ -329,7 +329,8 @@ PAPER = Paper(
             (MAIN,),
             utilization,
             f"at the paper's level: the interval within {LEVEL:g} points of it; an increase of "
-            f"10 %: by {MORE.low:g} to {MORE.high:g} points",
+            f"10 %: by {MORE.low:g} to {MORE.high:g} points. A level that is missed from below at "
+            "one load and from above at the next is passed between them, and undecided",
             {
                 "utilization_percent": "over the whole run (%)",
                 "utilization_percent[0.1333:0.8667]": "averaged over interactions (%)",

@@ -101,7 +101,11 @@ READINGS = (
         "who forwards jobs",
         "all three schedulers, by the same Algorithm 2",
         "4.2 calls BU and MM scheduling mechanisms that differ in the utility of a resource; the "
-        "architecture is described for all.",
+        "architecture is described for all. Against it: 4.3 names forwarding as what sets PU "
+        'apart, twice for its submission time ("our solution has a higher submission time due to '
+        'the fact that jobs may be forwarded", "an additional delay is introduced by the mechanism '
+        'of job forwarding") and once for its utility. Where PU alone forwards, its submission '
+        "time is the highest.",
         (
             Other(
                 "PU alone; BU and MM keep jobs in the VO of their user",
@@ -110,8 +114,7 @@ READINGS = (
         ),
         EVERY,
         "protocol.ttl of BU and MM",
-        "The text names forwarding as what raises our submission time, and as what raises utility "
-        "(4.3), so the other reading was added when the results of the main one were known.",
+        "The other reading was added when the results of the main one were known.",
     ),
     Reading(
         "what BU and MM are",
@@ -121,13 +124,16 @@ READINGS = (
         'all the user requirements".',
         (
             Other(
-                "the users of BU and MM have one option drawn anew for each requirement",
-                lacking="the first option is one drawn at random already; what it is worth to the "
-                "user is the next reading",
+                "the users of BU and MM have one option for each requirement, drawn at random with "
+                "its utility, and are measured by that",
+                {MAIN: View("partial-utility-one-option", rest="scheduler")},
             ),
         ),
         EVERY,
-        "selections binary and matchmaking",
+        "selections binary and matchmaking; workload setting one_option: false",
+        "Before, this page said that the first option is one drawn at random already. It is not: "
+        "options are sorted, so the first is the best of one to four draws. The other reading was "
+        "run when the results of the main one were known.",
     ),
     Reading(
         "by what the utility of BU's and MM's users is measured",
@@ -148,9 +154,14 @@ READINGS = (
         "utility of a user (Eq. 3)",
         "the plain mean, over the jobs that ran",
         '"Average utility value of the resources used by the user\'s jobs": a job that did not run '
-        "used none. Eq. 3 itself is garbled in the text that we have.",
+        "used none. In the text that we have the numerator of Eq. 3 is garbled; its denominator is "
+        "not: n_jobs(u), over which Eq. 2 sums the jobs that were submitted. That is the first of "
+        "the other readings, and under it matchmaking is lowest.",
         (
-            Other("a rejected job counts 0", _utility("user_utility")),
+            Other(
+                "over the jobs that were submitted, n_jobs(u) of Eq. 3: a rejected job counts 0",
+                _utility("user_utility"),
+            ),
             Other(
                 "Eq. 3 to the letter, 1 - sqrt(sum) / n, and higher is better; 1 - sqrt(sum / n) "
                 "gives the same verdicts, for every user has n = 20 jobs",
@@ -164,7 +175,8 @@ READINGS = (
         ("PU-2",),
         "metric user_utility_of_jobs_that_ran",
         "Before, a rejected job counted 0, and matchmaking was lowest for that reason alone. Only "
-        "the lower-is-better form of the letter was judged before.",
+        "the lower-is-better form of the letter was judged before. Until lately this page called "
+        "all of Eq. 3 garbled.",
     ),
     Reading(
         "execution time (Eq. 5)",
@@ -209,10 +221,13 @@ WHY = {
     "job's success; both cannot be.",
     "PU-2": "Matchmaking runs a job only where the user's first option of every requirement is "
     "met, and over those jobs utility is higher than over all jobs of PU. It is the rejected ones "
-    "that make it worse, and those have no resource whose utility could be averaged.",
-    "PU-3": "All three schedulers forward jobs. Whether PU or BU forwards more depends on what is "
-    "exchanged and on which of equal resources is taken; where PU alone forwards, it alone has "
-    "the delay. The paper itself has it both ways: higher in 4.3, smaller in the conclusions.",
+    "that make it worse; whether they count is whether Eq. 3 averages over the jobs that used a "
+    "resource, as its words say, or over n_jobs(u), as its denominator does.",
+    "PU-3": "Here all three schedulers forward jobs, which is our main reading; 4.3 names "
+    "forwarding as the cause of PU's own delay, and where PU alone forwards it has that. Where all "
+    "do, whether PU or BU forwards more depends on what is exchanged and on which of equal "
+    "resources is taken. The paper itself has it both ways: higher in 4.3, smaller in the "
+    "conclusions.",
     "PU-4": "Execution times follow from which resources are chosen, and all three choose from the "
     "same ones. Partial utility counts a fast processor as one requirement among four.",
     "PU-5": "All three choose from the same resources by other measures of utility; none looks at "
@@ -223,6 +238,11 @@ WHY = {
 LEFT_OUT = (
     'What is "generated using a Poisson distribution with mean 2": here the gap between two jobs '
     "of a user, in whole seconds.",
+    "How many options a requirement has: 1 to its most, each number with equal probability; only "
+    'that "all the options have the same probability of being selected" is said.',
+    'The "load" of Eq. 6: utilisation of a resource over the whole run. For "std dev load" we '
+    'take a standard deviation, as the formula calls it; its words call it the "mean square '
+    'deviation", which without a root would be no share of the average.',
     "How long jobs run: 2.5 to 12.5 s at 1000 MIPS, so that the offered load is 0.7 while users "
     "submit. Execution times asked for are fixed limits of 5, 10, 15 and 20 s. A job takes one "
     "core; resources have 1, 2, 4 or 8 of 500 to 2000 MIPS.",
