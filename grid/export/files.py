@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PARTIAL = ".partial"
@@ -21,6 +21,7 @@ def replacing(path: Path) -> Iterator[Path]:
 @contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into; its files take their places in `folder` when all went well."""
+    was_there = folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=folder))
     try:
@@ -29,3 +30,6 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
             path.replace(folder / path.name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if not was_there:
+            with suppress(OSError):  # It is not empty: all went well.
+                folder.rmdir()
