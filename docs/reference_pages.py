@@ -22,7 +22,7 @@ import grid
 from grid.cluster import engines
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
-from grid.results import column_definitions, definitions
+from grid.results import column_definitions, decision_definitions, definitions
 from grid.results.event_words import message_words
 from grid.results.report_terms import SERIES_LABELS, TERMS
 from grid.scenario.part_kinds import KINDS
@@ -215,9 +215,12 @@ def citation(entry: Mapping[str, Any]) -> str:
 # Figures and files.
 
 _GROUPS = (
-    ("Of jobs", "OF_JOBS"), ("Of machines", "OF_MACHINES"), ("Of sweeps only", "OF_SWEEPS"),
-    ("On the real clock", "OF_THE_CLOCK"),
-)  # fmt: skip
+    ("Of jobs", definitions, "OF_JOBS"),
+    ("Of machines", definitions, "OF_MACHINES"),
+    ("Of decisions", decision_definitions, "OF_DECISIONS"),
+    ("Of sweeps only", definitions, "OF_SWEEPS"),
+    ("On the real clock", definitions, "OF_THE_CLOCK"),
+)
 
 
 def metrics_page() -> str:
@@ -229,9 +232,9 @@ def metrics_page() -> str:
         "computed from, such as a mean over no jobs, is `null`. Sources: PU, CS2, C07, EG and GM "
         "are the [papers](../papers.md).\n"
     )
-    for title, attribute in _GROUPS:
-        lines.append(f"## {title}\n\n{comment_after(definitions, attribute)}\n")
-        for one in getattr(definitions, attribute):
+    for title, module, attribute in _GROUPS:
+        lines.append(f"## {title}\n\n{comment_after(module, attribute)}\n")
+        for one in getattr(module, attribute):
             direction = {"more": "more is better", "less": "less is better"}.get(one.better, "")
             facts = [one.over, f"range: {one.values}", direction, one.source]
             unit = f" Unit: {one.unit}." if one.unit else ""

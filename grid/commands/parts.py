@@ -13,7 +13,7 @@ from grid.commands.endings import endings, wrong
 
 if TYPE_CHECKING:
     from grid.parts.kind import Kind
-    from grid.results.definitions import Metric
+    from grid.results.metric import Metric
 
 POLICY_GROUPS = {
     "grid.policies.convergent": "Convergent Scheduling: a matrix of jobs and machines",

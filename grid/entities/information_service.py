@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from grid.entities.known_status import KnownStatus
+from grid.entities.tally import Tally
 from grid.information.interface import Letter, Overlay, View
 from grid.kernel.entity import Context
 from grid.model.arrays import Floats
@@ -72,6 +73,7 @@ class InformationService:
     def __init__(self, vo: int, known: KnownStatus, sources: Sources) -> None:
         self._vo = vo
         self._known = known
+        self._tally = Tally(vo, sources.services[vo])
         self._sources = sources
         self._overlay = sources.overlay
         self._rounds_left = 0
@@ -98,6 +100,7 @@ class InformationService:
             case Probe(number):
                 entry = self._known.own_entry(ctx.now, self._sources.summary)
                 ctx.send(sender, ProbeAnswer(number, entry))
+                self._tally.sent(ctx)
             case ProbeAnswer(number, entry):
                 self._take_answer(ctx, number, entry)
             case JoinVo(vo, resources):
@@ -115,6 +118,9 @@ class InformationService:
             self._reply(ctx, int(number))
         else:
             raise ValueError(f"{ctx.name}: no timer {timer!r}")
+
+    def finish(self, ctx: Context) -> None:
+        self._tally.finish(ctx)
 
     def _join(self, ctx: Context, vo: int, resources: ResourceColumns) -> None:
         self._known.join(vo, resources)
@@ -136,6 +142,7 @@ class InformationService:
         self._probing[self._probes] = _Probing(key, scheduler, asked)
         for vo in asked:
             ctx.send(self._sources.services[vo], Probe(self._probes))
+        self._tally.sent(ctx)
         ctx.set_timer(self._overlay.timeout_us, f"{PROBE} {self._probes}")
 
     def _take_answer(self, ctx: Context, number: int, entry: Entry) -> None:
@@ -207,3 +214,4 @@ class InformationService:
             entries = tuple(known[vo] for vo in letter.entries if vo in known)
             if entries or letter.asks:
                 ctx.send(self._sources.services[letter.to], News(entries, letter.asks))
+        self._tally.sent(ctx)

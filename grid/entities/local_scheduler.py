@@ -22,6 +22,7 @@ from typing import Any
 
 from grid.entities.bidding import Bidder, Caller
 from grid.entities.pulling import LOOK, Giver, Puller
+from grid.entities.tally import SchedulerTally
 from grid.forwarding.interface import Answer, Ask, Award, Destination, Question
 from grid.forwarding.local_rules import never as stay
 from grid.kernel.entity import Context
@@ -32,6 +33,7 @@ from grid.model.messages import (
     AskForWork,
     Assigned,
     AssignJob,
+    Belief,
     Bid,
     CallForBids,
     CallId,
@@ -55,6 +57,9 @@ from grid.model.messages import (
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.selection.interface import Selection
+
+NOT_ASKED = float("nan")
+"""CPUs that are assigned, where a bid only says whether there is room."""
 
 
 @dataclass(slots=True)
@@ -120,6 +125,7 @@ class LocalScheduler:
         self._first_cluster = first_cluster
         self._caller = Caller(neighbours.schedulers)
         self._bidder = Bidder(vo, selection, neighbours.information, neighbours.resource_manager)
+        self._tally = SchedulerTally(vo, neighbours.resource_manager)
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
 
@@ -135,6 +141,13 @@ class LocalScheduler:
             self._puller.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self._handle(ctx, sender, message)
+        self._tally.sent(ctx)
+
+    def finish(self, ctx: Context) -> None:
+        self._tally.finish(ctx)
+
+    def _handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
             case SubmitJob(job):
                 self._cases[job.key] = _Case(job, self._vo, self._ttl, 0)
@@ -175,7 +188,7 @@ class LocalScheduler:
             case Bid():
                 self._look_again(ctx, self._caller.hear(ctx, sender, message))
             case LeaseEnded():
-                pass
+                self._tally.add("leases_lost")
             case InLine(key, True):
                 self._giver.waits(self._cases[key].job)
             case InLine(key):
@@ -197,6 +210,7 @@ class LocalScheduler:
             self._puller.look(ctx)
         else:
             self._look_again(ctx, self._caller.timeout(ctx, timer))
+        self._tally.sent(ctx)
 
     def _look(self, ctx: Context, call: CallId, table: ResourceTable) -> None:
         """What there is, asked for on behalf of another VO, or of nobody yet."""
@@ -223,7 +237,9 @@ class LocalScheduler:
         self._cases[job.key] = case
         ctx.send(
             self._neighbours.resource_manager,
-            AssignJob(job, forwarded.resource, forwarded.wait, forwarded.call),
+            AssignJob(
+                job, forwarded.resource, forwarded.wait, forwarded.call, belief=forwarded.belief
+            ),
         )
 
     def _send_back(self, ctx: Context, case: _Case) -> None:
@@ -232,6 +248,7 @@ class LocalScheduler:
         if self._when_refused == "reject":
             self._fail(ctx, case, JobState.REJECTED)
             return
+        self._tally.leaves(case.job, case.came_from)
         self._settled(ctx, job.key)
         del self._cases[job.key]
         home = self._neighbours.schedulers[case.origin]
@@ -277,7 +294,8 @@ class LocalScheduler:
         call = bid.call if bid.held else None
         # A place that is held needs no queue; if its lease is over when the job comes, the VO that
         # it has come to decides anew.
-        self._go(ctx, case, bid.vo, bid.resource, not bid.held, call)
+        believed = None if bid.held else Belief(self._vo, NOT_ASKED, bid.free, -1)
+        self._go(ctx, case, bid.vo, bid.resource, not bid.held, call, belief=believed)
 
     def _send(
         self, ctx: Context, case: _Case, table: ResourceTable, destination: Destination
@@ -291,7 +309,10 @@ class LocalScheduler:
             return
         columns = table.columns
         case.utility = self._selection.utility(case.job, table, row)
-        self._go(ctx, case, int(columns.vo[row]), int(columns.number[row]), wait, late=late)
+        vo, belief = int(columns.vo[row]), None
+        if vo != self._vo:
+            belief = self._tally.forwards(table, row, case.job)
+        self._go(ctx, case, vo, int(columns.number[row]), wait, late=late, belief=belief)
 
     def _go(
         self,
@@ -302,12 +323,13 @@ class LocalScheduler:
         wait: bool,
         call: CallId | None = None,
         late: bool = False,
+        belief: Belief | None = None,
     ) -> None:
         if vo == self._vo:
             assign = AssignJob(case.job, resource, wait, call, late)
             ctx.send(self._neighbours.resource_manager, assign)
         else:
-            self._forward(ctx, case, vo, resource, wait, call)
+            self._forward(ctx, case, vo, resource, wait, call, belief)
 
     def _forward(
         self,
@@ -317,16 +339,21 @@ class LocalScheduler:
         resource: int,
         wait: bool,
         call: CallId | None = None,
+        belief: Belief | None = None,
     ) -> None:
         job = case.job
         self._settled(ctx, job.key)
         del self._cases[job.key]
+        self._tally.leaves(case.job, case.came_from)
+        if job.input_mb:
+            self._tally.add("transfers_mb", job.input_mb)
         if case.origin == self._vo:
             self._away[job.key] = job
         barred = (*case.barred, self._vo) if self._avoid_loops else case.barred
         message = ForwardJob(
-            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, barred, call
-        )
+            job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, barred, call,
+            belief,
+        )  # fmt: skip
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 
     def _settled(self, ctx: Context, key: JobKey) -> None:
@@ -336,6 +363,7 @@ class LocalScheduler:
 
     def _fail(self, ctx: Context, case: _Case, state: int) -> None:
         """The job of `case` ends here and never started."""
+        self._tally.leaves(case.job, case.came_from)
         key = case.job.key
         self._settled(ctx, key)
         del self._cases[key]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from grid.entities.backlog import Backlog, NoBacklog
+from grid.entities.tally import ManagerTally
 from grid.entities.waiting_room import Waiting, WaitingRoom
 from grid.forwarding.admission import Request, everyone
 from grid.kernel.entity import Context
@@ -61,6 +62,8 @@ class SnapshotRules:
     load_limit: float | None
     jobs_limit: int | None
     tells_work: bool = False
+    audience: int = 0
+    """How many VOs hear them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class ResourceManager:
         self._reception = reception
         self._guests: dict[str, tuple[int, int]] = {}
         """Of each other VO, how many of its jobs are here, and on how many processors."""
+        self._tally = ManagerTally(vo, scheduler)
         self._room = WaitingRoom(resources.cpus.tolist())
         self._leases: dict[CallId, tuple[Job, int]] = {}
         """The jobs for which a place is held, and on which resource."""
@@ -128,6 +132,7 @@ class ResourceManager:
     def start(self, ctx: Context) -> None:
         for information in self._directory:
             ctx.send(information, JoinVo(self._vo, self._resources))
+        self._tally.sent(ctx)
         if self._leaves_us is not None:
             ctx.set_background_timer(self._leaves_us, LEAVE)
 
@@ -164,16 +169,23 @@ class ResourceManager:
             self._left = True
             for information in self._directory:
                 ctx.send(information, LeaveVo(self._vo))
+            self._tally.sent(ctx)
+
+    def finish(self, ctx: Context) -> None:
+        self._tally.finish(ctx)
 
     def _assign(self, ctx: Context, scheduler: str, asked: AssignJob) -> None:
-        job, resource, wait, _, late = asked
+        job, resource, wait, _, late, _ = asked
         key, processors = job.key, job.processors
         is_guest = _is_guest(ctx, job.vo)
+        self._tally.comes(asked, float(self._assigned[resource]), self._cpus[resource])
         if is_guest and not self._admits(job, ctx.now):
+            self._tally.add("not_admitted")
             ctx.send(scheduler, NotAdmitted(key))
             return
         no_room = not wait and self._cpus[resource] - self._assigned[resource] < processors
         if no_room or (self._left and is_guest):
+            self._tally.add("refused")
             ctx.send(scheduler, Refused(key))
             return
         self._holds[key] = (resource, processors)
@@ -233,6 +245,7 @@ class ResourceManager:
         job, resource = asked.job, asked.resource
         assigned = float(self._assigned[resource])
         self._leases[asked.call] = (job, resource)
+        self._tally.add("leases")
         self._count(ctx, job.vo, resource, job.processors, 1)
         self._backlog.comes(asked.call, job, resource, ctx.now)
         self._room.sent_down(resource, job.processors)
@@ -256,11 +269,13 @@ class ResourceManager:
     def _release_place(self, ctx: Context, call: CallId) -> None:
         """Whoever called does not want the place, or its place in the queue."""
         if call in self._leases:
+            self._tally.add("cancelled")
             ctx.cancel_timer(_lease(call))
             self._fall_back(ctx, call)
         else:
             resource = self._room.leave(call)
             if resource >= 0:
+                self._tally.add("cancelled")
                 self._go_on(ctx, resource)
 
     def _fall_back(self, ctx: Context, call: CallId) -> None:
@@ -360,7 +375,9 @@ class ResourceManager:
 
     def _publish(self, ctx: Context) -> None:
         rows = status_rows(self._resources, self._assigned, self._backlog.left_s(ctx.now), ctx.now)
-        ctx.publish(summary_of(rows, self._resources) if self._rules.summary else rows)
+        rows = summary_of(rows, self._resources) if self._rules.summary else rows
+        ctx.publish(rows)
+        self._tally.messages("Snapshot", self._rules.audience, rows.size * self._rules.audience)
         self._submitted_since = 0
         self._to_tell = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from grid.model.arrays import Floats
-from grid.model.job import Job, JobKey, JobOutcome
+from grid.model.job import Job, JobKey, JobOutcome, dtypes
 from grid.model.job_results import JobPlacement
 from grid.model.resources import NOT_TOLD, ResourceColumns, ResourceTable
 from grid.model.time import Time
@@ -137,6 +137,19 @@ class Withdrawn(NamedTuple):
     given: bool
 
 
+class Belief(NamedTuple):
+    """What VO number `vo` believed of a resource to which it sent a job; no decision hangs on it.
+
+    So many CPUs were assigned to jobs, by what was told for `told_us` (-1: not known), and there
+    was room for the job, or not.
+    """
+
+    vo: int
+    assigned_cpus: float
+    is_free: bool
+    told_us: Time
+
+
 class ForwardJob(NamedTuple):
     """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
 
@@ -158,6 +171,7 @@ class ForwardJob(NamedTuple):
     barred: tuple[int, ...] = ()
     call: CallId | None = None
     """The call for which a place is held for the job there, if one is."""
+    belief: Belief | None = None
 
 
 class ReturnJob(NamedTuple):
@@ -189,6 +203,7 @@ class AssignJob(NamedTuple):
     wait: bool
     call: CallId | None = None
     late: bool = False
+    belief: Belief | None = None
 
 
 class Assigned(NamedTuple):
@@ -325,3 +340,27 @@ class LeaveVo(NamedTuple):
     """Resource Manager to every Information Service: VO number `vo` shares nothing any more."""
 
     vo: int
+
+
+KINDS_ABROAD: dict[type, str] = {
+    one: one.__name__
+    for one in (
+        ForwardJob, ReturnJob, JobDone, SubmissionFail, CallForBids, Bid, ReleasePlace, AskForWork,
+        WorkAnswer, News, Probe, ProbeAnswer, JoinVo, LeaveVo,
+    )
+}  # fmt: skip
+"""What one VO says to another."""
+
+
+def cells_of(message: object) -> int:
+    """How many numbers the tables hold that are in a message."""
+    match message:
+        case News(entries):
+            return sum(entry.rows.size + 3 for entry in entries)
+        case ProbeAnswer(_, entry):
+            return entry.rows.size
+        case AskForWork(_, table):
+            return len(table.columns) * (len(dtypes(ResourceColumns)) + 1)
+        case JoinVo(_, resources):
+            return len(resources) * len(dtypes(ResourceColumns))
+    return 0

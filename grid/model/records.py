@@ -21,6 +21,17 @@ class ClusterFigure(NamedTuple):
     value: float
 
 
+class VoFigure(NamedTuple):
+    """A sum that an entity of VO number `vo` kept, recorded when a run is over.
+
+    What it means, and how those of several entities go together, is for `grid.results.decisions`.
+    """
+
+    vo: int
+    figure: str
+    value: float
+
+
 class HeldTimes(NamedTuple):
     """When jobs held CPUs of machines that may be switched off. Shapes (times,).
 

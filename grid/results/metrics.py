@@ -15,8 +15,9 @@ import numpy.typing as npt
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
-from grid.model.records import ClusterFigure, ClusterHistory
+from grid.model.records import ClusterFigure, ClusterHistory, VoFigure
 from grid.model.time import NEVER, SECOND_US
+from grid.results.decisions import decision_figures, sums_of
 from grid.results.directory import Directory
 from grid.results.energy import cluster_energy
 from grid.results.exchange import exchanged_cpu_seconds, figures_of
@@ -42,11 +43,13 @@ def metrics(
     directory: Directory,
     figures: Sequence[ClusterFigure] = (),
     histories: Sequence[ClusterHistory] = (),
+    counted: Sequence[VoFigure] = (),
 ) -> Metrics:
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
 
     `figures` are what clusters add of their own (see `grid.results.figures`), `histories` those of
-    the clusters of gangs, for their `loss_of_capacity`, and of machines that may be switched off.
+    the clusters of gangs, for their `loss_of_capacity`, and of machines that may be switched off,
+    and `counted` is what entities counted of their decisions.
 
     `utilization`, `load_balance` and energy are over one interval for all: from the first
     submission in the grid to the last end of a job in the grid.
@@ -71,13 +74,17 @@ def metrics(
         mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
             vos[name] |= _lost(mine)
-        vos[name] |= figures_of(exchanged, position) if several else {}
+        if several:
+            vos[name] |= figures_of(exchanged, position)
+            vos[name] |= decision_figures(sums_of(counted, position), len(jobs))
         vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
     whole = _of_jobs(results) | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:
         whole |= _lost(gangs)
-    whole |= figures_of(exchanged, None) if several else {}
+    if several:
+        whole |= figures_of(exchanged, None)
+        whole |= decision_figures(sums_of(counted, None), len(results))
     whole |= _of_power(jobs_j, idle_j)
     return {"grid": whole, "vos": vos}
 

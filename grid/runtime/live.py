@@ -299,6 +299,7 @@ class _Actors:
         run = RunOutcome(
             chunks=chunks,
             figures=store.figures,
+            decisions=store.decisions,
             histories=store.histories,
             violations=store.violations,
             jobs_left=store.jobs_left,

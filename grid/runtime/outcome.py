@@ -8,7 +8,14 @@ from typing import Any, Protocol
 
 from grid.model.event import Event
 from grid.model.job_results import JobResults, JobRow, columns_of
-from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes, Violation
+from grid.model.records import (
+    ClusterFigure,
+    ClusterHistory,
+    JobsLeft,
+    PlanTimes,
+    Violation,
+    VoFigure,
+)
 from grid.model.time import Time, to_seconds
 
 
@@ -47,6 +54,7 @@ class RunOutcome:
     start_seconds: float = 0.0
     actors: int = 0
     figures: list[ClusterFigure] = field(default_factory=list)
+    decisions: list[VoFigure] = field(default_factory=list)
     histories: list[ClusterHistory] = field(default_factory=list)
     plan_times: list[PlanTimes] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
@@ -103,6 +111,7 @@ class RecordStore:
         self.jobs = 0
         self.events_held = 0
         self.figures: list[ClusterFigure] = []
+        self.decisions: list[VoFigure] = []
         self.histories: list[ClusterHistory] = []
         self.plan_times: list[PlanTimes] = []
         self.violations: list[Violation] = []
@@ -122,6 +131,8 @@ class RecordStore:
                 self._events.append(record)
             elif isinstance(record, ClusterFigure):
                 self.figures.append(record)
+            elif isinstance(record, VoFigure):
+                self.decisions.append(record)
             elif isinstance(record, ClusterHistory):
                 self.histories.append(record)
             elif isinstance(record, PlanTimes):

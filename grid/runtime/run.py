@@ -272,7 +272,7 @@ def _checked(played: _Played, how: How) -> Run:
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
-    figures = metrics(results, directory, outcome.figures, outcome.histories)
+    figures = metrics(results, directory, outcome.figures, outcome.histories, outcome.decisions)
     histories = tuple(outcome.histories)
     return Run(name, None, results, directory, figures, manifest, histories, events=events)
 

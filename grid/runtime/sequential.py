@@ -62,6 +62,7 @@ def run_sequential(
     return RunOutcome(
         chunks=store.take(),
         figures=store.figures,
+        decisions=store.decisions,
         histories=store.histories,
         plan_times=store.plan_times,
         violations=store.violations,

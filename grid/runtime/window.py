@@ -128,6 +128,7 @@ class Window:
         return RunOutcome(
             chunks=self._store.take(),
             figures=self._store.figures,
+            decisions=self._store.decisions,
             histories=self._store.histories,
             plan_times=self._store.plan_times,
             violations=self._store.violations,

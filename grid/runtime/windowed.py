@@ -155,6 +155,7 @@ class _Workers:
                 self._spool.add(number, part.events)
             total.chunks += part.chunks
             total.figures += part.figures
+            total.decisions += part.decisions
             total.histories += part.histories
             total.plan_times += part.plan_times
             total.violations += part.violations

@@ -85,6 +85,7 @@ class GridInformation:
             protocol.snapshot_load_limit if heard else None,
             protocol.snapshot_jobs_limit if heard else None,
             self.tells_work,
+            len(self.audience[position]),
         )
 
     def service(self, position: int, board_vos: Sequence[tuple[int, int]]) -> InformationService:

@@ -16,6 +16,7 @@ from grid.experiment.record import clock_of, record_of
 from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
 from grid.results.definitions import (
     METRICS,
+    OF_DECISIONS,
     OF_JOBS,
     OF_MACHINES,
     OF_SWEEPS,
@@ -35,7 +36,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 def test_every_figure_of_a_run_and_of_a_sweep_is_defined(name: str) -> None:
     run = grid.run(SCENARIOS / f"{name}.yaml")
     assert run.scenario is not None
-    of_runs = {one.name for one in (*OF_JOBS, *OF_MACHINES)}
+    of_runs = {one.name for one in (*OF_JOBS, *OF_MACHINES, *OF_DECISIONS)}
     for figures in (run.metrics["grid"], *run.metrics["vos"].values()):
         assert not figures.keys() - of_runs
     assert not record_of(run, run.scenario)["more"].keys() - {one.name for one in OF_SWEEPS}
@@ -75,7 +76,7 @@ def test_every_key_of_a_manifest_is_defined() -> None:
 
 
 def test_no_name_and_no_label_stands_for_two_figures() -> None:
-    every = (*OF_JOBS, *OF_MACHINES, *OF_SWEEPS, *OF_THE_CLOCK)
+    every = (*OF_JOBS, *OF_MACHINES, *OF_DECISIONS, *OF_SWEEPS, *OF_THE_CLOCK)
     assert max(Counter(one.name for one in every).values()) == 1
     assert max(Counter(one.label for one in every).values()) == 1
 

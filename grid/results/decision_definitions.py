@@ -1,0 +1,105 @@
+"""What the figures of decisions mean: of the information they go by, and of what they lead to."""
+
+from __future__ import annotations
+
+from grid.results.metric import COUNT, Metric
+
+_SENT = "forwards of the VO's Local Scheduler, or all"
+_CAME = "jobs that other VOs sent to the VO, or all"
+
+OF_DECISIONS = (
+    Metric(
+        "information_age_mean", "age of the information used", "s",
+        "When a job is forwarded on what is known of the resources: for how long what is known of "
+        "the resource that it is sent to may have been wrong.",
+        f"mean over {_SENT}", COUNT, "less",
+    ),
+    Metric(
+        "information_error_mean", "error of the information used", "",
+        "CPUs that were assigned to jobs on the resource when a job came to it, against those that "
+        "its sender believed: the difference without its sign, over the CPUs of the resource.",
+        f"mean over {_CAME}", COUNT, "less",
+    ),
+    Metric(
+        "misjudged_arrivals", "jobs sent where no room was", "",
+        "Jobs that came from another VO, which believed that there was room for them, and there "
+        "was none: what over-commits a resource, or is refused.",
+        f"sum over {_CAME}", COUNT, "less",
+    ),
+    Metric(
+        "refusals", "refusals", "",
+        "How often a job was to have a resource at once, and its CPUs were taken.",
+        "sum over all jobs that came to the VO, its own as well, or all", COUNT, "less",
+    ),
+    Metric(
+        "not_admitted", "jobs not admitted", "",
+        "How often a job of another VO was turned away by the rule of admission.",
+        f"sum over {_CAME}", COUNT, "less",
+    ),
+    Metric(
+        "herd_mean", "herd, mean", "",
+        "How many VOs sent jobs to one resource on the same word of it, which is a status told at "
+        "one time.",
+        "mean over the words that any VO went by, of the VO's resources, or all", "1 or more",
+        "less",
+    ),
+    Metric(
+        "herd_largest", "herd, largest", "",
+        "The largest such number of VOs.", "words of the VO's resources, or of all", COUNT, "less",
+    ),
+    Metric(
+        "leases", "leases", "",
+        "How often the VO held a place for a job under a lease.", "sum over places",
+    ),
+    Metric(
+        "leases_lost", "leases lost", "",
+        "Leases that were over before the job came, or its scheduler gave the place back.",
+        "sum over places", COUNT, "less",
+    ),
+    Metric(
+        "places_cancelled", "places cancelled", "",
+        "Places that the VO held for a job or had kept in a queue for it, and that were given back "
+        "since the job went elsewhere.",
+        "sum over places",
+    ),
+    Metric(
+        "input_sent_mb", "input data sent", "MB",
+        "Input data that went along with jobs which the VO sent to others.",
+        f"sum over {_SENT}",
+    ),
+    Metric(
+        "input_wasted_mb", "input data sent in vain", "MB",
+        "Input data that came with a job to a VO where the job did not run.",
+        f"sum over {_CAME}", COUNT, "less",
+    ),
+    Metric(
+        "messages_a_job", "messages to other VOs a job", "",
+        "Messages that entities of the VO sent to those of other VOs. A snapshot counts once for "
+        "each VO that hears it. What is sent again because it was lost does not count.",
+        "sum over messages, divided by the jobs that the VO's users submitted, or all users",
+        COUNT, "less",
+    ),
+    Metric(
+        "messages_of_jobs_a_job", "messages with jobs a job", "",
+        "The part of these that hands a job on or back, or says how it ended.",
+        "as messages to other VOs a job", COUNT, "less",
+    ),
+    Metric(
+        "messages_of_places_a_job", "messages about places a job", "",
+        "The part of these that asks for places or for work: calls, bids, places given back.",
+        "as messages to other VOs a job", COUNT, "less",
+    ),
+    Metric(
+        "messages_of_information_a_job", "messages of information a job", "",
+        "The part of these that tells of resources: snapshots, letters, probes, joining, leaving.",
+        "as messages to other VOs a job", COUNT, "less",
+    ),
+    Metric(
+        "message_bytes_a_job", "bytes of messages a job", "",
+        "Size of the messages to other VOs: eight bytes for each number and name, and for each "
+        "cell of a table. Input data of jobs and their requirements do not count.",
+        "as messages to other VOs a job", COUNT, "less",
+    ),
+)  # fmt: skip
+"""Of grids of several VOs: what a VO's decisions go by, and what they lead to. In a live run in
+which actors died, counts since their last saved state may be missing."""

@@ -1,0 +1,130 @@
+"""Figures of decisions, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import grid
+from grid.entities.tally import MOST_WORDS, Herds, Tally
+from grid.model.messages import Belief
+from grid.model.records import VoFigure
+from grid.results.decisions import decision_figures, fixed_numbers, sums_of
+
+SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs_limit": None}
+
+
+def vo(name: str, *jobs: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "clusters": [{"processors": 1}], "workload": {"jobs": list(jobs)}}
+
+
+def run(*vos: dict[str, Any], **protocol: Any) -> Any:
+    network = {"local_latency_s": 0.001, "latency_s": 1}
+    scenario = {"name": "g", "vos": vos, "network": network, "protocol": SILENT | protocol}
+    return grid.run(scenario).metrics
+
+
+def job(submit_s: float, run_s: float = 100, **more: Any) -> dict[str, Any]:
+    return {"submit_s": submit_s, "run_s": run_s, **more}
+
+
+def test_a_herd_of_two_by_hand() -> None:
+    """a and b each send a job to c, idle for all they know since it joined; the second is late."""
+    solaris = {"kind": "operating_system", "options": [{"value": "solaris"}]}
+    asking = {"requirements": [solaris]}
+    long = job(0.5, 1000)
+    c_only = {
+        "name": "c", "clusters": [{"machines": [{"cpus": 1, "operating_system": "solaris"}]}]
+    }  # fmt: skip
+    found = run(
+        vo("a", long, job(10, input_mb=5, **asking)),
+        vo("b", long, job(11, input_mb=7, **asking)),
+        c_only,
+        ttl=2,
+    )
+    whole, (a, b, c) = found["grid"], found["vos"].values()
+    assert whole["jobs_forwarded"] == 2
+    assert (c["herd_mean"], c["herd_largest"]) == (2, 2)
+    assert (c["misjudged_arrivals"], c["refusals"], c["not_admitted"]) == (1, 1, 0)
+    # The first came to a free CPU, as was believed; the second, to one with one job.
+    assert c["information_error_mean"] == 0.5
+    # What c said when it joined came at 1 s; the own latencies to the decision are 2 ms.
+    assert a["information_age_mean"] == pytest.approx(10.003, abs=0.002)
+    assert (a["input_sent_mb"], b["input_sent_mb"], whole["input_wasted_mb"]) == (5, 7, 0)
+    assert a["messages_of_places_a_job"] == 0
+    # a: one job of two handed on; two say who they are to two others each. c: two ends reported.
+    assert a["messages_of_jobs_a_job"] == 0.5
+    assert a["messages_of_information_a_job"] == 1
+    assert c["messages_a_job"] is None
+    assert whole["messages_a_job"] == (2 + 2 + 6) / 4
+
+
+@pytest.mark.parametrize(("when_busy", "sent", "wasted"), [("forward", 15, 15), ("queue", 15, 10)])
+def test_input_is_sent_in_vain_to_a_vo_where_the_job_does_not_run(
+    when_busy: str, sent: float, wasted: float
+) -> None:
+    """Nothing is free. A job of a's goes to b, a, b and fails, or queues there."""
+    found = run(
+        vo("a", job(0.5, 1000), job(10, input_mb=5)),
+        vo("b", job(0.5, 900)),
+        when_busy=when_busy,
+        ttl=3,
+    )
+    assert found["grid"]["jobs_failed"] == (wasted == 15)
+    assert found["grid"]["input_sent_mb"] == sent
+    assert found["grid"]["input_wasted_mb"] == wasted
+
+
+def test_leases_and_cancelled_places_are_counted_where_they_are_held() -> None:
+    rule = {"name": "redundant", "settings": {"copies": 3}}
+    busy = [job(0.5, 1000)]
+    found = run(
+        vo("a", *busy, job(10)), vo("b", job(0.5, 300)), vo("c", *busy), when_busy=rule, ttl=1
+    )
+    # The copy in b's queue wins; those of a and c are cancelled.
+    assert [one["leases"] for one in found["vos"].values()] == [0, 1, 0]
+    assert [one["places_cancelled"] for one in found["vos"].values()] == [1, 0, 1]
+    assert found["grid"]["leases_lost"] == 0
+    assert found["vos"]["a"]["messages_of_places_a_job"] > 0
+
+
+def test_a_lease_that_nobody_uses_is_lost() -> None:
+    """b's place is held for a second; a's job takes two to come."""
+    rule = {"name": "reserve", "settings": {"lease_s": 1, "wait_s": 10}}
+    found = run(vo("a", job(0.5, 1000), job(10)), vo("b"), when_busy=rule, ttl=1)
+    assert (found["vos"]["b"]["leases"], found["vos"]["b"]["leases_lost"]) == (1, 1)
+
+
+def test_one_vo_alone_decides_nothing_about_others() -> None:
+    assert "herd_mean" not in run(vo("a", job(1)))["grid"]
+
+
+def test_sums_do_not_hang_on_the_order_of_what_was_counted() -> None:
+    counted = [VoFigure(0, "age.sum", 0.1), VoFigure(1, "age.sum", 1e16), VoFigure(2, "age.sum", 3)]
+    counted += [VoFigure(0, "herd.most", 3.0), VoFigure(1, "herd.most", 2.0)]
+    assert sums_of(counted, None) == sums_of(counted[::-1], None)
+    assert sums_of(counted, None)["herd.most"] == 3
+    assert sums_of(counted, 1)["herd.most"] == 2
+
+
+def test_bytes_are_eight_for_each_number() -> None:
+    assert fixed_numbers()["Probe"] == 1
+    assert fixed_numbers()["SubmissionFail"] == 4  # The key of a job is two.
+    sums = {"messages.Probe": 3, "messages.Snapshot": 2, "cells.Snapshot": 10}
+    found = decision_figures(sums, 4)
+    assert found["message_bytes_a_job"] == 8 * (3 + 10) / 4
+    assert found["messages_of_information_a_job"] == 5 / 4
+
+
+def test_words_that_are_long_over_are_done_with() -> None:
+    herds, tally = Herds(), Tally(0, "a/x")
+    for told_us in range(MOST_WORDS + 5):
+        herds.came(0, Belief(1, 0.0, True, told_us))
+        herds.came(0, Belief(told_us % 2, 0.0, True, told_us))
+    herds.finish(tally)
+    assert tally.sums["herd.words"] == MOST_WORDS + 5
+    assert tally.sums["herd.most"] == 2
+    assert tally.sums["herd.vos"] == sum(
+        1 + (told_us % 2 == 0) for told_us in range(MOST_WORDS + 5)
+    )
