@@ -17,7 +17,12 @@ from grid.scenario.grid_settings import grid_faults, grid_settings
 from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario, VoSection
 from grid.scenario.sections import name_and_settings
 from grid.scenario.value_checks import Problem, repeated
-from grid.scenario.workload_sections import JobSection, RequirementSection, WorkloadSection
+from grid.scenario.workload_sections import (
+    AnnotateSection,
+    JobSection,
+    RequirementSection,
+    WorkloadSection,
+)
 
 END_S = to_seconds(NEVER)
 
@@ -146,6 +151,7 @@ def _grid_workload(scenario: Scenario) -> Iterator[Problem]:
     workload = scenario.workload
     if workload is None:
         return
+    yield from _annotations(workload, ("workload",))
     if workload.jobs is not None:
         expected = "a trace or a generator: a list of jobs does not say whose they are"
         yield ("workload", "jobs"), "a list of jobs", expected
@@ -167,6 +173,12 @@ def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
                 found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
                 yield ("vos", v, "workload", "enters"), found, "a VO with one cluster"
         yield from _jobs(vo.workload, limit, ("vos", v, "workload", "jobs"))
+        yield from _annotations(vo.workload, ("vos", v, "workload"))
+
+
+def _annotations(workload: WorkloadSection, path: Path) -> Iterator[Problem]:
+    if workload.annotate is not None:
+        yield from _requirements(workload.annotate, (*path, "annotate", "requirements"))
 
 
 def _end_of_time(scenario: Scenario) -> Iterator[Problem]:
@@ -189,6 +201,8 @@ def _certain_work(workload: WorkloadSection | None, clusters: Sequence[ClusterSe
     """Million instructions of the jobs that will run, whatever happens."""
     factor = min(1.0, *(cluster.estimate_factor for cluster in clusters))
     jobs = (workload.jobs if workload is not None else None) or ()
+    if workload is not None and workload.annotate is not None:
+        jobs = ()
     each = [
         min(job.run_s, (job.estimate_s or job.run_s) * factor) * job.processors
         for job in jobs
@@ -237,7 +251,7 @@ def _jobs(workload: WorkloadSection, widest: int | None, path: Path) -> Iterator
         yield from _requirements(job, (*path, index, "requirements"))
 
 
-def _requirements(job: JobSection, path: Path) -> Iterator[Problem]:
+def _requirements(job: JobSection | AnnotateSection, path: Path) -> Iterator[Problem]:
     for r, requirement in enumerate(job.requirements):
         for o, option in enumerate(requirement.options):
             expected = _option(requirement, option.value)

@@ -31,7 +31,7 @@ class Traces:
 
     def jobs(self, workload: WorkloadSection, max_processors: int | None) -> JobTable:
         """The jobs of a workload with a trace. Tables are shared: nobody may write to them."""
-        key = f"{max_processors} {workload.model_dump_json(exclude={'enters'})}"
+        key = f"{max_processors} {workload.model_dump_json(exclude={'enters', 'annotate'})}"
         if key not in self._read:
             self._read[key] = _jobs(workload, max_processors)
         jobs, reasons = self._read[key]

@@ -10,16 +10,17 @@ import numpy as np
 
 from grid.kernel.entity import random_stream
 from grid.model.errors import InputError, Mistake
-from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, JobTable, concatenate
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
+from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, from_seconds
+from grid.scenario.annotations import annotated
 from grid.scenario.build import Grid
 from grid.scenario.grid_settings import grid_settings
 from grid.scenario.platform import vos_from_sites, written_vos
+from grid.scenario.requirements import requirement_of
 from grid.scenario.schema import Scenario
 from grid.scenario.traces import Traces
-from grid.scenario.workload_sections import JobSection, RequirementSection, WorkloadSection
+from grid.scenario.workload_sections import JobSection, WorkloadSection
 
 
 def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
@@ -40,7 +41,10 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
             raise InputError(
                 [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
             ) from None
-        tables: list[JobTable | None] = [jobs for _, jobs in sites]
+        annotate, seed = scenario.workload.annotate, scenario.seed
+        tables: list[JobTable | None] = [
+            annotated(jobs, annotate, seed, name) for name, jobs in sites
+        ]
         return _grid(scenario, vos, tables, [None] * len(vos), file), traces.left_out
     vos = written_vos(scenario)
     shared = _shared_jobs(scenario, vos, file, traces)
@@ -57,6 +61,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
         to_cluster: JobTable | None = None
         if workload is not None:
             jobs = _jobs(workload, scenario, name, vo, widest, traces)
+            jobs = annotated(jobs, workload.annotate, scenario.seed, name)
             if parts:
                 _check_numbers([*parts, jobs], where, file)
             if workload.enters == "cluster":
@@ -154,6 +159,20 @@ def _shared_jobs(
     workload = scenario.workload
     if workload is None:
         return {}
+    tables = _shared_tables(workload, scenario, vos, file, traces)
+    return {
+        name: annotated(jobs, workload.annotate, scenario.seed, name)
+        for name, jobs in tables.items()
+    }
+
+
+def _shared_tables(
+    workload: WorkloadSection,
+    scenario: Scenario,
+    vos: tuple[VirtualOrganization, ...],
+    file: str,
+    traces: Traces,
+) -> dict[str, JobTable]:
     names = [vo.name for vo in vos]
     own = scenario.seed if workload.seed is None else workload.seed
     stream = random_stream(own, "workload")
@@ -220,20 +239,5 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
             else from_seconds(section.submit_s + section.deadline_s)
             for section in sections
         ],
-        requirements=[tuple(map(_requirement, section.requirements)) for section in sections],
-    )
-
-
-def _requirement(section: RequirementSection) -> Requirement:
-    named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
-    values = named.get(section.kind)
-    return Requirement(
-        RequirementKind[section.kind.upper()],
-        tuple(
-            Option(
-                float(values.index(str(option.value)) if values else option.value), option.utility
-            )
-            for option in section.options
-        ),
-        section.weight,
+        requirements=[tuple(map(requirement_of, section.requirements)) for section in sections],
     )

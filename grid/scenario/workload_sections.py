@@ -109,6 +109,71 @@ class TraceFilterSection(Section):
     )
 
 
+Share = Annotated[float, Field(gt=0, le=1, strict=True)]
+
+
+class AnnotatedRequirementSection(RequirementSection):
+    """A requirement that some of the jobs get."""
+
+    share: Share = Field(default=1.0, description="Share of the jobs that get it, drawn by lot.")
+    order: Literal["as_written", "drawn"] = Field(
+        default="as_written",
+        description="`drawn`: for each job the values are dealt anew over the options, so that "
+        "users prefer different ones; utilities stay in their places.",
+    )
+    at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
+        default=None, description="Each job keeps 1 to so many of the options, the first ones."
+    )
+
+
+class AnnotatedDeadlineSection(Section):
+    """Deadlines: so many estimates after the submission."""
+
+    share: Share = Field(default=1.0, description="Share of the jobs that get one, drawn by lot.")
+    least: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
+        description="The deadline is at least so many estimated run times after the submission."
+    )
+    most: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
+        description="And at most so many; uniform between the two."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> AnnotatedDeadlineSection:
+        if self.least > self.most:
+            raise ValueError("`least` no more than `most`")
+        return self
+
+
+class AnnotatedInputSection(Section):
+    """Input data, whose size is lognormal."""
+
+    share: Share = Field(default=1.0, description="Share of the jobs that get some, drawn by lot.")
+    mean_mb: Annotated[float, Field(gt=0, le=1e9, strict=True)] = Field(description="Mean size.")
+    cv: Annotated[float, Field(ge=0, le=100, strict=True)] = Field(
+        default=1.0, description="Standard deviation over mean."
+    )
+
+
+class AnnotateSection(Section):
+    """What jobs get beside what their log or generator has, by lot from the seed.
+
+    What is drawn for one of these does not change what is drawn for another.
+    """
+
+    seed: OwnSeed = None
+    requirements: tuple[AnnotatedRequirementSection, ...] = Field(
+        default=(),
+        description="Requirements with their utilities, in place of those that jobs "
+        "have. Each is drawn by itself.",
+    )
+    deadline: AnnotatedDeadlineSection | None = Field(
+        default=None, description="Deadlines, in place of those that jobs have."
+    )
+    input: AnnotatedInputSection | None = Field(
+        default=None, description="Input data that travels with jobs from VO to VO."
+    )
+
+
 class WorkloadSection(Section):
     """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
 
@@ -136,6 +201,9 @@ class WorkloadSection(Section):
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
     seed: OwnSeed = None
     jobs: tuple[JobSection, ...] | None = Field(default=None, description="Jobs written by hand.")
+    annotate: AnnotateSection | None = Field(
+        default=None, description="What jobs get beside what they have: requirements and others."
+    )
     enters: Literal["scheduler", "cluster"] = Field(
         default="scheduler",
         description="Where jobs enter: at the VO's Local Scheduler, or straight at its only "

@@ -11,7 +11,7 @@ from grid.model.arrays import Ints
 from grid.model.time import from_seconds
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario
-from grid.verify import sharing, theory
+from grid.verify import old_board, sharing, theory
 from grid.verify.case import (
     Case,
     Effort,
@@ -201,6 +201,15 @@ def _least_loaded(scenario: Scenario, load: float) -> float:
     return theory.power_of_d(machines_of(scenario), machines_of(scenario), load)
 
 
+def _old_board(scenario: Scenario) -> dict[str, float]:
+    settings, servers = settings_of(scenario), vos_of(scenario) - 1
+    work_s, period_s = settings["work"]["mean_s"], scenario.protocol.snapshot_period_s
+    assert period_s is not None
+    load = work_s / (settings["arrivals"]["mean_s"] * servers)
+    solve = old_board.of_two if servers == 2 else old_board.of_many
+    return {"mean time / mean work": solve(drawn_of(scenario), load, period_s / work_s)}
+
+
 def _capacity(scenario: Scenario) -> dict[str, float]:
     ones, wide = settings_of(scenario)["sizes"]
     share = ones["share"] / (ones["share"] + wide["share"])
@@ -299,6 +308,11 @@ CASES = {
         Case(
             "least-loaded", "Join the shortest of three queues", "truncated Markov chain",
             _mean_time_of(_least_loaded), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
+        ),
+        Case(
+            "old-information", "The shorter of two queues by a board that is told once a period",
+            "two servers: Markov chain from board to board; many: fixed point (Mitzenmacher 2000)",
+            _old_board, _time, quick=Effort(20, 2_000), full=Effort(40, 20_000),
         ),
     )
 }  # fmt: skip

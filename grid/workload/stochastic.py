@@ -187,7 +187,7 @@ def stochastic_jobs(
         tables[name] = JobTable.of(
             number=np.arange(count),
             submit_us=_microseconds(np.cumsum(arrivals.draw(count, gaps))),
-            processors=_processors(settings.sizes, count, widths),
+            processors=drawn_processors(settings.sizes, count, widths),
             estimate_us=run_us,
             run_us=run_us,
             reference_mips=np.full(count, REFERENCE_MIPS),
@@ -209,7 +209,8 @@ def _microseconds(seconds: Floats) -> Ints:
     return np.rint(seconds * SECOND_US).astype(np.int64)
 
 
-def _processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
+def drawn_processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
+    """Processors of so many jobs, each size in its share."""
     if len(sizes) == 1:
         return np.full(count, sizes[0].processors)
     shares = np.array([size.share for size in sizes])

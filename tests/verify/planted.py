@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.job import Job
 from grid.model.job_table import JobTable
+from grid.model.resources import ResourceTable
 from grid.policies.interface import ClusterView, Plan
+from grid.selection.interface import Choice
+from grid.selection.picked import PowerOfD
 from grid.workload.stochastic import StochasticJobs, stochastic_jobs
 
 
@@ -24,6 +28,33 @@ def slower_servers(
 def _longer(table: JobTable) -> JobTable:
     run_us = np.rint(table.run_us * 1.01).astype(np.int64)
     return replace(table, run_us=run_us, estimate_us=run_us)
+
+
+class OnePeriodOlder(PowerOfD):
+    """Draws two and goes by the board before the one that it is shown."""
+
+    def __init__(self) -> None:
+        super().__init__(2, "random", by_utility=False)
+        self._told_us = -1.0
+        self._before: Any = None
+        self._last: Any = None
+
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: np.random.Generator | None = None,
+    ) -> Choice:
+        others = table.columns.vo != own_vo
+        told_us = float(table.told_us[others].max(initial=-1.0))
+        if told_us > self._told_us:
+            self._before, self._told_us = self._last, told_us
+            self._last = table.assigned_cpus
+        if self._before is not None and not own_only:
+            table = replace(table, assigned_cpus=self._before)
+        return super().choose(job, table, own_vo, own_only, rng)
 
 
 class LastComeFirstServed:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import grid
 from grid.cli import app
 from grid.verify.case import Effort
 from grid.verify.cases import CASES
-from grid.verify.verify import Figure, orders_of, scenario_of, verify
+from grid.verify.verify import Figure, measure, orders_of, scenario_of, verify
 
 PLANTED = Path(__file__).parent / "planted.py"
 SMALL = {
@@ -28,6 +30,8 @@ SMALL = {
     "round-robin": (Effort(6, 600), "load=0.5"),
     "power-of-d": (Effort(6, 600), "load=0.5"),
     "least-loaded": (Effort(6, 600), "load=0.5"),
+    # A load of 0.5 of each server.
+    "old-information": (Effort(10, 800), "gap_s=1000"),
 }
 
 
@@ -97,6 +101,28 @@ def test_another_order_of_service_is_found(name: str) -> None:
 def test_another_routing_than_it_should_be_is_found(name: str, planted: str) -> None:
     (found,) = figures(name, f"vos.0.selection={planted}", "load=0.5", effort=Effort(6, 600))
     assert found.verdict(full=False) == "differs"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        # Of two that are equal by the board, always the first.
+        "vos.0.selection={name: power_of_d, settings: {d: 2, ties: first}}",
+        f"vos.0.selection={PLANTED}:OnePeriodOlder",
+        "protocol.snapshot_period_s=null",
+    ],
+)
+def test_ties_and_boards_that_are_not_as_they_should_be_are_found(planted: str) -> None:
+    """The scenario says what is expected; what is planted is set after that was worked out."""
+    name = "old-information"
+    case, file = CASES[name], scenario_of(name)
+    right = orders_of(case, file, ["gap_s=700"], Effort(12, 1_000))
+    expected = case.expected(grid.load_scenario(file, right[0][2]))
+    wrong = orders_of(case, file, ["gap_s=700", planted], Effort(12, 1_000))
+    values = np.array([next(iter(measure(order).values())) for order in wrong])
+    (value,) = expected.values()
+    figure = Figure(name, "", value, values.mean(), values.std(ddof=1) / 12**0.5, 12, False)
+    assert figure.verdict(full=False) == "differs"
 
 
 def test_latency_that_is_not_as_given_is_found() -> None:
