@@ -35,6 +35,8 @@ MAY_IMPORT = {
     # A cluster, to measure the knapsacks of a policy without a grid around it.
     "experiment": {
         "model", "cluster", "parts", "policies", "runtime", "scenario", "results", "report",
+        # The theory beside a study.
+        "verify",
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},

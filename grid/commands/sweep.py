@@ -40,6 +40,8 @@ class Task:
     in_process: bool = False
     traceback: bool = False
     quiet: bool = False
+    quick: bool = False
+    study_page: Path | None = None
 
 
 def sweep(
@@ -47,6 +49,9 @@ def sweep(
     out: Annotated[
         Path | None,
         typer.Option(help="The sweep's folder; default: sweeps/NAME.", show_default=False),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the page of a study to this file, in Markdown.")
     ] = None,
     dry_run: Annotated[
         bool,
@@ -74,7 +79,8 @@ def sweep(
         file = find(experiment, experiment=True)
         loaded = load_experiment(file, quick=quick, overrides=list(overrides or []))
         folder = out if out is not None else Path("sweeps") / loaded.name
-        task = Task(loaded, file, folder, address, cpus, in_process, traceback, quiet)
+        _check_page(page, loaded)
+        task = Task(loaded, file, folder, address, cpus, in_process, traceback, quiet, quick, page)
         if dry_run:
             from grid.experiment.dry_run import dry_run_lines
 
@@ -116,8 +122,25 @@ def carry_out(task: Task) -> None:
     _say(done, task)
     if page is not None:
         typer.echo(f"report: {page}")
+    if page is not None and task.study_page is not None:
+        from grid.experiment.study_page import write_study_page
+
+        write_study_page(task.experiment, folder, task.study_page, quick=task.quick)
+        typer.echo(f"page: {task.study_page}")
     if done.failures:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _check_page(page: Path | None, experiment: ExperimentSection) -> None:
+    """Raises InputError where the page of a study cannot be written, or there is no study."""
+    from grid.model.errors import one_mistake
+    from grid.results.run_folder import check_file
+
+    if page is None:
+        return
+    if experiment.study is None:
+        raise one_mistake("--page", f"{experiment.name} without `study`", "a study")
+    check_file(page, "--page")
 
 
 def _say_failures(done: Sweep, traceback: bool) -> None:

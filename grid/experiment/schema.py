@@ -39,6 +39,50 @@ class QuickSection(Section):
     )
 
 
+Prose = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class AnswerSection(Section):
+    """What the page of a study says of the results: which value of an axis is best, and where."""
+
+    metric: Label = Field(description="The figure that decides.")
+    better: Literal["less", "more"] = Field(description="Which of it is better.")
+    best_of: Key = Field(description="The axis whose values are held against each other.")
+    along: Key | None = Field(
+        default=None, description="The axis along which the best value may change. Default: none."
+    )
+
+    def axes(self) -> tuple[str, ...]:
+        """The axes that it names."""
+        return (self.best_of,) if self.along is None else (self.best_of, self.along)
+
+
+class OldBoardsSection(Section):
+    """The theory of boards that are told once in a period, beside what was measured."""
+
+    choices: Key = Field(description="The axis of how many servers are drawn.")
+    load: Key = Field(description="The axis of the load of a server.")
+    period_s: Key = Field(description="The axis of the board's period, in seconds.")
+    work_s: Annotated[float, Field(gt=0, le=1e9, strict=True)] = Field(
+        description="Mean run time of a job."
+    )
+
+
+class StudySection(Section):
+    """What makes an experiment a study: its page is written by `grid sweep --page`."""
+
+    title: Label = Field(description="The page's title.")
+    question: Prose = Field(description="What is asked, and who asked it.")
+    set_up: Prose = Field(description="The grid, its jobs, and what varies.")
+    hangs_on: Prose = Field(description="What the answer hangs on, and what it does not say.")
+    answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
+        description="What is read off the results."
+    )
+    old_boards: OldBoardsSection | None = Field(
+        default=None, description="Mitzenmacher's theory beside the mean response time."
+    )
+
+
 class ExperimentSection(Section):
     """Every combination of the axes' values, each with every seed, is a run of the scenario."""
 
@@ -75,6 +119,9 @@ class ExperimentSection(Section):
     quick: QuickSection | None = Field(
         default=None, description="What `--quick` has instead. Default: nothing else."
     )
+    study: StudySection | None = Field(
+        default=None, description="Question and answers of a study, for its page."
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> ExperimentSection:
@@ -83,6 +130,10 @@ class ExperimentSection(Section):
         for name in self.quick.axes if self.quick is not None else ():
             if name not in self.axes:
                 raise ValueError(f"`quick.axes` among the axes: {', '.join(self.axes) or 'none'}")
+        for answer in self.study.answers if self.study is not None else ():
+            for name in answer.axes():
+                if name not in self.axes:
+                    raise ValueError(f"axes in `study.answers`, not {name}: {', '.join(self.axes)}")
         if self.runs > MAX_RUNS:
             raise ValueError(f"at most {MAX_RUNS} runs in all, not {self.runs}")
         return self

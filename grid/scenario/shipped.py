@@ -73,12 +73,16 @@ def _about(path: Path) -> str:
 
 
 def copies(shipped: Shipped) -> dict[str, str]:
-    """The texts of files to start from, by name: an experiment comes with its scenario."""
+    """The texts of files to start from, by name: an experiment comes with its scenario.
+
+    The scenario may stand in the experiment itself.
+    """
     text = shipped.path.read_text(encoding="utf-8")
     if not shipped.is_experiment:
         return {shipped.path.name: text}
     found = re.search(r"^scenario: *\.\./(\S+)$", text, re.MULTILINE)
-    assert found, f"{shipped.path} names no scenario in the folder above"
+    if found is None:
+        return {shipped.path.name: text}
     name = found[1]
     scenario = shipped.path.parent.parent / name
     own = name if name != shipped.path.name else f"{scenario.stem}-scenario{_SUFFIX}"

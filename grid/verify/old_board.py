@@ -79,7 +79,7 @@ def of_two(d: int, load: float, period: float, longest: int = 100) -> float:
     return jobs / (period * 2.0 * load)
 
 
-def of_many(d: int, load: float, period: float, longest: int = 150) -> float:
+def of_many(d: int, load: float, period: float, longest: int = 150, close: float = CLOSE) -> float:
     """The same for so many servers that none matters."""
     share = np.eye(1, longest + 1)[0]
     area = np.zeros(longest + 1)
@@ -91,7 +91,7 @@ def of_many(d: int, load: float, period: float, longest: int = 150) -> float:
         rates = load * np.where(share > 1e-14, taken / np.maximum(share, 1e-14), limit)
         after, area = over_a_period(rates, period)
         moved = share @ after
-        if np.abs(moved - share).sum() < CLOSE:
+        if np.abs(moved - share).sum() < close:
             break
         share = moved
     return float(share @ area) / (period * load)

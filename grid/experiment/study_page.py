@@ -1,0 +1,192 @@
+"""The page of a study, in Markdown: question, set-up, pictures, answer, what it hangs on, cost."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
+from grid.experiment.study import Study, read_study
+from grid.experiment.sweep_page import comparison_charts
+from grid.experiment.sweep_texts import cells_of
+from grid.report.labels import shown
+from grid.results.definitions import METRICS, label_of
+
+LONGEST_PERIOD = 10.0
+"""Of longer ones, in mean run times, queues are too long to solve the equations in short time."""
+CLOSE_ENOUGH = 1e-7
+
+Rows = Sequence[Sequence[str]]
+
+
+def write_study_page(
+    experiment: ExperimentSection, folder: Path, page: Path, *, quick: bool = False
+) -> None:
+    """Write the page of the study in `folder`, and its pictures beside it."""
+    study, about = read_study(folder), experiment.study
+    assert about is not None
+    pictures = list(_pictures(study, about, page))
+    parts = [
+        f"# {about.title}",
+        f"Written by `{_command(study.name, page, quick)}`.{_if_quick(quick)}",
+        f"## Question\n\n{_prose(about.question)}",
+        f"## Set-up\n\n{_prose(about.set_up)}\n\n{_axes(study)}",
+        "## Pictures\n\n" + "\n\n".join(pictures),
+        "## Answer\n\n" + "\n\n".join(_answer(study, one) for one in about.answers),
+    ]
+    if about.old_boards is not None:
+        parts.append("## Beside the theory\n\n" + _old_boards(study, about.old_boards))
+    parts += [
+        f"## What it hangs on\n\n{_prose(about.hangs_on)}",
+        "## All figures\n\n" + _means(study, _metrics(study, about)),
+        f"## Cost\n\n{_cost(study)}",
+    ]
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _command(name: str, page: Path, quick: bool) -> str:
+    return f"grid sweep {name}{' --quick' if quick else ''} --page {page}"
+
+
+def _if_quick(quick: bool) -> str:
+    return " With `--quick`: fewer values and seeds than the study has." if quick else ""
+
+
+def _prose(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _axes(study: Study) -> str:
+    lines = [
+        f"- {name}: {', '.join(f'`{value}`' for value in values)}"
+        for name, values in study.axes.items()
+    ]
+    seeds = len({seed for _, seed, _ in study.runs})
+    return "\n".join([*lines, f"- seeds: {seeds}; the same seed means the same jobs"])
+
+
+def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:
+    decisive = [one.metric for one in about.answers]
+    return tuple(dict.fromkeys([*decisive, *study.metrics]))
+
+
+def _pictures(study: Study, about: StudySection, page: Path) -> Iterator[str]:
+    """Draw what decides, and say where it is."""
+    for metric in dict.fromkeys(one.metric for one in about.answers):
+        for picture in comparison_charts(study, metric):
+            name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
+            (page.parent / name).write_bytes(picture.svg)
+            yield f"![{picture.caption}]({name})\n\n*{picture.caption}*"
+
+
+# Answers
+
+
+def _answer(study: Study, answer: AnswerSection) -> str:
+    """A line for each combination of the other axes: what is best, and from where to where."""
+    others = [name for name in study.axes if name not in answer.axes()]
+    combinations = itertools.product(*(study.axes[name] for name in others))
+    lines = []
+    for values in combinations:
+        where = dict(zip(others, values, strict=True))
+        found = _best_along(study, answer, where)
+        if found:
+            said = ", ".join(f"{name} `{value}`" for name, value in where.items())
+            lines.append(f"- {said + ': ' if said else ''}{'; '.join(found)}.")
+    known = METRICS.get(answer.metric)
+    meaning = "" if known is None else f" {known.meaning}"
+    metric = label_of(answer.metric)
+    head = f"**The best {answer.best_of} by {metric}** ({answer.better} is better)."
+    return f"{head}{meaning}\n\n" + "\n".join(lines)
+
+
+def _best_along(study: Study, answer: AnswerSection, where: Mapping[str, Any]) -> list[str]:
+    """What is best along the axis, neighbours with the same winner in one."""
+    along = answer.along
+    places = [None] if along is None else study.axes[along]
+    found: list[tuple[Any, str, list[str]]] = []
+    for place in places:
+        point = dict(where) if along is None else {**where, along: place}
+        best, said = _best_at(study, answer, point)
+        if best is None:
+            continue
+        at = "" if along is None else f" at {along} `{place}`"
+        if found and found[-1][0] == best:
+            found[-1][2].append(f"{at.removeprefix(' at ')} ({said})")
+        else:
+            found.append((best, f"`{best}`{at} ({said})", []))
+    return [" and ".join([first, *more]) for _, first, more in found]
+
+
+def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> tuple[Any, str]:
+    """The best value at a point, its mean, and what cannot be told apart from it; None: nothing."""
+    axis, metric = answer.best_of, answer.metric
+    means = {}
+    for value in study.axes[axis]:
+        interval = study.interval(metric, {**point, axis: value})
+        if interval is not None:
+            means[value] = interval.mean
+    if not means:
+        return None, ""
+    best = (min if answer.better == "less" else max)(means, key=lambda value: means[value])
+    like = []
+    for value, mean in means.items():
+        if value == best:
+            continue
+        apart = study.difference(metric, {**point, axis: best}, {**point, axis: value})
+        if apart is not None and apart.low <= 0 <= apart.high:
+            like.append(f"`{value}` {shown(mean)}")
+    worst = (max if answer.better == "less" else min)(means.values())
+    said = f"{shown(means[best])}, the worst {shown(worst)}"
+    return best, said + (f"; not told apart: {', '.join(like)}" if like else "")
+
+
+# Tables
+
+
+def _means(study: Study, metrics: Sequence[str]) -> str:
+    columns = [[str(point[axis]) for point in study.points] for axis in study.axes]
+    columns += [cells_of([study.interval(one, point) for point in study.points]) for one in metrics]
+    header = [*study.axes, *map(label_of, metrics)]
+    return table(header, list(zip(*columns, strict=True)))
+
+
+def table(header: Sequence[str], rows: Rows) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _old_boards(study: Study, theory: OldBoardsSection) -> str:
+    """Measured and expected mean times, in mean run times, where the equations can be solved."""
+    from grid.verify.old_board import of_many
+
+    rows = []
+    for point in study.points:
+        choices, load = str(point[theory.choices]), float(str(point[theory.load]))
+        period = float(str(point[theory.period_s])) / theory.work_s
+        interval = study.interval("response_time_mean", point)
+        if not choices.isdecimal() or period > LONGEST_PERIOD or interval is None:
+            continue
+        expected = of_many(int(choices), load, period, close=CLOSE_ENOUGH)
+        measured = interval.mean / theory.work_s
+        off = f"{100.0 * (measured / expected - 1.0):+.1f} %"
+        rows.append([*map(str, point.values()), shown(measured), shown(expected), off])
+    said = (
+        "Mean time in the system in mean run times: measured, and by the equations for very many "
+        "servers whose jobs know nothing but the board (Mitzenmacher 2000). Here a VO also knows "
+        "its own server as it is, there are finitely many, and runs begin empty."
+    )
+    return f"{said}\n\n{table([*study.axes, 'measured', 'theory', 'off'], rows)}"
+
+
+def _cost(study: Study) -> str:
+    seconds = [
+        sum(float(one) for one in clock["cpu_seconds"].values()) for clock in study.clocks.values()
+    ]
+    return (
+        f"{len(seconds)} runs of {shown(min(seconds))} to {shown(max(seconds))} s of processor "
+        f"time each, {shown(sum(seconds) / 60)} minutes together."
+    )

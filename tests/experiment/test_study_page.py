@@ -1,0 +1,84 @@
+"""The page of a study says what won, where, and what could not be told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from grid.cli import app
+from grid.experiment.cases import load_experiment
+from grid.model.errors import InputError
+
+JOBS = [{"submit_s": number, "run_s": 10} for number in range(6)]
+STUDY = {
+    "title": "Are more processors better?",
+    "question": "Does a job wait for less time?",
+    "set_up": "Jobs of ten seconds.",
+    "hangs_on": "The jobs.",
+    "answers": [
+        {"metric": "wait_mean", "better": "less", "best_of": "processors", "along": "ttl"}
+    ],
+}
+
+
+def experiment(**more: Any) -> dict[str, Any]:
+    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": JOBS}}
+    return {
+        "name": "small",
+        "scenario": {"name": "s", "parameters": {"size": 1, "ttl": 1}, "vos": [vo],
+                     "protocol": {"ttl": "${ttl}"}},
+        "axes": {
+            "processors": {"one": {"size": 1}, "six": {"size": 6}, "seven": {"size": 7}},
+            "ttl": [0, 1],
+        },
+        "seeds": 2,
+        "metrics": ["makespan"],
+        "study": STUDY,
+    } | more  # fmt: skip
+
+
+def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    file.write_text(yaml.safe_dump(experiment()))
+    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
+    done = CliRunner().invoke(app, [*words, str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    titles = [line for line in text.splitlines() if line.startswith("#")]
+    assert titles == [
+        "# Are more processors better?", "## Question", "## Set-up", "## Pictures", "## Answer",
+        "## What it hangs on", "## All figures", "## Cost",
+    ]  # fmt: skip
+    # Six processors and seven are alike, and equal at both TTLs.
+    answer = text.partition("## Answer")[2].partition("##")[0]
+    assert "`six` at ttl `0`" in answer
+    assert "not told apart: `seven`" in answer
+    assert "and ttl `1`" in answer
+    assert "`one`" not in answer
+    assert "| one | 0 |" in text
+    assert "12 runs of" in text
+    assert len(list(tmp_path.glob("SMALL-*.svg"))) >= 1
+
+
+@pytest.mark.parametrize(
+    ("study", "says"),
+    [
+        (STUDY | {"answers": []}, "answers"),
+        (STUDY | {"answers": [STUDY["answers"][0] | {"along": "size"}]}, "not size"),  # type: ignore[index]
+    ],
+)
+def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_experiment(experiment(study=study))
+
+
+def test_only_a_study_has_a_page(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(yaml.safe_dump(experiment(study=None)))
+    done = CliRunner().invoke(app, ["sweep", str(file), "--page", str(tmp_path / "x.md")])
+    assert done.exit_code == 2
+    assert "expected a study" in done.stderr
