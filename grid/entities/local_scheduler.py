@@ -15,18 +15,17 @@ for the rule of forwarding, which the scenario names (`when_busy`; see `grid.for
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from grid.entities.bidding import Bidder, Caller
 from grid.entities.pulling import LOOK, Giver, Puller
+from grid.entities.scheduler_rules import Neighbours, Rules
 from grid.entities.tally import SchedulerTally
-from grid.forwarding.interface import Answer, Ask, Award, Destination, Question
+from grid.forwarding.interface import Ask, Award, Destination, Question
 from grid.forwarding.local_rules import never as stay
 from grid.kernel.entity import Context
-from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
@@ -41,6 +40,7 @@ from grid.model.messages import (
     InLine,
     JobDone,
     JobEnded,
+    JobOver,
     LeaseEnded,
     NotAdmitted,
     PlaceHeld,
@@ -80,26 +80,6 @@ class _Case:
     assigned_us: Time = NO_TIME
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """Whom a Local Scheduler talks to: its own VO's entities, and all schedulers by VO."""
-
-    resource_manager: str
-    information: str
-    schedulers: tuple[str, ...]
-    distances: Distances
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a Local Scheduler goes by: how often and how a job is forwarded, and whether back."""
-
-    ttl: int
-    rule: Callable[[Question], Answer]
-    avoid_loops: bool = False
-    when_refused: str = "next"
-
-
 class LocalScheduler:
     """Serves the users of VO number `vo`, and the Local Schedulers of other VOs.
 
@@ -122,6 +102,7 @@ class LocalScheduler:
         self._rule = rules.rule
         self._avoid_loops = rules.avoid_loops
         self._when_refused = rules.when_refused
+        self._listeners = rules.listeners
         self._first_cluster = first_cluster
         self._caller = Caller(neighbours.schedulers)
         self._bidder = Bidder(vo, selection, neighbours.information, neighbours.resource_manager)
@@ -170,9 +151,9 @@ class LocalScheduler:
             case Refused(key):
                 ctx.send(self._neighbours.information, QueryResources(key))
             case JobDone(key, placement, outcome):
-                ctx.record(JobRow(self._vo, self._away.pop(key), placement, outcome))
+                self._over(ctx, JobRow(self._vo, self._away.pop(key), placement, outcome))
             case SubmissionFail(key, state, hops):
-                ctx.record(never_started(self._vo, self._away.pop(key), state, hops))
+                self._over(ctx, never_started(self._vo, self._away.pop(key), state, hops))
             case _:
                 self._talk(ctx, sender, message)
 
@@ -369,10 +350,16 @@ class LocalScheduler:
         del self._cases[key]
         if case.origin == self._vo:
             self._away.pop(key, None)
-            ctx.record(never_started(self._vo, case.job, state, case.hops))
+            self._over(ctx, never_started(self._vo, case.job, state, case.hops))
         else:
             origin = self._neighbours.schedulers[case.origin]
             ctx.send(origin, SubmissionFail(key, state, case.hops))
+
+    def _over(self, ctx: Context, row: JobRow) -> None:
+        """A job of the VO's users has ended: record it, and tell those whose jobs wait for it."""
+        ctx.record(row)
+        for source in self._listeners.get(row.job.number, ()):
+            ctx.send(source, JobOver(row.job.key))
 
     def _end(self, ctx: Context, ended: JobEnded) -> None:
         if self._puller is not None:
@@ -388,7 +375,7 @@ class LocalScheduler:
         if case.origin == self._vo:
             # It may have come back to its own VO over others.
             self._away.pop(key, None)
-            ctx.record(JobRow(self._vo, case.job, placement, outcome))
+            self._over(ctx, JobRow(self._vo, case.job, placement, outcome))
         else:
             origin = self._neighbours.schedulers[case.origin]
             ctx.send(origin, JobDone(key, placement, outcome))

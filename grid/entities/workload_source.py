@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from grid.kernel.entity import Context
-from grid.model.job import Job
+from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
-from grid.model.messages import SubmitJob
+from grid.model.messages import JobOver, SubmitJob
+from grid.model.time import NEVER, Time
 
-NEXT = "next"
+NEXT, THINKS = "next", "thinks "
 ROWS_AT_A_TIME = 64
 
 
 class WorkloadSource:
-    """Submits the rows of `jobs` (in order of submission) to the entity `scheduler`."""
+    """Submits the rows of `jobs` (in order of submission) to the entity `scheduler`.
 
-    def __init__(self, vo: str, scheduler: str, jobs: JobTable) -> None:
+    The rows in `waiting` wait for the end of another job, by that job; they come their think time
+    after it.
+    """
+
+    def __init__(
+        self,
+        vo: str,
+        scheduler: str,
+        jobs: JobTable,
+        waiting: Mapping[JobKey, tuple[int, ...]] | None = None,
+    ) -> None:
         self._vo = vo
         self._scheduler = scheduler
         self._jobs = jobs
+        self._waiting = waiting or {}
+        self._held = {row for rows in self._waiting.values() for row in rows}
         self._row = 0
         self._block: list[Job] = []
         self._block_row = 0
@@ -28,12 +43,24 @@ class WorkloadSource:
         self._wait(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+        match message:
+            case JobOver(key) if key in self._waiting:
+                predecessors = self._jobs.predecessors
+                assert predecessors is not None
+                for row in self._waiting[key]:
+                    ctx.set_timer(int(predecessors.think_us[row]), f"{THINKS}{row}")
+            case _:
+                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
+        if timer.startswith(THINKS):
+            job = self._jobs.job(int(timer.removeprefix(THINKS)), self._vo)
+            ctx.send(self._scheduler, SubmitJob(_at(job, ctx.now)))
+            return
         submit_us = self._jobs.submit_us
         while self._row < len(self._jobs) and submit_us[self._row] <= ctx.now:
-            ctx.send(self._scheduler, SubmitJob(self._job()))
+            if self._row not in self._held:
+                ctx.send(self._scheduler, SubmitJob(self._job()))
             self._row += 1
         self._wait(ctx)
 
@@ -47,3 +74,11 @@ class WorkloadSource:
     def _wait(self, ctx: Context) -> None:
         if self._row < len(self._jobs):
             ctx.set_timer(max(0, int(self._jobs.submit_us[self._row]) - ctx.now), NEXT)
+
+
+def _at(job: Job, now: Time) -> Job:
+    """The job as it is submitted now, with as much time until its deadline."""
+    due = job.deadline_us
+    if due < NEVER:
+        due = min(NEVER - 1, due + now - job.submit_us)
+    return replace(job, submit_us=now, deadline_us=due)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +15,31 @@ from grid.model.job import DEFAULTS, Job, JobRequest, Requirement, column, dtype
 from grid.model.time import NEVER
 
 
+class Predecessors(NamedTuple):
+    """Jobs that come when others have ended. Shapes (n,).
+
+    `after` is the number of the job whose end a job waits for, -1: of none. It comes `think_us`
+    after that.
+    """
+
+    after: Ints
+    think_us: Ints
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JobTable(JobRequest[Ints, Floats, Bools]):
     """One row a job, every column of shape (n,); see `Job` for meanings and units.
 
     `site` is the number that routes a job to its VO (a log's partition, group, queue or user), -1
-    where there is none. `requirements` is empty, or holds one tuple a row.
+    where there is none. `requirements` is empty, or holds one tuple a row. Where there are
+    `predecessors`, jobs that have one come later or earlier than `submit_us` says.
     """
 
     number: Ints = column(0, 2**53)
     run_us: Ints = column(1, NEVER - 1)
     site: Ints
     requirements: list[tuple[Requirement, ...]] = field(default_factory=list)
+    predecessors: Predecessors | None = None
 
     @classmethod
     def of(
@@ -55,7 +68,10 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         if self.requirements:
             indexes = np.arange(len(self))[rows]
             requirements = [self.requirements[int(index)] for index in indexes]
-        return JobTable(**columns, requirements=requirements)
+        before = self.predecessors
+        if before is not None:
+            before = Predecessors(before.after[rows], before.think_us[rows])
+        return JobTable(**columns, requirements=requirements, predecessors=before)
 
     def job(self, row: int, vo: str) -> Job:
         """Row `row` as a job of the virtual organization `vo`."""
@@ -94,4 +110,12 @@ def concatenate(tables: Sequence[JobTable]) -> JobTable:
     if any(table.requirements for table in tables):
         for table in tables:
             requirements += table.requirements or [()] * len(table)
-    return JobTable(**columns, requirements=requirements)
+    before = None
+    if any(table.predecessors for table in tables):
+        each = [table.predecessors or _none_before(len(table)) for table in tables]
+        before = Predecessors(*map(np.concatenate, zip(*each, strict=True)))
+    return JobTable(**columns, requirements=requirements, predecessors=before)
+
+
+def _none_before(count: int) -> Predecessors:
+    return Predecessors(np.full(count, -1), np.zeros(count, np.int64))

@@ -17,6 +17,12 @@ class SubmitJob(NamedTuple):
     job: Job
 
 
+class JobOver(NamedTuple):
+    """Local Scheduler to Workload Source, of any VO: the job that some of your jobs wait for."""
+
+    key: JobKey
+
+
 class QueryResources(NamedTuple):
     """Local Scheduler to Information Service: what do you know of the grid's resources?"""
 
@@ -346,7 +352,7 @@ KINDS_ABROAD: dict[type, str] = {
     one: one.__name__
     for one in (
         ForwardJob, ReturnJob, JobDone, SubmissionFail, CallForBids, Bid, ReleasePlace, AskForWork,
-        WorkAnswer, News, Probe, ProbeAnswer, JoinVo, LeaveVo,
+        WorkAnswer, JobOver, News, Probe, ProbeAnswer, JoinVo, LeaveVo,
     )
 }  # fmt: skip
 """What one VO says to another."""

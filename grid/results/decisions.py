@@ -13,7 +13,7 @@ from grid.model.records import VoFigure
 
 BYTES_A_NUMBER = 8
 _SUBJECTS = {
-    "jobs": ("ForwardJob", "ReturnJob", "JobDone", "SubmissionFail"),
+    "jobs": ("ForwardJob", "ReturnJob", "JobDone", "SubmissionFail", "JobOver"),
     "places": ("CallForBids", "Bid", "ReleasePlace", "AskForWork", "WorkAnswer"),
     "information": ("Snapshot", "News", "Probe", "ProbeAnswer", "JoinVo", "LeaveVo"),
 }

@@ -15,14 +15,15 @@ from grid.dispatching.processor_choices import PROCESSOR_CHOICES, ProcessorChoic
 from grid.entities import names
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
-from grid.entities.local_scheduler import LocalScheduler, Neighbours, Rules
+from grid.entities.local_scheduler import LocalScheduler
 from grid.entities.resource_manager import Reception, ResourceManager
+from grid.entities.scheduler_rules import Neighbours, Rules
 from grid.entities.workload_source import WorkloadSource
 from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
-from grid.model.distances import Distances
+from grid.model.distances import Distances, distances_in
 from grid.model.errors import one_mistake, shorten
 from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
@@ -36,6 +37,7 @@ from grid.policies.registry import make_policy
 from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.faults import machine_outages, message_faults
+from grid.scenario.follow_ups import FollowUps, follow_ups
 from grid.scenario.grid_checks import platform_problems, refuse, refused
 from grid.scenario.information import GridInformation
 from grid.scenario.job_checks import job_problems, may_pass_the_end, memory_problems, width_problems
@@ -269,7 +271,8 @@ class Grid:
             yield name, self._information.service(position, self._board_vos)
         jobs = self.submitted[position]
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
-            yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs)
+            waiting = self._follow_ups[position].rows
+            yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs, waiting)
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
         """A new policy for the cluster."""
@@ -319,7 +322,8 @@ class Grid:
         return () if faults is None else machine_outages(faults, vo.name, cluster.name)
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
-        protocol = self.settings.protocol
+        protocol, listeners = self.settings.protocol, self._follow_ups[position].listeners
+        loops, refused_ones = protocol.avoid_loops, protocol.when_refused
         return LocalScheduler(
             position,
             self.selection_of(vo),
@@ -329,12 +333,7 @@ class Grid:
                 self._schedulers,
                 self._distances(position),
             ),
-            rules=Rules(
-                protocol.ttl,
-                self._rule(vo),
-                protocol.avoid_loops,
-                protocol.when_refused,
-            ),
+            rules=Rules(protocol.ttl, self._rule(vo), loops, refused_ones, listeners),
             first_cluster=self._first_cluster[position],
         )
 
@@ -346,14 +345,12 @@ class Grid:
         return self.parts.make(FORWARDING, name, dict(settings))
 
     def _distances(self, position: int) -> Distances:
-        network = self.settings.network
         row = self.network.latency_row(position)
-        links = tuple(
-            (vo, latency_us)
-            for vo, latency_us in enumerate(row)
-            if latency_us != network.latency_us and vo != position
-        )
-        return Distances(position, network.latency_us, links, network.bandwidth_mbps)
+        return distances_in(self.settings.network, position, row)
+
+    @cached_property
+    def _follow_ups(self) -> list[FollowUps]:
+        return follow_ups([vo.name for vo in self.vos], self.submitted)
 
     @cached_property
     def _information(self) -> GridInformation:

@@ -58,11 +58,18 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
             raise InputError(
                 [Mistake(str(path), None, "interarrival_factor", found, str(error))]
             ) from None
+    waits = workload.waits_for_predecessors
     if isinstance(log, GwfLog):
+        if waits:
+            expected = "an SWF log, for GWF knows no think times"
+            found = "true for a GWF log"
+            raise InputError([Mistake(str(path), None, "waits_for_predecessors", found, expected)])
         jobs, more = jobs_from_gwf(log, route=workload.route, max_processors=max_processors)
     else:
         route = _swf_route(path, workload.route)
-        jobs, more = jobs_from_swf(log, route=route, max_processors=max_processors)
+        jobs, more = jobs_from_swf(
+            log, route=route, max_processors=max_processors, predecessors=waits
+        )
     return jobs, reasons | more
 
 

@@ -195,6 +195,11 @@ class WorkloadSection(Section):
         description="Multiplies the times between submissions of the trace. Below 1 the load "
         "grows. Default: as the trace has them.",
     )
+    waits_for_predecessors: Annotated[bool, Field(strict=True)] = Field(
+        default=False,
+        description="A job for which the SWF log names a preceding job comes when that one has "
+        "ended, in whichever VO, and the log's think time is over; others come at the log's time.",
+    )
     generator: PartName | None = Field(
         default=None, description="Name of the generator that makes the jobs."
     )
@@ -217,7 +222,9 @@ class WorkloadSection(Section):
         for name in ("settings", "seed"):
             if getattr(self, name) not in ({}, None) and self.generator is None:
                 raise ValueError(f"`{name}` only with `generator`")
-        for name in ("route", "filter", "interarrival_factor"):
-            if getattr(self, name) is not None and self.trace is None:
+        for name in ("route", "filter", "interarrival_factor", "waits_for_predecessors"):
+            if getattr(self, name) not in (None, False) and self.trace is None:
                 raise ValueError(f"`{name}` only with `trace`")
+        if self.waits_for_predecessors and self.enters == "cluster":
+            raise ValueError("`waits_for_predecessors` only with `enters: scheduler`")
         return self

@@ -265,62 +265,62 @@ CASES = {
         ),
         Case(
             "mg1", "M/G/1", "Pollaczek and Khinchine", _mg1, _mean_wait,
-            quick=Effort(30, 200_000), full=Effort(300, 1_000_000),
+            quick=Effort(30, 200_000), full=Effort(140, 1_000_000),
         ),
         Case(
             "rigid-capacity", "Capacity of a pool for rigid jobs, FCFS",
             "1 / [(1 - p)(1 + Σ p^i / i) + p^n / n]", _capacity, _starts_a_second,
-            quick=Effort(20, 20_000), full=Effort(20, 1_000_000),
+            quick=Effort(20, 20_000), full=Effort(20, 100_000),
         ),
         Case(
             "loss", "M/M/c/c: a VO that rejects when it is busy", "Erlang B", _loss, _lost,
-            quick=Effort(20, 5_000), full=Effort(20, 200_000),
+            quick=Effort(20, 5_000), full=Effort(40, 100_000),
         ),
         Case(
             "loss-by-size", "Rigid jobs, rejected when they do not fit",
             "Kaufman 1981, Roberts 1981", _loss_by_size, _lost_by_size,
-            quick=Effort(20, 5_000), full=Effort(30, 200_000),
+            quick=Effort(20, 5_000), full=Effort(40, 100_000),
         ),
         Case(
             "shorter-of-two", "Join the shorter of two queues", "truncated Markov chain",
-            _shorter, _time, quick=Effort(20, 8_000), full=Effort(40, 200_000),
+            _shorter, _time, quick=Effort(20, 8_000), full=Effort(45, 100_000),
         ),
         Case(
             "until-idle", "A job moves on until it finds a VO idle, then queues",
             "two VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
-            _mean_time_of(_until_idle), _time, quick=Effort(20, 1_000), full=Effort(40, 20_000),
+            _mean_time_of(_until_idle), _time, quick=Effort(20, 1_000), full=Effort(70, 25_000),
         ),
         Case(
             "retries", "VOs that reject when busy, and jobs that try others",
             "two VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
-            _retries, _lost, quick=Effort(20, 1_500), full=Effort(40, 20_000),
+            _retries, _lost, quick=Effort(20, 1_500), full=Effort(55, 25_000),
         ),
         Case(
             "steal", "An idle VO takes a job from one other that has two or more",
             "two VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
-            _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(40, 20_000),
+            _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(60, 25_000),
         ),
         Case(
             "random-routing", "Routing at random: an M/M/1 queue at each machine",
             "thinned Poisson arrivals", _mean_time_of(_random_routing), _time,
-            quick=Effort(20, 4_000), full=Effort(60, 200_000),
+            quick=Effort(20, 4_000), full=Effort(35, 100_000),
         ),
         Case(
             "round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
-            _mean_time_of(_round_robin), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
+            _mean_time_of(_round_robin), _time, quick=Effort(20, 4_000), full=Effort(35, 100_000),
         ),
         Case(
             "power-of-d", "The shorter of two queues drawn of three", "truncated Markov chain",
-            _mean_time_of(_power_of_d), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
+            _mean_time_of(_power_of_d), _time, quick=Effort(20, 4_000), full=Effort(35, 100_000),
         ),
         Case(
             "least-loaded", "Join the shortest of three queues", "truncated Markov chain",
-            _mean_time_of(_least_loaded), _time, quick=Effort(20, 4_000), full=Effort(60, 200_000),
+            _mean_time_of(_least_loaded), _time, quick=Effort(20, 4_000), full=Effort(35, 100_000),
         ),
         Case(
             "old-information", "The shorter of two queues by a board that is told once a period",
             "two servers: Markov chain from board to board; many: fixed point (Mitzenmacher 2000)",
-            _old_board, _time_and_first, quick=Effort(20, 2_000), full=Effort(40, 20_000),
+            _old_board, _time_and_first, quick=Effort(20, 2_000), full=Effort(35, 100_000),
         ),
     )
 }  # fmt: skip

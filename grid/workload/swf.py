@@ -8,7 +8,7 @@ Archive", JPDC 74(10), 2014).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Literal
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Ints
 from grid.model.errors import InputError, Mistake
-from grid.model.job_table import JobTable
+from grid.model.job_table import JobTable, Predecessors
 from grid.workload import parse
 from grid.workload.records import (
     MOST_MISTAKES,
@@ -140,7 +140,11 @@ def iterate_swf(path: Path) -> Iterator[SwfLog]:
 
 
 def jobs_from_swf(
-    log: SwfLog, *, route: Route | None = None, max_processors: int | None = None
+    log: SwfLog,
+    *,
+    route: Route | None = None,
+    max_processors: int | None = None,
+    predecessors: bool = False,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, by submission, and how many records were left out and why.
 
@@ -148,7 +152,8 @@ def jobs_from_swf(
     estimate is the requested time, else the run time; a job runs at most its estimate, which is
     what the log's batch system would have enforced. `site` is the field that `route` names. What is
     left out, `runnable_rows` says. Raises InputError where two jobs that are left have one number,
-    or a number is negative: a job's number is its name in every table.
+    or a number is negative: a job's number is its name in every table. With `predecessors` jobs
+    wait for those that the log names as preceding, and for the think time after them.
     """
     rows, skipped = runnable_rows(log.columns, max_processors)
     _check_numbers(log, rows)
@@ -164,6 +169,10 @@ def jobs_from_swf(
         estimate_us=estimate_us,
         run_us=np.minimum(run_us, estimate_us),
     )
+    if predecessors:
+        think_us = np.maximum(log[SwfField.THINK_TIME][rows], 0)
+        before = Predecessors(np.maximum(log[SwfField.PRECEDING_JOB][rows], UNKNOWN), think_us)
+        jobs = replace(jobs, predecessors=before)
     return jobs, skipped
 
 

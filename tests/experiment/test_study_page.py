@@ -19,9 +19,7 @@ STUDY = {
     "question": "Does a job wait for less time?",
     "set_up": "Jobs of ten seconds.",
     "hangs_on": "The jobs.",
-    "answers": [
-        {"metric": "wait_mean", "better": "less", "best_of": "processors", "along": "ttl"}
-    ],
+    "answers": [{"metric": "wait_mean", "better": "less", "best_of": "processors", "along": "ttl"}],
 }
 
 
