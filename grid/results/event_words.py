@@ -8,7 +8,7 @@ from grid.model import messages, migration_messages
 from grid.model.event import word_of
 from grid.results.column_definitions import DECISIONS, Columns
 
-NO_MESSAGE = ("Entry",)
+NO_MESSAGE = ("Belief", "Entry")
 """What only travels within messages."""
 
 
