@@ -28,6 +28,14 @@ class Effort(NamedTuple):
 EXACT_QUICK, EXACT_FULL = Effort(1, 20_000), Effort(1, 200_000)
 
 
+class Fewer(NamedTuple):
+    """Settings with which a scenario of `many` VOs has `few`."""
+
+    many: int
+    few: int
+    settings: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A scenario of `scenarios/verify`, and what mathematics says of it.
@@ -47,6 +55,8 @@ class Case:
     exact: bool = False
     has_jobs: bool = True
     """Whether the number of jobs is a parameter."""
+    fewer: Callable[[Scenario], Fewer | None] | None = None
+    """The same with fewer VOs, where what is expected is the limit of many; None: it is not."""
 
 
 def settings_of(scenario: Scenario) -> dict[str, Any]:
@@ -73,6 +83,22 @@ def rule_of(scenario: Scenario) -> dict[str, Any]:
 def vos_of(scenario: Scenario) -> int:
     """How many VOs there are."""
     return sum(len(vo.names) for vo in scenario.vos or ())
+
+
+def half_the_vos(scenario: Scenario) -> Fewer | None:
+    """Half as many VOs, where there are more than two."""
+    vos = vos_of(scenario)
+    return Fewer(vos, vos // 2, (f"vos={vos // 2}",)) if vos > 2 else None
+
+
+def half_the_servers(scenario: Scenario) -> Fewer | None:
+    """Half as many servers beside the VO of the users, each with the same load."""
+    servers = vos_of(scenario) - 1
+    if servers <= 2:
+        return None
+    half = servers // 2
+    gap_s = settings_of(scenario)["arrivals"]["mean_s"] * servers / half
+    return Fewer(servers, half, (f"servers={half}", f"gap_s={gap_s!r}"))
 
 
 def machines_of(scenario: Scenario) -> int:

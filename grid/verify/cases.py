@@ -16,6 +16,8 @@ from grid.verify.case import (
     Case,
     Effort,
     drawn_of,
+    half_the_servers,
+    half_the_vos,
     lost,
     machines_of,
     processors_of,
@@ -29,7 +31,7 @@ from grid.verify.case import (
 
 Expected = Callable[[Scenario], dict[str, float]]
 STARTS = "starts that differ"
-OF_FIRST = "share of jobs of the first server"
+OF_FIRST = "jobs of the first server / mean"
 
 
 def _no_difference(_: Scenario) -> dict[str, float]:
@@ -209,13 +211,15 @@ def _old_board(scenario: Scenario) -> dict[str, float]:
     load = work_s / (settings["arrivals"]["mean_s"] * servers)
     solve = old_board.of_two if servers == 2 else old_board.of_many
     time = solve(drawn_of(scenario), load, period_s / work_s)
-    return {"mean time / mean work": time, OF_FIRST: 1.0 / servers}
+    return {"mean time / mean work": time, OF_FIRST: 1.0}
 
 
 def _time_and_first(run: Run) -> dict[str, float]:
     """The mean time, and how many jobs the first server gets: no server is special."""
+    assert run.scenario is not None
+    servers = vos_of(run.scenario) - 1
     vos = run.results.placement.executed_vo[steady(run)]
-    return {**_time(run), OF_FIRST: float((vos == 1).mean())}
+    return {**_time(run), OF_FIRST: float((vos == 1).mean()) * servers}
 
 
 def _capacity(scenario: Scenario) -> dict[str, float]:
@@ -289,16 +293,19 @@ CASES = {
             "until-idle", "A job moves on until it finds a VO idle, then queues",
             "two VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
             _mean_time_of(_until_idle), _time, quick=Effort(20, 1_000), full=Effort(70, 25_000),
+            fewer=half_the_vos,
         ),
         Case(
             "retries", "VOs that reject when busy, and jobs that try others",
             "two VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
             _retries, _lost, quick=Effort(20, 1_500), full=Effort(55, 25_000),
+            fewer=half_the_vos,
         ),
         Case(
             "steal", "An idle VO takes a job from one other that has two or more",
             "two VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
             _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(60, 25_000),
+            fewer=half_the_vos,
         ),
         Case(
             "random-routing", "Routing at random: an M/M/1 queue at each machine",
@@ -321,6 +328,7 @@ CASES = {
             "old-information", "The shorter of two queues by a board that is told once a period",
             "two servers: Markov chain from board to board; many: fixed point (Mitzenmacher 2000)",
             _old_board, _time_and_first, quick=Effort(20, 2_000), full=Effort(35, 100_000),
+            fewer=half_the_servers,
         ),
     )
 }  # fmt: skip

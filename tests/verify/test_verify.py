@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli import app
-from grid.verify.case import Effort
+from grid.verify.case import Effort, Fewer
 from grid.verify.cases import CASES
-from grid.verify.verify import Figure, measure, orders_of, scenario_of, verify
+from grid.verify.verify import Figure, extrapolated, measure, orders_of, scenario_of, verify
 
 PLANTED = Path(__file__).parent / "planted.py"
 SMALL = {
@@ -74,6 +74,22 @@ def test_steady_states_agree_at_other_values() -> None:
     found += figures("rigid-capacity", "processors=5", "share_of_ones=3",
                      effort=SMALL["rigid-capacity"][0])  # fmt: skip
     assert {one.verdict(full=False) for one in found} == {"agrees"}
+
+
+def test_many_vos_are_extrapolated_from_two_numbers_of_them() -> None:
+    """With 8 VOs and 4 alone the mean time is off by some percent."""
+    found = figures("until-idle", "vos=8", "load=0.5", effort=Effort(10, 400))
+    assert [one.expected for one in found] == [pytest.approx(1 / (1 - 0.5**2))]
+    assert {one.verdict(full=False) for one in found} == {"agrees"}
+    assert extrapolated({"a": 3.25}, {"a": 3.5}, Fewer(8, 4, ())) == {"a": 3.0}
+
+
+def test_half_of_the_servers_have_the_load_of_all() -> None:
+    scenario = grid.load_scenario(scenario_of("old-information"), ["servers=5", "gap_s=400"])
+    fewer = CASES["old-information"].fewer
+    assert fewer is not None
+    assert fewer(scenario) == (5, 2, ("servers=2", "gap_s=1000.0"))
+    assert fewer(grid.load_scenario(scenario_of("old-information"))) is None
 
 
 def test_servers_that_are_one_percent_slower_are_found() -> None:
