@@ -79,6 +79,6 @@ Standard errors come from independent runs with the seeds 1, 2, 3 and so on. Of 
 {WARM_UP:.0%} of the jobs are left out, since a grid starts empty. The end needs no cut: a job that
 comes later changes nothing for those before it, first come first served.
 
-Where a case has more than two VOs, what is expected is the limit of many. Each run is then done once
-more with half as many VOs, and both are extrapolated to the limit: what n VOs are off by falls as 1 / n.
+Where a case has more than two VOs, what is expected is the limit of many. Each run is then done
+once more with half as many VOs, and both are extrapolated: what n VOs are off by falls as 1 / n.
 """
