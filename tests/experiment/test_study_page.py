@@ -41,7 +41,7 @@ def experiment(**more: Any) -> dict[str, Any]:
 
 def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
     file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    file.write_text(yaml.safe_dump(experiment()))
+    file.write_text(yaml.safe_dump(experiment(), sort_keys=False))
     words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
     done = CliRunner().invoke(app, [*words, str(page)])
     assert done.exit_code == 0, done.output
