@@ -41,13 +41,15 @@ class Cs2007:
     job's priorities, and anti-aging grows without limit.
 
     `matching` is `mis`, `mfs` (by scipy's assignment), `mfs_paths` (by the paper's longest paths)
-    or `imfs`; `nodes` is the budget of the exact knapsack, 0 for the paper's greedy one.
+    or `imfs`, which takes at most `paths` paths a plan; `nodes` is the budget of the exact
+    knapsack, 0 for the paper's greedy one.
     """
 
     ignores: ClassVar[tuple[str, ...]] = ("memory",)
     heuristics: Sequence[tuple[Heuristic, float]]
     preemptive: bool
     matching: str
+    paths: int
     nodes: int
     builder: MatrixBuilder
 
@@ -100,7 +102,7 @@ class Cs2007:
         if self.matching == "imfs":
             column = np.full(len(matrix.capacity) + 1, -1)
             column[machines] = np.arange(len(machines))
-            chosen = incremental_flow_search(priority, column[before], len(machines))
+            chosen = incremental_flow_search(priority, column[before], len(machines), self.paths)
         elif self.matching == "mfs":
             chosen = flow_search(priority)
         elif self.matching == "mfs_paths":
@@ -112,6 +114,10 @@ class Cs2007:
 
 
 Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]
+
+
+ALL = 1 << 62
+"""As `matching.ALL`, which is compiled code: a scenario can be checked without it."""
 
 
 class Cs2007Settings(PartSettings):
@@ -136,6 +142,10 @@ class Cs2007Settings(PartSettings):
     )
     matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = Field(
         default=None, description="instead of the one that the policy's name stands for"
+    )
+    paths: Literal["all", "one"] = Field(
+        default="all",
+        description="of imfs at each plan: all that gain something, or only the best one",
     )
 
 
@@ -181,6 +191,7 @@ def _made(settings: Cs2007Settings, parts: Parts, *, matching: str) -> Cs2007:
         weighed(settings.weights, defaults, own, parts),
         preemptive,
         settings.matching or matching,
+        ALL if settings.paths == "all" else 1,
         settings.knapsack_nodes if settings.knapsack == "exact" else 0,
         MatrixBuilder(),
     )

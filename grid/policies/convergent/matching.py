@@ -12,6 +12,8 @@ from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.policies.convergent.greedy import match_greedily
 
+ALL = 1 << 62
+"""As many paths as gain something."""
 GAIN = 1e-9
 """Relative to the largest priority: an exchange that gains less is not made."""
 
@@ -60,7 +62,9 @@ def path_flow_search(priority: Floats) -> Ints:
 
 
 @kernel()
-def incremental_flow_search(priority: Floats, machine_of: Ints, exchanges: int) -> Ints:
+def incremental_flow_search(
+    priority: Floats, machine_of: Ints, exchanges: int, paths: int = ALL
+) -> Ints:
     """IMFS: the matching `machine_of`, what of it is possible still, made better path by path.
 
     A path begins at a job without a machine, takes a machine, whose job takes another one, and so
@@ -84,7 +88,8 @@ def incremental_flow_search(priority: Floats, machine_of: Ints, exchanges: int) 
             least = max(least, abs(priority[job, m]))
         else:
             machine_of[job] = -1
-    while True:
+    while paths > 0:
+        paths -= 1
         label, parent = _longest_paths(priority, machine_of, job_on)
         end, odd, best = -1, False, -np.inf
         for m in range(machines):
@@ -100,6 +105,7 @@ def incremental_flow_search(priority: Floats, machine_of: Ints, exchanges: int) 
             exchanges -= 1
             machine_of[job_on[end]] = -1
         _shift(end, parent, machine_of, job_on)
+    return machine_of
 
 
 @inner()

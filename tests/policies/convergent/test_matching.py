@@ -122,6 +122,19 @@ def test_imfs_never_loses_by_its_exchanges(seed: int) -> None:
     assert sums == sorted(sums)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_imfs_of_one_path_gains_one_pair(seed: int) -> None:
+    """Path by path, each from what the one before left, is what all paths at once give."""
+    priority = matrix(seed, 30, 10, 0.2)
+    at_once = incremental_flow_search(priority, np.full(30, -1), 0)
+    grown = np.full(30, -1)
+    for pairs in range(worth(priority, at_once)[0]):
+        assert worth(priority, grown)[0] == pairs
+        grown = incremental_flow_search(priority, grown, 0, 1)
+    assert grown.tolist() == at_once.tolist()
+    assert worth(priority, grown)[0] > 1
+
+
 def test_imfs_prefers_an_odd_path() -> None:
     """Job 1 takes machine 0 from job 0, which goes to machine 1: a pair more beats a better sum."""
     priority = np.array([[9.0, 1.0], [5.0, -np.inf]])
