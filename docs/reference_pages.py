@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -19,6 +20,7 @@ from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from pydantic import BaseModel
 
 import grid
+import grid.env
 from grid.cluster import engines
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
@@ -304,14 +306,19 @@ def python_page() -> str:
     """What `import grid` gives."""
     lines = [f"{MADE}# Python\n"]
     lines.append(
-        "`import grid` loads nothing heavy. These are all names that it exports. Examples: "
-        "[a run and a sweep in Python](../how-to/python.md).\n"
+        "`import grid` loads nothing heavy. These are all names that it exports, and those of "
+        "`grid.env`. Examples: [a run and a sweep in Python](../how-to/python.md).\n"
     )
-    for name in grid.__all__:
-        thing = getattr(grid, name)
+    exported = [(f"grid.{name}", getattr(grid, name)) for name in grid.__all__]
+    # What of these needs an extra that is not installed here is left out.
+    for name in grid.env.__all__:
+        with suppress(ImportError):
+            exported.append((f"grid.env.{name}", getattr(grid.env, name)))
+    for name, thing in exported:
         kind = "autoclass" if inspect.isclass(thing) else "autofunction"
         home = f"{thing.__module__}.{thing.__qualname__}"
-        lines.append(f"(python-{kind[4:]}-{name.lower()})=\n## grid.{name}\n")
+        anchor = name.removeprefix("grid.").replace(".", "-").lower()
+        lines.append(f"(python-{kind[4:]}-{anchor})=\n## {name}\n")
         lines.append(f"```{{eval-rst}}\n.. {kind}:: {home}")
         if kind == "autoclass" and not issubclass(thing, BaseException | BaseModel):
             lines.append("   :members:\n   :member-order: bysource")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from grid import __version__
+from grid.commands.batsim_server import batsim_server
 from grid.commands.chaos import chaos
 from grid.commands.check import check, schema
 from grid.commands.endings import ExitCode, hear_interrupts
@@ -52,7 +53,7 @@ def grid(
 
 for command in (
     run, sweep, report, watch, job, export, check, scenarios, init, policies, parts, metrics,
-    schema, trace, chaos, verify, reproduce,
+    schema, trace, chaos, verify, reproduce, batsim_server,
 ):  # fmt: skip
     app.command()(command)
 

@@ -24,7 +24,7 @@ install_pinned() {
         rm -f "$stamp"
     fi
     local pip=("$environment/bin/python" -m pip -qq --disable-pip-version-check --no-input)
-    "${pip[@]}" install --requirement "$repository/scripts/requirements.txt"
+    "${pip[@]}" install --no-deps --requirement "$repository/scripts/requirements.txt"
     "${pip[@]}" install --no-deps --no-build-isolation --editable "$repository"
     printf '%s\n' "$made_from" >"$stamp"
 }

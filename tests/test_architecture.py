@@ -31,7 +31,8 @@ MAY_IMPORT = {
         "results", "forwarding", "information", "dispatching",
     },
     "results": {"model", "kernel", "parts"},
-    "runtime": {"model", "kernel", "parts", "policies", "scenario", "results"},
+    # A cluster, for a policy that is served to others without a grid around it.
+    "runtime": {"model", "kernel", "parts", "policies", "cluster", "scenario", "results"},
     # A cluster, to measure the knapsacks of a policy without a grid around it.
     "experiment": {
         "model", "cluster", "parts", "policies", "runtime", "scenario", "results", "report",
@@ -40,6 +41,11 @@ MAY_IMPORT = {
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},
+    # Agents sit inside a run, in the place of a policy, a selection, a rule, or the core of a pool.
+    "env": {
+        "model", "kernel", "parts", "policies", "selection", "forwarding", "cluster", "scenario",
+        "results", "runtime",
+    },
     # A run as a log is written by those who write logs.
     "export": {"model", "results", "report", "workload"},
     "watch": {"model", "results", "report"},
@@ -55,7 +61,7 @@ PURE = (
 )  # fmt: skip
 FORBIDDEN_MODULES = {
     "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",
-    "asyncio", "multiprocessing", "datetime", "logging", "ray",
+    "asyncio", "multiprocessing", "datetime", "logging", "ray", "zmq", "greenlet",
 }  # fmt: skip
 FORBIDDEN_CALLS = {"open", "print", "hash", "id", "input", "exec", "eval"}
 

@@ -19,6 +19,7 @@ POLICY_GROUPS = {
     "grid.policies.convergent": "Convergent Scheduling: a matrix of jobs and machines",
     "grid.policies.schedule": "schedules: all jobs are planned ahead",
     "grid.policies.gang_policy": "gangs: all tasks of a job at once",
+    "grid.policies.batsim": "from outside: a process of another decides",
     "grid.policies": "queues: jobs start in an order, with or without backfilling",
 }
 """What policies of ours are, by the package that they stand in; the first that fits."""

@@ -259,5 +259,11 @@ def _say_cost(manifest: dict[str, Any]) -> None:
             f"{plans['count']:,} plans of {policy}: mean {mean_ms:.3f} ms, "
             f"longest {longest_ms:.3f} ms, all {plans['total']:.2f} s"
         )
+    for place, asked in manifest["schedulers"].items():
+        mean_ms = 1000 * asked["total"] / max(1, asked["messages"])
+        typer.echo(
+            f"{asked['messages']:,} messages to the scheduler of {place}: mean {mean_ms:.3f} ms, "
+            f"longest {1000 * asked['max']:.3f} ms, all {asked['total']:.2f} s of the real clock"
+        )
     for policy in manifest["plans_not_measured"]:
         typer.echo(f"plans of {policy} are made in compiled code and not timed")

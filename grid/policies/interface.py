@@ -208,17 +208,18 @@ def _bits(mask: int) -> list[int]:
 
 @dataclass(slots=True)
 class Plan:
-    """What the cluster is to do at this instant, in this order: preempt, reject, start.
+    """What the cluster is to do at this instant, in this order: kill, preempt, reject, start.
 
-    `start` holds (slot, machine) pairs. `reserve` holds (slot, machine, start) of promised starts,
-    as a list or as an array of shape (promises, 3), and is for the record only. `wake_us` asks for
-    a plan at that instant even if nothing happens. A policy that had nothing to do says so with
-    `made`: such plans are timed apart.
+    `start` holds (slot, machine) pairs. What is in `kill` runs, and fails now. `reserve` holds
+    (slot, machine, start) of promised starts, as a list or as an array of shape (promises, 3), and
+    is for the record only. `wake_us` asks for a plan at that instant even if nothing happens. A
+    policy that had nothing to do says so with `made`: such plans are timed apart.
     """
 
     start: list[tuple[int, int]] = field(default_factory=list)
     preempt: list[int] = field(default_factory=list)
     reject: list[int] = field(default_factory=list)
+    kill: list[int] = field(default_factory=list)
     reserve: list[tuple[int, int, Time]] | Slots = field(default_factory=list)
     wake_us: Time = NEVER
     made: bool = True

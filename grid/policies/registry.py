@@ -48,7 +48,7 @@ def _plan_problem(plan: Any, *_: object) -> str | None:
     try:
         for slot, machine in plan.start:
             index(slot), index(machine)
-        for slot in (*plan.preempt, *plan.reject):
+        for slot in (*plan.preempt, *plan.reject, *plan.kill):
             index(slot)
         index(plan.wake_us)
     except (TypeError, ValueError) as error:
@@ -97,6 +97,7 @@ POLICIES = Kind(
         "cs2_cs": f"{CONVERGENT}.cs2:cs2_cs",
         "cs2_td": f"{CONVERGENT}.cs2:cs2_td",
         "cs2_cs_td": f"{CONVERGENT}.cs2:cs2_cs_td",
+        "batsim": "grid.policies.batsim.policy:batsim",
         "tabu": "grid.policies.schedule.policy:tabu",
     },
     _guarded,

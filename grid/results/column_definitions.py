@@ -200,6 +200,10 @@ MANIFEST_KEYS: Columns = {
         "Policies whose plans are part of a compiled loop, on pools and under gangs. One call "
         "of it plays many instants, so that no time in it is that of a plan alone.",
     ),
+    "schedulers.*.scheduler": ("", "Command or endpoint of the scheduler that decides there."),
+    "schedulers.*.messages": ("", "Messages that it was sent, by `VO/cluster`."),
+    "schedulers.*.total": ("s", "Real time that its answers took."),
+    "schedulers.*.max": ("s", "Real time that its slowest answer took."),
     "runtime": ("", "sequential (one process), windowed (Ray, virtual time) or live."),
     "placement": ("", "How entities were laid on Ray actors; null in one process."),
     "cpu_seconds.read": ("s", "Processor time to read and build the scenario and its jobs."),

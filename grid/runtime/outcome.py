@@ -17,6 +17,7 @@ from grid.model.records import (
     VoFigure,
 )
 from grid.model.time import Time, to_seconds
+from grid.runtime.schedulers import SchedulerTime
 
 
 class Progress(Protocol):
@@ -61,6 +62,7 @@ class RunOutcome:
     jobs_left: list[JobsLeft] = field(default_factory=list)
     events: list[bytes] = field(default_factory=list)
     """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
+    schedulers: list[SchedulerTime] = field(default_factory=list)
 
     def broken_rules(self, *, cut_short: bool = False) -> list[str]:
         """A line for each rule that an entity broke, the earliest first.

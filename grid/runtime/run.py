@@ -24,6 +24,7 @@ from grid.results.metrics import Metrics, metrics
 from grid.runtime.compiling import compiling_ahead
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
+from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.part_kinds import metrics_of
@@ -225,6 +226,7 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         "compiled": compiled,
     }
     lived: LiveOutcome | None = None
+    check_schedulers(grid, live=how.live is not None)
     spool: EventSpool | None = None
     if how.events:
         from grid.runtime.events import spool_of
@@ -307,6 +309,15 @@ def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) ->
         "wall_seconds": round(outcome.wall_seconds, 6),
         "plan_seconds": outcome.plan_seconds(),
         "plans_not_measured": outcome.plans_not_measured(),
+        "schedulers": {
+            one.place: {
+                "scheduler": one.scheduler,
+                "messages": one.messages,
+                "total": round(one.total_s, 6),
+                "max": round(one.longest_s, 6),
+            }
+            for one in sorted(outcome.schedulers)
+        },
     }
 
 

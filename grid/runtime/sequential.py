@@ -9,7 +9,8 @@ from grid.kernel.process import LogicalProcess
 from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome
-from grid.scenario.build import Grid
+from grid.runtime.schedulers import Schedulers
+from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
 
@@ -37,25 +38,28 @@ def run_sequential(
     started = time.perf_counter()
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
-    entities = entities_of(grid, grid.names, time.thread_time, events=spool is not None)
+    schedulers = Schedulers()
+    around = Around(time.thread_time, schedulers.connect)
+    entities = entities_of(grid, grid.names, around, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore()
     jobs = sum(grid.jobs_by_vo())
-    process.start()
     events, at_a_time = 0, min(EVENTS_AT_A_TIME, limit)
     counts = limit_from_us == 0
-    while handled := process.advance(NEVER, at_a_time):
-        events += handled * counts
-        counts = process.now >= limit_from_us
-        if events > limit:
-            seconds = to_seconds(process.now)
-            raise NeverEnds(f"goes on after {events} events, at {seconds:.3f} s of virtual time")
-        store.add(process.records)
-        if spool is not None and store.events_held:
-            spool.add(0, store.take_events())
-        if progress is not None:
-            progress(process.now, store.jobs, jobs)
-    process.finish()
+    with schedulers.held():
+        process.start()
+        while handled := process.advance(NEVER, at_a_time):
+            events += handled * counts
+            counts = process.now >= limit_from_us
+            if events > limit:
+                at = f"at {to_seconds(process.now):.3f} s of virtual time"
+                raise NeverEnds(f"goes on after {events} events, {at}")
+            store.add(process.records)
+            if spool is not None and store.events_held:
+                spool.add(0, store.take_events())
+            if progress is not None:
+                progress(process.now, store.jobs, jobs)
+        process.finish()
     store.add(process.records)
     if spool is not None:
         spool.add(0, store.take_events())
@@ -67,6 +71,7 @@ def run_sequential(
         plan_times=store.plan_times,
         violations=store.violations,
         jobs_left=store.jobs_left,
+        schedulers=schedulers.times(),
         messages=process.messages,
         snapshots=process.snapshots,
         cpu_seconds=time.process_time() - cpu,

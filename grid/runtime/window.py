@@ -22,7 +22,8 @@ from grid.model.arrays import Ints
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
 from grid.runtime.outcome import RecordStore, RunOutcome
-from grid.scenario.build import Grid
+from grid.runtime.schedulers import Schedulers
+from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
 
@@ -97,10 +98,11 @@ class Window:
         warm_up(grid)
         self._cpu = time.process_time()
         if state is not None:
-            self._process, self._store = self._shared.loads(state)
+            self._process, self._store, self._schedulers = self._shared.loads(state)
             return
-        self._store = RecordStore()
-        entities = entities_of(grid, members, time.thread_time, events=events)
+        self._store, self._schedulers = RecordStore(), Schedulers()
+        around = Around(time.thread_time, self._schedulers.connect)
+        entities = entities_of(grid, members, around, events=events)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         self._process.start()
 
@@ -112,7 +114,8 @@ class Window:
         """Take in what others sent, advance, and say what comes of it; or save the state."""
         if order is None:
             chunks, events = self._store.take(), self._store.take_events()
-            return Saved(self._shared.dumps((self._process, self._store)), chunks, events)
+            state = self._shared.dumps((self._process, self._store, self._schedulers))
+            return Saved(state, chunks, events)
         grant, batches = order
         for batch in batches:
             envelopes, posts = pickle.loads(batch)
@@ -123,7 +126,8 @@ class Window:
 
     def outcome(self) -> RunOutcome:
         """What this process recorded and what it cost."""
-        self._process.finish()
+        with self._schedulers.held():
+            self._process.finish()
         self._store.add(self._process.records)
         return RunOutcome(
             chunks=self._store.take(),
@@ -134,6 +138,7 @@ class Window:
             violations=self._store.violations,
             jobs_left=self._store.jobs_left,
             events=self._store.take_events(),
+            schedulers=self._schedulers.times(),
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,

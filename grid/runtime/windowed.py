@@ -160,6 +160,7 @@ class _Workers:
             total.plan_times += part.plan_times
             total.violations += part.violations
             total.jobs_left += part.jobs_left
+            total.schedulers += part.schedulers
             total.messages += part.messages
             total.snapshots += part.snapshots
             total.cpu_seconds += part.cpu_seconds

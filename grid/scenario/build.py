@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from grid.results.directory import ClusterEntry, Directory
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.faults import machine_outages, message_faults
 from grid.scenario.follow_ups import FollowUps, follow_ups
+from grid.scenario.gang_migration import migration_of
 from grid.scenario.grid_checks import platform_problems, refuse, refused
 from grid.scenario.information import GridInformation
 from grid.scenario.job_checks import job_problems, may_pass_the_end, memory_problems, width_problems
@@ -45,8 +46,17 @@ from grid.scenario.value_checks import plain_name, wrong_values
 from grid.selection.interface import Selection
 from grid.selection.registry import SELECTIONS
 
-if TYPE_CHECKING:
-    from grid.entities.migration import Migration
+
+class Around(NamedTuple):
+    """What a run has and entities do not: `clock` gives seconds, for plans to be timed; `connect`
+    gives the policy of a cluster, named `VO/cluster`, whatever outside of the run it speaks with.
+    """
+
+    clock: Callable[[], float] | None = None
+    connect: Callable[[str, Policy | GangPolicy], None] | None = None
+
+
+NOTHING_AROUND = Around()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +89,7 @@ class Grid:
         refuse(wrong_values((), self, {"name": plain_name}))
         refuse(platform_problems(self.settings, self.vos, self.parts))
         refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
-        refuse(refused(self.vos, self.settings.faults, self._jobs_ask_for_memory, self.parts))
+        refuse(refused(self.vos, self.settings.faults, self.asks_for_memory, self.parts))
         refuse(memory_problems(self.vos, self.submitted, self.direct))
         if not self.is_drawn:
             refuse(width_problems(self.vos, self.submitted, self.direct))
@@ -158,7 +168,7 @@ class Grid:
                     _machine_sizes(cluster),
                     cluster.gangs,
                     cluster.machines,
-                    self._outages(vo, cluster),
+                    self.outages_of(vo, cluster),
                 )
                 for position, vo in enumerate(self.vos)
                 for cluster in vo.clusters
@@ -166,7 +176,8 @@ class Grid:
         )
 
     @cached_property
-    def _jobs_ask_for_memory(self) -> bool:
+    def asks_for_memory(self) -> bool:
+        """Whether any job asks for memory."""
         tables = (*self.submitted, *self.direct)
         return any(table is not None and bool(table.ram_mb.any()) for table in tables)
 
@@ -190,18 +201,15 @@ class Grid:
         }
 
     def bare_entities(
-        self, members: Collection[str], clock: Callable[[], float] | None = None
+        self, members: Collection[str], around: Around = NOTHING_AROUND
     ) -> dict[str, Entity]:
-        """The entities of those names, for runs without faults.
-
-        `clock` gives seconds, if plans are to be timed. See `grid.scenario.wrapped` for others.
-        """
+        """The entities of those names, for runs without faults; see `grid.scenario.wrapped`."""
         wanted = frozenset(members)
-        made: dict[str, Entity] = {}
-        for position, vo in enumerate(self.vos):
-            for name, entity in self._entities_of(position, vo, wanted, clock):
-                made[name] = entity
-        return made
+        return {
+            name: entity
+            for position, vo in enumerate(self.vos)
+            for name, entity in self._entities_of(position, vo, wanted, around)
+        }
 
     @cached_property
     def _members(self) -> dict[int, VirtualOrganization]:
@@ -231,22 +239,13 @@ class Grid:
         position: int,
         vo: VirtualOrganization,
         wanted: frozenset[str],
-        clock: Callable[[], float] | None,
+        around: Around,
     ) -> Iterable[tuple[str, Entity]]:
         dispatchers = tuple(names.local_dispatcher(vo.name, c.name) for c in vo.clusters)
         manager = names.resource_manager(vo.name)
         for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
             if name in wanted:
-                policy = self.policy_of(cluster)
-                outages = self._outages(vo, cluster)
-                state = make_cluster(
-                    cluster,
-                    policy,
-                    clock,
-                    outages,
-                    choice=self.processor_choice_of(cluster),
-                    memory=self._jobs_ask_for_memory,
-                )
+                state = self.cluster_of(vo, cluster, around)
                 yield (
                     name,
                     LocalDispatcher(
@@ -258,11 +257,13 @@ class Grid:
                         policy=self.parts.shown(cluster.policy),
                         resource_manager=manager,
                         direct=self.direct[position],
-                        migration=self._migration(vo, index, state) if cluster.gangs else None,
+                        migration=migration_of(self, vo, index, state) if cluster.gangs else None,
                     ),
                 )
         if (name := names.grid_dispatcher(vo.name)) in wanted:
-            yield name, GridDispatcher(manager, dispatchers, self._cluster_choice(vo))
+            settings = dict(vo.cluster_choice_settings)
+            choice: Any = self.parts.make(CLUSTER_CHOICES, vo.cluster_choice, settings)
+            yield name, GridDispatcher(manager, dispatchers, choice)
         if (name := names.scheduler(vo.name)) in wanted:
             yield name, self._scheduler(position, vo)
         if manager in wanted:
@@ -273,6 +274,22 @@ class Grid:
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
             waiting = self._follow_ups[position].rows
             yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs, waiting)
+
+    def cluster_of(
+        self, vo: VirtualOrganization, cluster: Cluster, around: Around = NOTHING_AROUND
+    ) -> ClusterShell:
+        """The cluster of `vo`, played anew."""
+        policy = self.policy_of(cluster)
+        if around.connect is not None:
+            around.connect(f"{vo.name}/{cluster.name}", policy)
+        return make_cluster(
+            cluster,
+            policy,
+            around.clock,
+            self.outages_of(vo, cluster),
+            choice=self.processor_choice_of(cluster),
+            memory=self.asks_for_memory,
+        )
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
         """A new policy for the cluster."""
@@ -290,34 +307,8 @@ class Grid:
         made: ProcessorChoice = self.parts.make(PROCESSOR_CHOICES, name, settings)
         return made
 
-    def _cluster_choice(self, vo: VirtualOrganization) -> Any:
-        return self.parts.make(CLUSTER_CHOICES, vo.cluster_choice, dict(vo.cluster_choice_settings))
-
-    def _migration(
-        self, vo: VirtualOrganization, number: int, cluster: ClusterShell
-    ) -> Migration | None:
-        """How the VO's cluster `number` moves gangs to and from others, if it does."""
-        from grid.cluster.gang.exchange import GangExchange
-        from grid.entities.migration import Migration, Peer
-
-        migrating = [
-            index
-            for index, one in enumerate(vo.clusters)
-            if one.gangs and getattr(self.policy_of(one), "external_migration", False)
-        ]
-        if number not in migrating or len(migrating) == 1:
-            return None
-        peers = tuple(
-            Peer(
-                names.local_dispatcher(vo.name, vo.clusters[index].name),
-                vo.clusters[index].processors,
-            )
-            for index in migrating
-            if index != number
-        )
-        return Migration(GangExchange(cluster), migrating.index(number), peers)
-
-    def _outages(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
+    def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
+        """When machines of the cluster are down."""
         faults = self.settings.faults
         return () if faults is None else machine_outages(faults, vo.name, cluster.name)
 
@@ -333,11 +324,12 @@ class Grid:
                 self._schedulers,
                 self._distances(position),
             ),
-            rules=Rules(protocol.ttl, self._rule(vo), loops, refused_ones, listeners),
+            rules=Rules(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
             first_cluster=self._first_cluster[position],
         )
 
-    def _rule(self, vo: VirtualOrganization) -> Any:
+    def rule_of(self, vo: VirtualOrganization) -> Any:
+        """How jobs of the VO are forwarded."""
         protocol = self.settings.protocol
         name, settings = protocol.when_busy, protocol.when_busy_settings
         if vo.when_busy is not None:

@@ -22,6 +22,7 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, resources_of
 from grid.model.time import SECOND_US
+from grid.policies.batsim.policy import Batsim
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
@@ -64,8 +65,8 @@ def _of_entities(grid: Grid, here: frozenset[str]) -> list[WarmUp]:
     found = []
     for kind, cluster in kinds.items():
         policy = grid.policy_of(cluster)
-        # What others plug in has nothing of ours to compile, and is asked only in earnest.
-        if not isinstance(policy, GuardedPolicy):
+        # What others decide has nothing of ours to compile, and is asked only in earnest.
+        if not isinstance(policy, GuardedPolicy | Batsim):
             found.append(WarmUp(repr(kind), partial(_play, cluster, policy)))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):

@@ -24,10 +24,8 @@ from grid.kernel.reliable import Reliable, Rules
 from grid.model.faults import Outage
 from grid.model.platform import VirtualOrganization
 from grid.model.resources import resources_of
-from grid.scenario.build import Grid
+from grid.scenario.build import NOTHING_AROUND, Around, Grid
 from grid.scenario.faults import entity_outages
-
-Clock = Callable[[], float]
 
 INPUTS_A_STATE = 64
 MOST_JOBS_CHECKED = 50_000
@@ -36,16 +34,16 @@ in mind of every job would add up, and it takes up to a tenth of the time."""
 
 
 def entities_of(
-    grid: Grid, members: Collection[str], clock: Clock | None = None, *, events: bool = False
+    grid: Grid, members: Collection[str], around: Around = NOTHING_AROUND, *, events: bool = False
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear the grid's faults, if it has any.
 
-    `clock` gives seconds, if plans are to be timed. With `events` they record theirs.
+    With `events` they record theirs.
     """
     if grid.settings.faults is not None:
         rules = virtual_rules(grid)
-        return fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), clock, events)
-    made = grid.bare_entities(members, clock)
+        return fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), around, events)
+    made = grid.bare_entities(members, around)
     if sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED:
         made = {name: checked_entity(grid, name, entity) for name, entity in made.items()}
     return _with_witnesses(grid, made) if events else made
@@ -56,7 +54,7 @@ def fault_tolerant(
     members: Collection[str],
     rules: Rules,
     storage_of: Callable[[str], StableStorage],
-    clock: Clock | None = None,
+    around: Around = NOTHING_AROUND,
     events: bool = False,
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear bad links and crashes, with their crashes.
@@ -66,7 +64,7 @@ def fault_tolerant(
     outages = outages_of_entities(grid)
     return {
         name: CrashInjector(
-            partial(_reliable_entity, grid, name, rules, clock, events),
+            partial(_reliable_entity, grid, name, rules, around, events),
             outages.get(name, ()),
             storage_of(name),
         )
@@ -87,12 +85,12 @@ def _reliable_entity(
     grid: Grid,
     name: str,
     rules: Rules,
-    clock: Clock | None,
+    around: Around,
     events: bool,
     saved: Sequence[Any],
 ) -> Reliable:
     """The entity of that name, checked and safe from bad links and crashes."""
-    entity = checked_entity(grid, name, grid.bare_entities([name], clock)[name])
+    entity = checked_entity(grid, name, grid.bare_entities([name], around)[name])
     if events:
         entity = _with_witnesses(grid, {name: entity})[name]
     return Reliable(name, entity, grid.seed, rules, saved)

@@ -25,7 +25,8 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy, policy_names
 
 S = SECOND_US
-POLICIES = sorted(policy_names())
+# What `batsim` decides is decided elsewhere; tests of its own say what it refuses.
+POLICIES = sorted(name for name in policy_names() if name != "batsim")
 SETTINGS: dict[str, dict[str, Any]] = {"tabu": {"iterations": 5}}
 
 

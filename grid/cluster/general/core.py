@@ -225,6 +225,9 @@ class GeneralCore:
         return self._clock.plan(self._policy, view, now)
 
     def _apply(self, plan: Plan, now: Time) -> None:
+        for slot in plan.kill:
+            self._runs.kill(slot, now)
+            self._gone.append(slot)
         for slot in plan.preempt:
             self._runs.preempt(slot, now)
         if plan.reject or plan.start:

@@ -178,6 +178,21 @@ class Runs:
         self.waiting += int(jobs.processors[slot])
         self.queue.put_back(slot, jobs.serial)
 
+    def end_at(self, slot: int, now: Time) -> None:
+        """The job of `slot`, which runs, ends at `now`, as whoever really runs it says."""
+        self.slots.hidden.end_us[slot] = now
+        heappush(self._ends, (now, int(self.slots.jobs.serial[slot]), slot))
+
+    def kill(self, slot: int, now: Time) -> None:
+        """The plan ends the job of `slot`, which runs; its slot is not given back yet."""
+        jobs = self.slots.jobs
+        if self.slots.hidden.state[slot] != RUNNING:
+            raise self.error("kills a job that does not run")
+        self.running.remove(int(jobs.expected_end_us[slot]), int(jobs.serial[slot]))
+        self._count_run(slot, now)
+        self._release(slot, now)
+        self._end(slot, JobState.FAILED, now)
+
     def machine_down(self, machine: int, now: Time) -> None:
         """What runs there is stopped, and what was done there is lost; see `GeneralCore`."""
         jobs, hidden = self.slots.jobs, self.slots.hidden

@@ -1,0 +1,63 @@
+"""A grid as an environment of reinforcement learning, and agents as parts of a grid.
+
+`ClusterEnv` (Gymnasium) is the queue of one cluster, or the selection of one VO; `GridEnv`
+(PettingZoo, parallel) is the forwarding of all VOs. `AgentPolicy`, `AgentSelection` and
+`AgentForwarding` let what was trained there decide in any scenario; they need nothing installed.
+The environments need `pip install grid-emulator[learning]`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grid.env.cluster_env import ClusterEnv
+    from grid.env.grid_env import GridEnv
+    from grid.env.queue_agent import AgentPolicy, QueueObservation
+    from grid.env.resource_agent import AgentForwarding, AgentSelection, ResourceObservation
+    from grid.env.rewards import EndedSlowdown, SlowdownSoFar, WaitSoFar
+    from grid.runtime.ray_envs import RayVectorEnv
+
+__all__ = [
+    "AgentForwarding",
+    "AgentPolicy",
+    "AgentSelection",
+    "ClusterEnv",
+    "EndedSlowdown",
+    "GridEnv",
+    "QueueObservation",
+    "RayVectorEnv",
+    "ResourceObservation",
+    "SlowdownSoFar",
+    "WaitSoFar",
+]
+
+_PLACES = {
+    "ClusterEnv": "cluster_env",
+    "RayVectorEnv": "grid.runtime.ray_envs",
+    "GridEnv": "grid_env",
+    "AgentPolicy": "queue_agent",
+    "QueueObservation": "queue_agent",
+    "AgentForwarding": "resource_agent",
+    "AgentSelection": "resource_agent",
+    "ResourceObservation": "resource_agent",
+    "EndedSlowdown": "rewards",
+    "SlowdownSoFar": "rewards",
+    "WaitSoFar": "rewards",
+}
+_OPTIONAL = ("gymnasium", "pettingzoo", "greenlet")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'grid.env' has no attribute {name!r}")
+    try:
+        place = _PLACES[name]
+        module = import_module(place if "." in place else f"grid.env.{place}")
+    except ModuleNotFoundError as error:
+        if error.name not in _OPTIONAL:
+            raise
+        wanted = "pip install grid-emulator[learning]"
+        raise ImportError(f"grid.env.{name} needs {error.name}: {wanted}") from None
+    return getattr(module, name)

@@ -1,0 +1,179 @@
+"""The forwarding of all VOs of a grid as a parallel environment of PettingZoo."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from grid.env.play import Decision, Play, grid_of
+from grid.env.resource_agent import AgentForwarding, ResourceObservation
+from grid.env.rewards import NewsReward, SlowdownTold
+from grid.model.arrays import Bools
+from grid.model.errors import one_mistake
+from grid.model.time import to_seconds
+from grid.results.metrics import Metrics
+from grid.scenario.load import load_scenario, source_of
+from grid.scenario.schema import Scenario
+
+LARGEST_SEED = 2**31
+
+
+class GridEnv(ParallelEnv[str, dict[str, Any], int]):
+    """The Local Schedulers of a scenario's VOs, each an agent that says where a job goes.
+
+    Agents are called like their VOs, and are the same ones from the first step to the last. The
+    rule of forwarding of each VO is an `AgentForwarding`: action n sends the job to the best
+    resource of VO number n. Decisions come one by one, in the order of virtual time, as those of
+    two VOs never fall together in a grid: at each step one agent has a decision to make, and to all
+    others only the last action is open, which does nothing.
+
+    An agent's observation has an `observation` (`ResourceObservation`, zeros for those who have
+    nothing to decide) and an `action_mask`. Its reward is `SlowdownTold`: minus the bounded
+    slowdown of each job of its users whose end its Local Scheduler has heard of since the last
+    step. Others can be given: an observation with a `shape`, and a `reward` that is called with
+    the rows of the jobs.
+
+    `reset(seed=n)` plays the scenario with that seed; without one, with the next of a row that
+    follows from the last seed given. An episode is a whole run, or `most_decisions` of them. All
+    agents end together. Raises InputError.
+    """
+
+    metadata: dict[str, Any] = {"name": "grid", "render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+        *,
+        overrides: Mapping[str, Any] | tuple[str, ...] = (),
+        observation: ResourceObservation | None = None,
+        reward: NewsReward | None = None,
+        most_decisions: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.render_mode = render_mode
+        self._scenario = load_scenario(scenario, overrides)
+        self._source = source_of(scenario)
+        self._most = most_decisions
+        first = grid_of(self._scenario, self._source, self._scenario.seed)
+        self.possible_agents = [vo.name for vo in first.vos]
+        self.agents: list[str] = []
+        vos = len(self.possible_agents)
+        self._observation = observation or ResourceObservation(vos)
+        self._reward = reward or SlowdownTold()
+        one = spaces.Dict(
+            {
+                "observation": spaces.Box(0.0, 1.0, self._observation.shape, np.float32),
+                "action_mask": spaces.Box(0, 1, (vos + 1,), np.int8),
+            }
+        )
+        self.observation_spaces = dict.fromkeys(self.possible_agents, one)
+        self.action_spaces = {name: spaces.Discrete(vos + 1) for name in self.possible_agents}
+        self._nothing = np.zeros(self._observation.shape, np.float32)
+        self._idle = np.zeros(vos + 1, np.int8)
+        self._idle[-1] = 1
+        self._rng = np.random.default_rng(first.seed)
+        self._play: Play | None = None
+        self._decision: Decision | None = None
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        return self.action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        if seed is not None:
+            self._rng = np.random.default_rng(seed)
+        drawn = int(self._rng.integers(LARGEST_SEED)) if seed is None else seed
+        self.close()
+        place: list[Play] = []
+        self._seats = {
+            name: AgentForwarding(
+                partial(_ask, place, number), len(self.possible_agents), self._observation
+            )
+            for number, name in enumerate(self.possible_agents)
+        }
+        self._play = Play(grid_of(self._scenario, self._source, drawn), {"rules": self._seats})
+        place.append(self._play)
+        self._decisions = 0
+        self._decision = self._play.begin()
+        self.agents = list(self.possible_agents) if self._decision is not None else []
+        return self._observed(self.possible_agents), self._infos(self.possible_agents)
+
+    def step(
+        self, actions: Mapping[str, int]
+    ) -> tuple[
+        dict[str, dict[str, Any]],
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, dict[str, Any]],
+    ]:
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        assert self._decision is not None and self._play is not None
+        who = self.possible_agents[self._decision.who]
+        if who not in actions:
+            raise one_mistake("actions", f"none of {who}", "one of each agent")
+        self._decision = self._play.answer(int(actions[who]))
+        self._decisions += 1
+        over = self._decision is None
+        cut = not over and self._decisions == self._most
+        names = self.agents
+        rewards = self._rewards(names)
+        observed, infos = self._observed(names), self._infos(names)
+        if over or cut:
+            self.agents = []
+        return observed, rewards, dict.fromkeys(names, over), dict.fromkeys(names, cut), infos
+
+    def metrics(self) -> Metrics:
+        """The figures of the episode, which is over. Raises InputError where it is not."""
+        if self._play is None or self._decision is not None:
+            raise one_mistake("metrics", "an episode that is not over", "the end of a whole run")
+        return self._play.metrics()
+
+    def close(self) -> None:
+        """Leave the episode, if there is one."""
+        if self._play is not None:
+            self._play.close()
+        self._play = self._decision = None
+
+    def _rewards(self, names: list[str]) -> dict[str, float]:
+        assert self._play is not None
+        news = self._play.news()
+        return {
+            name: float(self._reward([row for row in news if row.vo == number])) if news else 0.0
+            for number, name in enumerate(names)
+        }
+
+    def _observed(self, names: list[str]) -> dict[str, dict[str, Any]]:
+        observed = {
+            name: {"observation": self._nothing.copy(), "action_mask": self._idle.copy()}
+            for name in names
+        }
+        decision = self._decision
+        if decision is not None:
+            observed[self.possible_agents[decision.who]] = {
+                "observation": decision.observation,
+                "action_mask": decision.is_open.astype(np.int8),
+            }
+        return observed
+
+    def _infos(self, names: list[str]) -> dict[str, dict[str, Any]]:
+        assert self._play is not None
+        time_s = to_seconds(self._play.now)
+        return {
+            name: {"time_s": time_s, "forbidden": self._seats[name].forbidden} for name in names
+        }
+
+
+def _ask(place: list[Play], number: int, seen: Any, is_open: Bools) -> int:
+    return place[0].ask(number, seen, is_open)

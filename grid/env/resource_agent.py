@@ -1,0 +1,207 @@
+"""An agent that chooses where a job goes: as a selection, as a rule of forwarding; what it is told.
+
+An agent of a selection chooses one of the resources that its VO knows of. An agent of forwarding
+chooses a VO, whose best resource by the VO's own selection is then taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.forwarding.interface import NOWHERE, Destination, Question
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.job import Job
+from grid.model.resources import ResourceTable
+from grid.selection.interface import Choice, Selection, best_choice
+
+Observed = npt.NDArray[np.float32]
+Decide = Callable[[Any, Bools], int]
+HOUR_US = 3.6e9
+OF_JOB, OF_PLACE = 4, 7
+
+
+class ResourceObservation:
+    """The default: the job, and each of `places` resources, or VOs with their best resource.
+
+    All numbers are from 0 to 1; of an amount x that has no limit x / (x + h). In this order:
+
+    - of the job: its share of the CPUs of the widest resource; its estimate (h: one hour); how many
+      more times it may be forwarded (h: 1), and how often it was (h: 1); a selection does not know
+      the last two, and has zeros;
+    - of each place: whether it is open to the job; its load, assigned CPUs / CPUs (h: 1), as far as
+      is known, else 1; whether the job could start there at once by what is known; what it is
+      worth by the VO's own selection, 1 at most; how long the job would run there (h: one hour);
+      how old that news is (h: one hour); whether it is at home.
+    """
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+        self.shape = (OF_JOB + OF_PLACE * places,)
+
+    def __call__(
+        self,
+        job: Job,
+        table: ResourceTable,
+        worth: Floats,
+        rows: Ints,
+        own_vo: int,
+        ttl: int = 0,
+        hops: int = 0,
+    ) -> Observed:
+        """`rows` holds the row of the table for each place, -1: it has none that would do."""
+        columns = table.columns
+        out = np.zeros(self.shape, np.float32)
+        widest = float(columns.widest.max()) if len(columns) else 1.0
+        out[:OF_JOB] = (
+            min(1.0, job.processors / widest),
+            job.estimate_us / (job.estimate_us + HOUR_US),
+            ttl / (ttl + 1.0),
+            hops / (hops + 1.0),
+        )
+        places = np.flatnonzero(rows >= 0)
+        at = rows[places]
+        load = table.assigned_cpus[at] / columns.cpus[at]
+        known = np.isfinite(load)
+        load = np.where(known, load, 0.0)
+        free = known & (table.assigned_cpus[at] + job.processors <= columns.cpus[at])
+        run = job.estimate_us * job.reference_mips / columns.mips[at]
+        age = table.age_us[at] if len(table.confirmed_us) else np.zeros(len(at))
+        age = np.where(np.isfinite(age), np.maximum(age, 0.0), 0.0)
+        grid = out[OF_JOB:].reshape(self.places, OF_PLACE)
+        grid[places, 0] = 1.0
+        grid[places, 1] = np.where(known, load / (load + 1.0), 1.0)
+        grid[places, 2] = free
+        grid[places, 3] = np.clip(worth[at], 0.0, 1.0)
+        grid[places, 4] = run / (run + HOUR_US)
+        grid[places, 5] = age / (age + HOUR_US)
+        grid[places, 6] = columns.vo[at] == own_vo
+        return out
+
+
+class AgentSelection:
+    """A selection that asks `decide` for one of the resources that the VO knows of, by row.
+
+    Open are those that would do by the selection `own`, are wide enough, and of which a status is
+    known. An action that is not open is that of `own`. Where only one is open it is taken; where
+    none is, `own` says what becomes of the job, and also what the job's utilities are.
+    """
+
+    def __init__(
+        self, decide: Decide, own: Selection, observation: ResourceObservation | None = None
+    ) -> None:
+        self._decide = decide
+        self._own = own
+        self._observation = observation
+        self.needs_work = bool(getattr(own, "needs_work", False))
+        self.forbidden = 0
+
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: np.random.Generator | None = None,
+    ) -> Choice:
+        worth = reachable(job, table, self._own.worth(job, table), own_vo, own_only)
+        usable = np.flatnonzero(worth > 0.0)
+        if len(usable) == 0:
+            return self._own.choose(job, table, own_vo, own_only, rng)
+        row = int(usable[0])
+        if len(usable) > 1:
+            observation = self._observation or ResourceObservation(len(worth))
+            places = observation.places
+            rows = np.full(places, -1, np.int64)
+            rows[usable] = usable
+            is_open = rows >= 0
+            seen = observation(job, table, worth, rows, own_vo)
+            row = int(self._decide(seen, is_open))
+            if not (0 <= row < places and is_open[row]):
+                self.forbidden += 1
+                return self._own.choose(job, table, own_vo, own_only, rng)
+        return self._only(row, job, table, own_vo, worth)
+
+    def worth(self, job: Job, table: ResourceTable) -> Floats:
+        return self._own.worth(job, table)
+
+    def utility(self, job: Job, table: ResourceTable, row: int) -> float:
+        return self._own.utility(job, table, row)
+
+    def _only(self, row: int, job: Job, table: ResourceTable, own_vo: int, worth: Floats) -> Choice:
+        """That row, free or not; of the other kind of VO, own or not, the best by the worth."""
+        best = best_choice(worth, job, table, own_vo, False)
+        is_free = table.assigned_cpus[row] + job.processors <= table.columns.cpus[row]
+        is_own = table.columns.vo[row] == own_vo
+        return Choice(
+            row if is_free else -1,
+            row,
+            row if is_own else best.own,
+            best.others if is_own else row,
+        )
+
+
+class AgentForwarding:
+    """A rule of forwarding that asks `decide` for a VO, of `vos`, by its number.
+
+    Open are the VOs with a resource that would do and of which a status is known; the best there is
+    taken: a free one before others, then by worth, then by load. Where it is busy by what is known,
+    the job queues there. The last action, number `vos`, is that of agents who have nothing to
+    decide, and not open. An action that is not open keeps the job at home or, where that cannot
+    be, sends it to the first VO that is open. Where only one VO is open, nobody is asked.
+    """
+
+    def __init__(
+        self, decide: Decide, vos: int, observation: ResourceObservation | None = None
+    ) -> None:
+        self._decide = decide
+        self._vos = vos
+        self._observation = observation or ResourceObservation(vos)
+        self.forbidden = 0
+
+    def __call__(self, question: Question) -> Destination:
+        job, table = question.job, question.table
+        worth = reachable(job, table, question.worth(), question.vo, question.own_only)
+        rows = best_of_each(self._vos, job, table, worth)
+        is_open = np.zeros(self._vos + 1, np.bool_)
+        is_open[:-1] = rows >= 0
+        choices = np.flatnonzero(is_open)
+        if len(choices) == 0:
+            anywhere = question.choice.own
+            return Destination(anywhere, True) if anywhere >= 0 else NOWHERE
+        vo = int(choices[0])
+        if len(choices) > 1:
+            seen = self._observation(
+                job, table, worth, rows, question.vo, question.ttl, question.hops
+            )
+            vo = int(self._decide(seen, is_open))
+            if not (0 <= vo <= self._vos and is_open[vo]):
+                self.forbidden += 1
+                vo = question.vo if is_open[question.vo] else int(choices[0])
+        row = int(rows[vo])
+        free = table.assigned_cpus[row] + job.processors <= table.columns.cpus[row]
+        return Destination(row, not free)
+
+
+def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_only: bool) -> Floats:
+    """The worth of each resource; 0 where the job cannot go, or nothing is known. Shape (rows,)."""
+    columns = table.columns
+    able = (columns.widest >= job.processors) & np.isfinite(table.assigned_cpus)
+    if own_only:
+        able &= columns.vo == own_vo
+    return np.where(able, worth, 0.0)
+
+
+def best_of_each(vos: int, job: Job, table: ResourceTable, worth: Floats) -> Ints:
+    """For each VO the row of its best resource, -1: none would do. Shape (vos,)."""
+    columns = table.columns
+    usable = np.flatnonzero(worth > 0.0)
+    busy = table.assigned_cpus[usable] + job.processors > columns.cpus[usable]
+    load = table.assigned_cpus[usable] / columns.cpus[usable]
+    worst_first = usable[np.lexsort((-usable, -load, worth[usable], ~busy))]
+    rows = np.full(vos, -1, np.int64)
+    rows[columns.vo[worst_first]] = worst_first
+    return rows

@@ -1,0 +1,1 @@
+"""Clusters whose decisions come from a scheduler that speaks Batsim's protocol, version 4."""

@@ -1,0 +1,87 @@
+"""What a scheduler answers, read with distrust."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from grid.model.errors import shorten
+from grid.model.time import NEVER, SECOND_US, Time
+
+EXECUTE, REJECT, KILL, CALL = "EXECUTE_JOB", "REJECT_JOB", "KILL_JOB", "CALL_ME_LATER"
+NOTIFY = "NOTIFY"
+ROUNDING_US = 1000
+"""Some write times with few digits: an answer may be so much too early, and counts as of now."""
+KNOWN = (EXECUTE, REJECT, KILL, CALL, NOTIFY)
+
+
+class Decision(NamedTuple):
+    """One decision: when it takes effect, what it is, and its data."""
+
+    time_us: Time
+    kind: str
+    data: Mapping[str, Any]
+
+
+class Answer(NamedTuple):
+    """The decisions of a scheduler in order of time, and when it can be asked again."""
+
+    decisions: list[Decision]
+    ready_us: Time
+
+
+def read_answer(answer: Any, now: Time) -> Answer:
+    """The answer to a message of time `now`. Raises ValueError with what is wrong with it."""
+    if not isinstance(answer, Mapping):
+        raise ValueError(f"answered {shorten(answer)}, expected an object with now and events")
+    events = answer.get("events")
+    if not isinstance(events, list):
+        raise ValueError(f"answered events {shorten(events)}, expected a list")
+    ready_us = microseconds(answer.get("now"), "now")
+    if ready_us < now - ROUNDING_US:
+        raise ValueError(f"answered now {shorten(answer.get('now'))}, which is past")
+    decisions = sorted((_decision(event, now) for event in events), key=lambda one: one.time_us)
+    # A decision of a later time than `now` keeps the scheduler busy until then.
+    return Answer(decisions, max([now, ready_us, *(one.time_us for one in decisions)]))
+
+
+def _decision(event: Any, now: Time) -> Decision:
+    if not isinstance(event, Mapping):
+        raise ValueError(f"answered the event {shorten(event)}, expected an object")
+    kind, data = event.get("type"), event.get("data")
+    if kind not in KNOWN:
+        raise ValueError(f"asks for {shorten(kind)}, expected one of {', '.join(KNOWN)}")
+    if not isinstance(data, Mapping):
+        raise ValueError(f"answered {kind} with data {shorten(data)}, expected an object")
+    time_us = microseconds(event.get("timestamp"), "timestamp")
+    if time_us < now - ROUNDING_US:
+        raise ValueError(f"answered {kind} for {shorten(event.get('timestamp'))}, which is past")
+    if kind == NOTIFY and data.get("type") != "registration_finished":
+        raise ValueError(f"notifies of {shorten(data.get('type'))}, expected registration_finished")
+    return Decision(max(now, time_us), kind, data)
+
+
+def microseconds(seconds: Any, what: str) -> Time:
+    """A time of a message. Raises ValueError."""
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not math.isfinite(seconds) or not 0 <= seconds < NEVER / SECOND_US:
+        raise ValueError(f"answered {what} {shorten(seconds)}, expected seconds of virtual time")
+    time_us: Time = round(seconds * SECOND_US)
+    return time_us
+
+
+def job_of(data: Mapping[str, Any]) -> str:
+    """The job that a decision is about. Raises ValueError."""
+    name = data.get("job_id")
+    if not isinstance(name, str):
+        raise ValueError(f"names the job {shorten(name)}, expected a text")
+    return name
+
+
+def jobs_of(data: Mapping[str, Any]) -> list[str]:
+    """The jobs that are to be killed. Raises ValueError."""
+    names = data.get("job_ids")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names the jobs {shorten(names)}, expected a list of texts")
+    return names

@@ -1,0 +1,113 @@
+"""Our policies as schedulers of Batsim's: our own policy `batsim`, driven by them, plans alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grid.model.errors import InputError, PartFailed
+from grid.model.time import Time
+from grid.policies.interface import ClusterView, Plan
+from grid.policies.registry import make_policy
+from grid.runtime.batsim_server import ProtocolError, Server
+from tests.policies.batsim.asked_functions import asked, drawn_jobs, event, schedule
+
+POLICIES = [
+    ("fcfs", {}),
+    ("sjf", {}),
+    ("edf", {}),
+    ("easy", {}),
+    ("easy_sjbf", {}),
+    ("conservative", {}),
+    ("selective", {"slowdown_limit": 3.0}),
+    ("flexible", {}),
+]
+
+
+def server(name: str, **settings: Any) -> Server:
+    return Server(make_policy(name, settings), name)
+
+
+@pytest.mark.parametrize(("name", "settings"), POLICIES, ids=[name for name, _ in POLICIES])
+def test_a_served_policy_schedules_as_it_does_at_home(name: str, settings: dict[str, Any]) -> None:
+    for seed in range(3):
+        jobs = drawn_jobs(150, seed)
+        own = make_policy(name, settings)
+        assert schedule(asked(server(name, **settings).answer), jobs) == schedule(own, jobs)
+
+
+def test_a_job_that_is_too_wide_is_rejected_and_a_walltime_may_be_missing() -> None:
+    served = server("fcfs")
+    begin = {"nb_compute_resources": 4}
+    served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
+    jobs = [
+        event(5.0, "JOB_SUBMITTED", {"job_id": "w!wide", "job": {"res": 5, "walltime": 10}}),
+        event(5.0, "JOB_SUBMITTED", {"job_id": "w!a", "job": {"res": 3}}),
+        event(5.0, "JOB_SUBMITTED", {"job_id": "w!b", "job": {"res": 2, "walltime": -1}}),
+    ]
+    assert served.answer({"now": 5.0, "events": jobs}) == {
+        "now": 5.0,
+        "events": [
+            event(5.0, "REJECT_JOB", {"job_id": "w!wide"}),
+            event(5.0, "EXECUTE_JOB", {"job_id": "w!a", "alloc": "0-2"}),
+        ],
+    }
+    ended = {"now": 7.0, "events": [event(7.0, "JOB_COMPLETED", {"job_id": "w!a"})]}
+    started = event(7.0, "EXECUTE_JOB", {"job_id": "w!b", "alloc": "0-1"})
+    assert served.answer(ended)["events"] == [started]
+    served.answer({"now": 9.0, "events": [event(9.0, "SIMULATION_ENDS", {})]})
+    assert served.is_over
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (3, "found 3, expected an object"),
+        ({"now": 0}, "expected an object with now and events"),
+        ({"now": -1, "events": []}, "found now -1, expected seconds"),
+        ({"now": 0, "events": [7]}, "found the event 7"),
+        ({"now": 0, "events": [event(0, "JOB_COMPLETED", {})]}, "expected SIMULATION_BEGINS first"),
+        (
+            {"now": 0, "events": [event(0, "SIMULATION_BEGINS", {"nb_compute_resources": 0})]},
+            "found 0 resources",
+        ),
+    ],
+)
+def test_what_is_no_message(message: Any, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said):
+        server("fcfs").answer(message)
+
+
+def test_the_end_of_a_job_that_does_not_run() -> None:
+    served = server("easy")
+    begin = {"nb_compute_resources": 4}
+    served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
+    with pytest.raises(ProtocolError, match="found the end of 'w!9', expected one that runs"):
+        served.answer({"now": 1, "events": [event(1, "JOB_COMPLETED", {"job_id": "w!9"})]})
+
+
+def test_policies_that_cannot_serve() -> None:
+    with pytest.raises(InputError, match="a policy that plans the queue of one pool itself"):
+        server("afcfs")
+    with pytest.raises(InputError, match="a policy that plans the queue of one pool itself"):
+        server("batsim", endpoint="tcp://localhost:1")
+
+
+class Preempting:
+    """Preempts whatever runs when something comes."""
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        if len(view.running):
+            return Plan(preempt=view.running.tolist())
+        return Plan(start=[(int(slot), 0) for slot in view.queue[:1]])
+
+
+def test_a_policy_that_preempts_is_told_that_it_cannot() -> None:
+    served = Server(Preempting(), "mine")
+    begin = {"nb_compute_resources": 1}
+    served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
+    first, second = ({"job_id": f"w!{n}", "job": {"res": 1}} for n in (1, 2))
+    served.answer({"now": 1, "events": [event(1, "JOB_SUBMITTED", first)]})
+    with pytest.raises(PartFailed, match="policy mine preempts jobs, which the protocol has not"):
+        served.answer({"now": 2, "events": [event(2, "JOB_SUBMITTED", second)]})

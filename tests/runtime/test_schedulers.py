@@ -1,0 +1,211 @@
+"""Schedulers as processes: those of pybatsim, a served policy, and those that go wrong."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grid
+from grid.model.errors import InputError, PartFailed
+from grid.runtime.run import Run
+
+pytest.importorskip("zmq", reason="needs the extra `batsim`")
+
+PYBATSIM = Path(sys.executable).with_name("pybatsim")
+needs_pybatsim = pytest.mark.skipif(
+    importlib.util.find_spec("batsim") is None or not PYBATSIM.exists(),
+    reason="needs pybatsim, which is no dependency",
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers of pybatsim write a log where they are started."""
+    monkeypatch.chdir(tmp_path)
+
+
+def pool(policy: Any, count: int = 40) -> dict[str, Any]:
+    """One pool of 16 processors, jobs whose widths are powers of two."""
+    jobs = [
+        {
+            "submit_s": 7 * n,
+            "run_s": 20 + 37 * n % 190,
+            "estimate_s": 220,
+            "processors": 2 ** (n * n % 5),
+        }
+        for n in range(1, count + 1)
+    ]
+    cluster = {"name": "pool", "processors": 16, "policy": policy}
+    vo = {"name": "lab", "clusters": [cluster], "workload": {"enters": "cluster", "jobs": jobs}}
+    return {"name": "asked", "seed": 1, "vos": [vo]}
+
+
+def asks(command: str, **settings: Any) -> dict[str, Any]:
+    return {"name": "batsim", "settings": {"command": command, **settings}}
+
+
+def pybatsim(scheduler: str) -> dict[str, Any]:
+    return asks(f"{shlex.quote(str(PYBATSIM))} {scheduler} -s {{endpoint}} -t 0 -v error")
+
+
+def served(policy: str) -> dict[str, Any]:
+    code = "from grid.cli import main; main()"
+    python = f"{shlex.quote(sys.executable)} -P -c {shlex.quote(code)}"
+    return asks(f"{python} batsim-server {policy} --endpoint {{endpoint}}")
+
+
+def starts(run: Run) -> dict[int, float]:
+    table = run.jobs_table()
+    return dict(zip(table["job_id"].to_pylist(), table["starting_time"].to_pylist(), strict=True))
+
+
+def script(tmp_path: Path, body: str) -> str:
+    """A scheduler: what it does with the text of a message, and `socket` at hand."""
+    file = tmp_path / "scheduler.py"
+    file.write_text(
+        "import json, sys, time, zmq\n"
+        "socket = zmq.Context().socket(zmq.REP)\n"
+        "socket.bind(sys.argv[1])\n"
+        "rounds = 0\n"
+        "while True:\n"
+        "    message = json.loads(socket.recv())\n"
+        "    rounds += 1\n"
+        "    answer = {'now': message['now'], 'events': []}\n"
+        + "".join(f"    {line}\n" for line in body.splitlines())
+        + "    socket.send_string(json.dumps(answer))\n"
+    )
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(file))} {{endpoint}}"
+
+
+@needs_pybatsim
+def test_schedulers_of_pybatsim_beside_our_own_policies() -> None:
+    """FCFS, EASY and a filling one of pybatsim, each in a VO, and jobs that go from VO to VO."""
+    jobs = {
+        "generator": "stochastic",
+        "settings": {
+            "jobs": 25,
+            "load": 0.9,
+            "arrivals": {"law": "exponential"},
+            "work": {"law": "exponential", "mean_s": 100},
+            "sizes": [{"processors": 1, "share": 2}, {"processors": 4, "share": 1}],
+        },
+    }
+    policies = {
+        "fcfs": pybatsim("schedFcfs"),
+        "easy": pybatsim("easyBackfill"),
+        "filler": pybatsim("schedFiller"),
+        "ours": "easy",
+    }
+    vos = [
+        {
+            "name": name,
+            "clusters": [{"name": "pool", "processors": 8, "policy": policy}],
+            "workload": jobs,
+        }
+        for name, policy in policies.items()
+    ]
+    run = grid.run({"name": "mixed", "seed": 3, "vos": vos})
+    assert run.metrics["grid"]["jobs_completed"] == 100
+    assert run.metrics["grid"]["jobs_forwarded"] > 0
+    told = run.manifest["schedulers"]
+    assert list(told) == ["easy/pool", "fcfs/pool", "filler/pool"]
+    assert all(one["messages"] > 20 and one["total"] >= one["max"] > 0 for one in told.values())
+    assert (
+        run.manifest["digest"]
+        == grid.run({"name": "mixed", "seed": 3, "vos": vos}).manifest["digest"]
+    )
+
+
+@needs_pybatsim
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_scheduler_on_ray_decides_as_in_one_process() -> None:
+    scenario = pool(pybatsim("schedFcfs"), 20)
+    here, there = grid.run(scenario), grid.run(scenario, ray=True)
+    assert there.manifest["digest"] == here.manifest["digest"]
+    assert there.manifest["schedulers"]["lab/pool"]["messages"] > 20
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_a_served_policy_over_a_socket_is_the_policy_itself(policy: str) -> None:
+    assert starts(grid.run(pool(served(policy), 25))) == starts(grid.run(pool(policy, 25)))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("if rounds == 3: sys.exit('no more')", "ended with code 1 before the run did: 'no more'"),
+        ("if rounds == 2: time.sleep(60)", "did not answer for 0.5 s"),
+        ("answer = 'yes'", "answered 'yes', expected an object with now and events"),
+        ("if rounds == 2: socket.send(b'{'); continue", "answered b'{', expected JSON"),
+        ("pass", "policy batsim never started 5 jobs"),
+    ],
+    ids=["dies", "slow", "nonsense", "no-json", "idle"],
+)
+def test_a_scheduler_that_goes_wrong_ends_the_run_with_a_line(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    patience = 0.5 if "sleep" in body else 30.0
+    scenario = pool(asks(script(tmp_path, body), patience_s=patience), 5)
+    with pytest.raises(Exception, match="lab") as failed:
+        grid.run(scenario)
+    assert said in str(failed.value)
+    assert "\n" not in str(failed.value)
+
+
+def test_a_command_that_is_not_there() -> None:
+    with pytest.raises(PartFailed, match="cannot be started: there is no such command"):
+        grid.run(pool(asks("no-such-scheduler {endpoint}"), 2))
+
+
+def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:
+    from grid.runtime.pace import Pace
+    from grid.runtime.run import Live, execute
+    from grid.scenario.load import load_scenario
+
+    scenario = load_scenario(pool(asks("x {endpoint}"), 2))
+    with pytest.raises(InputError, match="found batsim in a live run"):
+        execute(scenario, "scenario", live=Live(Pace(1.0, 0.0, 10.0), tmp_path))
+
+
+def test_without_pyzmq_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.schedulers.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"pip install grid-emulator\[batsim\]"):
+        grid.run(pool(asks("x {endpoint}"), 2))
+
+
+def test_what_the_protocol_cannot_say_is_refused() -> None:
+    scenario = pool(asks("x {endpoint}"), 2)
+    cluster = scenario["vos"][0]["clusters"][0]
+    del cluster["processors"]
+    cluster["machines"] = [{"cpus": 16, "count": 2}]
+    with pytest.raises(InputError, match="policy batsim takes no account of several machines"):
+        grid.load_scenario(scenario)
+
+
+def test_a_conversation_that_is_copied_is_held_again(tmp_path: Path) -> None:
+    """As when a run on Ray goes back to a checkpoint."""
+    import pickle
+
+    from grid.policies.batsim.policy import Scheduler
+    from grid.runtime.schedulers import Conversation
+
+    command = script(tmp_path, "answer['rounds'] = rounds")
+    first = Conversation("lab/pool", Scheduler(command, "", 30.0))
+    message: dict[str, Any] = {"now": 1.0, "events": []}
+    assert [first.ask(message)["rounds"] for _ in range(3)] == [1, 2, 3]
+    copied = pickle.loads(pickle.dumps(first))
+    assert copied.ask(message)["rounds"] == 4
+    assert first.ask(message)["rounds"] == 4
+    changed = script(tmp_path, "answer['rounds'] = -rounds")
+    again = pickle.loads(pickle.dumps(first))
+    assert changed == command
+    with pytest.raises(PartFailed, match="answers otherwise when it is asked the same again"):
+        again.ask(message)
+    for one in (first, copied, again):
+        one.close()
