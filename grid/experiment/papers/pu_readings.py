@@ -222,7 +222,9 @@ WHY = {
     "PU-2": "Matchmaking runs a job only where the user's first option of every requirement is "
     "met, and over those jobs utility is higher than over all jobs of PU. It is the rejected ones "
     "that make it worse; whether they count is whether Eq. 3 averages over the jobs that used a "
-    "resource, as its words say, or over n_jobs(u), as its denominator does.",
+    "resource, as its words say, or over n_jobs(u), as its denominator does. And the preferred "
+    "option is the best of several draws: where the users of BU and MM have one option drawn at "
+    "random, PU is above both.",
     "PU-3": "Here all three schedulers forward jobs, which is our main reading; 4.3 names "
     "forwarding as the cause of PU's own delay, and where PU alone forwards it has that. Where all "
     "do, whether PU or BU forwards more depends on what is exchanged and on which of equal "
