@@ -114,9 +114,9 @@ class Play:
     def metrics(self) -> Metrics:
         """The figures of a run that is over, as in metrics.json."""
         self._store.add(self._process.records)
-        results = in_order(self._store.take())
-        store = self._store
-        return metrics(results, self.grid.directory, store.figures, store.histories)
+        store, directory = self._store, self.grid.directory
+        results = in_order(store.take())
+        return metrics(results, directory, store.figures, store.histories, store.decisions)
 
     def close(self) -> None:
         """Leave the run where it is."""
