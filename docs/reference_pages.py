@@ -307,7 +307,8 @@ def python_page() -> str:
     lines = [f"{MADE}# Python\n"]
     lines.append(
         "`import grid` loads nothing heavy. These are all names that it exports, and those of "
-        "`grid.env`. Examples: [a run and a sweep in Python](../how-to/python.md).\n"
+        "`grid.env`. Examples: [a run and a sweep in Python](../how-to/python.md), [agents that "
+        "learn](../tutorials/learning.md).\n"
     )
     exported = [(f"grid.{name}", getattr(grid, name)) for name in grid.__all__]
     # What of these needs an extra that is not installed here is left out.

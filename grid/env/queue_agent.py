@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Ints
 from grid.model.time import Time
+from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan, Slots
 
 Observed = npt.NDArray[np.float32]
@@ -150,18 +151,19 @@ class AgentPolicy:
     def _machines(self, view: ClusterView, queue: Slots) -> tuple[Ints, int]:
         """Where each offered job would run, -1: it does not fit; and how many fit."""
         machines = view.machines
-        is_pool = len(machines.cpus) == 1 and not len(view.license_copies_free)
-        if is_pool and machines.ram_mb[0] == np.inf:
-            from grid.env.queue_kernels import fits_in_pool
+        if len(view.license_copies_free):
+            places = np.full(self.offered, -1, np.int64)
+            for place, slot in enumerate(queue[: self.offered].tolist()):
+                places[place] = view.fastest(slot)
+            return places, int(np.count_nonzero(places >= 0))
+        from grid.env.queue_kernels import fits_in_pool, fits_on_machines
 
-            found: tuple[Ints, int] = fits_in_pool(
-                view.jobs.tables[0], int(view.free[0]), queue, self.offered
-            )
-            return found
-        places = np.full(self.offered, -1, np.int64)
-        for place, slot in enumerate(queue[: self.offered].tolist()):
-            places[place] = view.fastest(slot)
-        return places, int(np.count_nonzero(places >= 0))
+        found: tuple[Ints, int]
+        if len(machines.cpus) == 1 and machines.ram_mb[0] == np.inf:
+            found = fits_in_pool(view.jobs.tables[0], int(view.free[0]), queue, self.offered)
+        else:
+            found = fits_on_machines(packed_view(view), queue, self.offered)
+        return found
 
 
 class Action(NamedTuple):
@@ -181,8 +183,8 @@ def open_action(number: int, is_open: Bools) -> Action:
 
 def _place(view: ClusterView, queue: Slots, machines: Ints, expected: Expected) -> None:
     """The jobs that fit take as long as on their machines."""
-    jobs = view.jobs
-    for place in np.flatnonzero(machines >= 0).tolist():
-        slot, mips = int(queue[place]), float(view.machines.mips[machines[place]])
-        exact = float(jobs.estimate_us[slot]) * float(jobs.reference_mips[slot]) / mips
-        expected.estimate_us[slot] = max(1, round(exact))
+    fitting = np.flatnonzero(machines >= 0)
+    slots, jobs = queue[fitting], view.jobs
+    mips = view.machines.mips[machines[fitting]]
+    exact = jobs.estimate_us[slots] * jobs.reference_mips[slots] / mips
+    expected.estimate_us[slots] = np.maximum(1, np.rint(exact))

@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.compiled import inlined, kernel
+from grid.policies.columns import PackedView
+from grid.policies.fitting import Free, fastest_fit, unpacked
 
 Observed = npt.NDArray[np.float32]
 
@@ -28,6 +30,20 @@ def fits_in_pool(jobs: Ints, free: int, queue: Ints, offered: int) -> tuple[Ints
         if jobs[PROCESSORS, queue[place]] <= free:
             machines[place] = 0
             count += 1
+    return machines, count
+
+
+@kernel()
+def fits_on_machines(packed: PackedView, queue: Ints, offered: int) -> tuple[Ints, int]:
+    """The same of several machines without licenses: the fastest that each job fits on."""
+    view = unpacked(packed)
+    users = np.zeros((len(view.free), 0), np.int64)
+    free = Free(view.free, view.free_ram_mb, view.license_copies_free, users)
+    machines = np.full(offered, -1, np.int64)
+    count = 0
+    for place in range(min(offered, len(queue))):
+        machines[place] = fastest_fit(queue[place], view.jobs, view.machines, free)
+        count += machines[place] >= 0
     return machines, count
 
 

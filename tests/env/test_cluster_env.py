@@ -12,9 +12,11 @@ import pytest
 
 from grid.cluster import make_cluster
 from grid.env.queue_agent import AgentPolicy, QueueObservation
+from grid.model.arrays import Ints
 from grid.model.errors import InputError
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine
+from grid.policies.interface import ClusterView, Slots
 from tests.env.grids import Chance, one_pool, three_vos
 
 pytest.importorskip("gymnasium", reason="needs the extra `learning`")
@@ -86,6 +88,37 @@ def test_compiled_code_plays_as_the_general_core(reward: Any, offered: int) -> N
         assert episode(fast, seed, Chance(seed)) == episode(plain, seed, Chance(seed))
         assert fast.metrics() == plain.metrics()
     assert type(fast._seat) is not type(plain._seat)
+
+
+class OneByOne(AgentPolicy):
+    """Asks for the machine of each job in plain Python."""
+
+    def _machines(self, view: ClusterView, queue: Slots) -> tuple[Ints, int]:
+        places = np.full(self.offered, -1, np.int64)
+        for place, slot in enumerate(queue[: self.offered].tolist()):
+            places[place] = view.fastest(slot)
+        return places, int((places >= 0).sum())
+
+
+def test_compiled_code_finds_the_machines_that_plain_code_finds() -> None:
+    from tests.policies.batsim.asked_functions import drawn_jobs
+
+    machines = (Machine("a", 8, 500.0), Machine("b", 4, 2000.0), Machine("c", 16, 1000.0))
+    told: list[list[bytes]] = []
+    for kind in (AgentPolicy, OneByOne):
+        seen: list[bytes] = []
+
+        def decide(told: Any, is_open: Any, seen: list[bytes] = seen) -> int:
+            seen.append(told.tobytes() + is_open.tobytes())
+            return int(np.flatnonzero(is_open)[len(seen) % int(is_open.sum())])
+
+        cluster = make_cluster(Cluster("farm", machines), kind(decide))
+        cluster.submit_rows(drawn_jobs(150, 4))
+        cluster.advance(2**60)
+        rows, outcome = cluster.take_ended_rows()
+        told.append([*seen, outcome.machine.tobytes(), outcome.start_us.tobytes(), rows.tobytes()])
+    assert told[0] == told[1]
+    assert len(told[0]) > 150
 
 
 def test_more_jobs_at_once_than_the_pool_has_room_for() -> None:
