@@ -301,8 +301,8 @@ WHY = {
     "machines, they can differ only in which jobs run.",
     "C07-5": "A job brings 1,750 s of 400 MIPS on average, so 150 machines of 400 MIPS are all "
     "busy where one comes every 11.7 s; and as a job needs a machine of as many CPUs, the scarcest "
-    "class of machines is where one comes every 13.8 s (mean over farms drawn as here, without "
-    "regard to licences). At Ta = 10 more work comes than that, so a queue grows, "
+    "class of machines is all busy where one comes every 13.8 s (mean over farms drawn as here, "
+    "without regard to licences). At Ta = 10 more work comes than that, so a queue grows, "
     "as the figure of jobs in the system shows; which of it the scheduler could keep from jobs "
     "without a deadline no bound of ours says. At 12 there is work for less than all machines, "
     "and for more than all wide ones, so jobs of many CPUs wait. The paper has no growing queue "
@@ -317,8 +317,8 @@ WHY = {
     "factors count for more than exponents at up to 500 jobs (Fig. 7) and 800 (Fig. 8) on 150 "
     "machines. The paper's O(N^3) and O(N^4) are for as many machines as jobs. With a bonus of "
     "800 a variant without preemption plans as many jobs as one with it, so that preemption costs "
-    "next to nothing here: all 14 comparisons of the one sentence that the text has on it are "
-    "undecided. What holds beside them is against EASY and EDF, of which no sentence speaks.",
+    "little more here: hardly any of the 14 comparisons of the one sentence that the text has on "
+    "it is decided. What holds beside them is against EASY and EDF, of which no sentence speaks.",
 }
 """Why verdicts came out so, by claim."""
 
