@@ -48,7 +48,7 @@ MAY_IMPORT = {
     },
     # A run as a log is written by those who write logs.
     "export": {"model", "results", "report", "workload"},
-    "watch": {"model", "results", "report"},
+    "watch": {"model", "results", "report", "story"},
     "commands": {
         "model", "parts", "policies", "runtime", "scenario", "results", "workload", "experiment",
         "verify", "watch", "story", "export",

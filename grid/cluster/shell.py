@@ -88,6 +88,10 @@ class Core(Protocol):
         """The machines on which something runs."""
         ...
 
+    def occupancy(self) -> tuple[int, int, int]:
+        """CPUs that jobs hold, jobs that run, jobs that have arrived and wait."""
+        ...
+
     def broken_limits(self) -> Iterator[str]:
         """A line for each limit of its own that the core's state breaks."""
         ...

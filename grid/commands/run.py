@@ -19,6 +19,10 @@ from grid.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from grid.runtime.looking import Watcher
+    from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
 
 Placement = Annotated[
@@ -103,6 +107,12 @@ Settings = Annotated[
 ]
 
 
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Show the run on a page in the browser while it goes on."),
+]
+
+
 def run(
     scenario: ScenarioFile,
     in_process: InProcess = False,
@@ -118,6 +128,7 @@ def run(
     overrides: Settings = None,
     traceback: ShowTraceback = False,
     events: Events = False,
+    watch: Watch = False,
     out: Out = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -130,6 +141,8 @@ def run(
     """
     if live and events:
         wrong(["--events has a meaning in virtual time only. Leave out --live or --events."])
+    if live and watch:
+        wrong(["--watch has a meaning in virtual time only. Leave out --live or --watch."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     _refuse_options_without_live(live, in_process, of_live)
     settings = list(overrides or [])
@@ -139,6 +152,7 @@ def run(
         of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
         of_one |= {"--events": events}
+        of_one["--watch"] = watch
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
             wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
@@ -148,7 +162,7 @@ def run(
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how = {"in_process": in_process, "placement": placement, "address": address}
-    how |= {"transport": transport, "compile_ahead": True, "events": events}
+    how |= {"transport": transport, "compile_ahead": True, "events": events, "watch": watch}
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
 
@@ -191,6 +205,8 @@ def _run_one(
     how: dict[str, Any],
 ) -> None:
     """Load, run and save; then say what came of it."""
+    from contextlib import nullcontext
+
     from grid.results.run_folder import check_folder
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import execute, save
@@ -205,7 +221,10 @@ def _run_one(
         check_folder(folder, scenario=loaded.name, live=is_live, force=force)
         how |= {"live": _live(folder, *pace) if pace is not None else None}
         how |= {"progress": RunProgress(display), "stage": display.stage}
-        finished = execute(loaded, str(path), **how)
+        page = _page() if how.pop("watch") else nullcontext()
+        with page as shown:
+            how["watcher"] = _watcher(display, shown, is_live)
+            finished = execute(loaded, str(path), **how)
         display.stage("writing the results")
         with endings(folder=folder):
             save(finished, folder)
@@ -218,6 +237,23 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     from grid.runtime.run import Live
 
     return Live(Pace(speedup, kill, time_limit), folder.resolve() / JOURNALS)
+
+
+def _page() -> AbstractContextManager[Watcher | None]:
+    """A page that watches a run."""
+    from grid.watch.beside import page_beside
+
+    return page_beside(lambda address: typer.echo(f"watch it at {address}"))
+
+
+def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher | None:
+    """The page, and the table under the bar of a terminal, as far as they are wanted."""
+    from grid.runtime.vo_table import VoTable, Watchers
+
+    if not display.has_terminal or is_live:
+        return page
+    display.table = VoTable()
+    return display.table if page is None else Watchers([page, display.table])
 
 
 def _say(finished: Run, folder: Path) -> None:

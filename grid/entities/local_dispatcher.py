@@ -66,6 +66,11 @@ class LocalDispatcher:
         """For those who only look."""
         return self._cluster
 
+    @property
+    def position(self) -> int:
+        """The cluster's position in the grid."""
+        return self._position
+
     def start(self, ctx: Context) -> None:
         if self._has_direct:
             ctx.set_timer(0, WAKE)

@@ -43,16 +43,16 @@ class Witnessed:
     `clusters` those of the clusters of its own."""
 
     def __init__(self, entity: Entity, vos: tuple[str, ...], clusters: tuple[str, ...]) -> None:
-        self._entity = entity
+        self.entity = entity
         self._vos = vos
         self._clusters = clusters
 
     def start(self, ctx: Context) -> None:
-        self._entity.start(ctx)
+        self.entity.start(ctx)
         self._note_decisions(ctx, None)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        self._entity.handle(ctx, sender, message)
+        self.entity.handle(ctx, sender, message)
         event = word_of(type(message))
         told = self._told(message)
         first = Event(ctx.now, ctx.name, MESSAGE, event, sender, **told)
@@ -61,12 +61,12 @@ class Witnessed:
         ctx.effects.records += recorded
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        self._entity.timeout(ctx, timer)
+        self.entity.timeout(ctx, timer)
         self._note_decisions(ctx, None, tuple(ctx.effects.records))
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self._entity, Finishing):
-            self._entity.finish(ctx)
+        if isinstance(self.entity, Finishing):
+            self.entity.finish(ctx)
 
     def _told(self, message: Any) -> Told:
         """What a message says, by column."""
@@ -108,7 +108,7 @@ class Witnessed:
                 told = _of_job(row.job) | _of_outcome(row.outcome) | {"hops": row.placement.hops}
                 told |= _most_free(message)
                 ctx.record(Event(ctx.now, ctx.name, DECISION, "give_up", **told))
-        entity = _within(self._entity)
+        entity = _within(self.entity)
         if ctx.effects.posts and isinstance(entity, ResourceManager):
             for _ in ctx.effects.posts:
                 told = {"load": entity.load()}
@@ -116,7 +116,7 @@ class Witnessed:
 
     def _believed(self, ctx: Context, to: str, sent: Any, message: Any) -> Told:
         """What is known of the resource that a decision is about: believed, or counted at hand."""
-        entity = _within(self._entity)
+        entity = _within(self.entity)
         if isinstance(entity, ResourceManager) and isinstance(message, AssignJob):
             resource = message.resource
             told = {"resource": resource, "waits": message.wait}

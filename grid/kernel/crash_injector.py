@@ -63,7 +63,7 @@ class CrashInjector:
         self._make = make
         self._outages = tuple(outages)
         self._storage = storage
-        self._entity: Entity | None = None
+        self.entity: Entity | None = None
         self._crashes = 0
         """How many of the outages have begun."""
 
@@ -77,8 +77,8 @@ class CrashInjector:
             self._restart(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        if self._entity is not None:
-            self._entity.handle(ctx, sender, message)
+        if self.entity is not None:
+            self.entity.handle(ctx, sender, message)
             self._settle(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
@@ -87,26 +87,26 @@ class CrashInjector:
             self._crash(ctx)
         elif crashes == RESTART:
             self._restart(ctx)
-        elif self._entity is not None and int(crashes) == self._crashes:
-            self._entity.timeout(ctx, name)
+        elif self.entity is not None and int(crashes) == self._crashes:
+            self.entity.timeout(ctx, name)
             self._settle(ctx)
 
     def finish(self, ctx: Context) -> None:
-        if self._entity is None:
+        if self.entity is None:
             # A live run ends with its last job, whoever is down then.
             self._restart(ctx)
-        if isinstance(self._entity, Finishing):
-            self._entity.finish(ctx)
+        if isinstance(self.entity, Finishing):
+            self.entity.finish(ctx)
         self._storage.keep(ctx.effects)
 
     def _crash(self, ctx: Context) -> None:
-        self._entity = None
+        self.entity = None
         ctx.set_timer(max(0, self._outages[self._crashes].end_us - ctx.now), RESTART)
         self._crashes += 1
 
     def _restart(self, ctx: Context) -> None:
-        self._entity = self._make(self._storage.entries())
-        self._entity.start(ctx)
+        self.entity = self._make(self._storage.entries())
+        self.entity.start(ctx)
         self._settle(ctx)
         if self._crashes < len(self._outages):
             until_crash = self._outages[self._crashes].start_us - ctx.now

@@ -7,7 +7,8 @@ a live run somebody else has the clock, and asks the process to handle what is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -69,6 +70,8 @@ class LogicalProcess:
         self.now: Time = 0
         self.messages = 0
         self.snapshots = 0
+        self.kinds: dict[type, int] | None = None
+        """How many messages of each class were handled, if they are counted."""
         self.records: list[Any] = []
         publishers = list((first_rows or {}).items())
         self._publisher = {self._position[name]: i for i, (name, _) in enumerate(publishers)}
@@ -98,6 +101,14 @@ class LogicalProcess:
                 context.now = now
                 entity.start(context)
                 self._carry_out(position, now, context.effects)
+
+    def entities(self) -> Iterator[Entity]:
+        """Those of this process, for those who only look."""
+        return (entity for entity in self._entities if entity is not None)
+
+    def count_kinds(self) -> None:
+        """Count messages by their classes from now on."""
+        self.kinds = defaultdict(int)
 
     def next_time(self) -> Time:
         """The earliest instant at which something happens here; NEVER if nothing will."""
@@ -139,6 +150,7 @@ class LogicalProcess:
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
         names, timers, present = self._network.names, self._timers, self._present
+        kinds = self.kinds
         handled = messages = receiver = 0
         try:
             while heap and heap[0][0] < until and handled < limit:
@@ -163,6 +175,9 @@ class LogicalProcess:
                 else:
                     self._foreground -= 1
                     messages += 1
+                    if kinds is not None:
+                        # A message that is sent again if need be is one inside another.
+                        kinds[type(getattr(message, "message", message))] += 1
                     entity.handle(context, names[sender], message)
                 self._carry_out(receiver, time, context.effects)
         except Exception as error:

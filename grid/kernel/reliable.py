@@ -129,7 +129,7 @@ class Reliable:
     def __init__(
         self, name: str, entity: Entity, seed: int, rules: Rules, saved: Sequence[Any] = ()
     ) -> None:
-        self._entity = entity
+        self.entity = entity
         self._saved = saved
         self._rules = rules
         self._inner = Context(name, seed, self._read_board)
@@ -181,9 +181,9 @@ class Reliable:
             self._take(ctx, TIMEOUT, "", timer[1:])
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self._entity, Finishing):
+        if isinstance(self.entity, Finishing):
             self._inner.now = ctx.now
-            self._entity.finish(self._inner)
+            self.entity.finish(self._inner)
             ctx.effects.records += self._inner.effects.records
             self._inner.effects.clear()
 
@@ -218,12 +218,12 @@ class Reliable:
         inner = self._inner
         inner.now = now
         if kind == MESSAGE:
-            self._entity.handle(inner, sender, content)
+            self.entity.handle(inner, sender, content)
         elif kind == TIMEOUT:
             del self._timers[content]
-            self._entity.timeout(inner, content)
+            self.entity.timeout(inner, content)
         else:
-            self._entity.start(inner)
+            self.entity.start(inner)
         sent = []
         for to, message, megabytes in inner.effects.sent:
             peer = self._peer(to)
@@ -324,12 +324,12 @@ class Reliable:
             for name, peer in self._peers.items()
         }
         stream = self._inner.rng.bit_generator.state
-        state = State(self._incarnation, self._entity, stream, dict(self._timers), peers)
+        state = State(self._incarnation, self.entity, stream, dict(self._timers), peers)
         ctx.save(state, stands_for_all=True)
 
     def _restore(self, state: State) -> None:
         self._incarnation = state.incarnation
-        self._entity = state.entity
+        self.entity = state.entity
         self._inner.rng.bit_generator.state = state.stream
         self._timers = state.timers
         for name, (sent, waiting, handled) in state.peers.items():

@@ -122,6 +122,10 @@ class RecordStore:
         self._chunks: list[JobResults] = []
         self._events: list[Event] = []
         self._packed: list[bytes] = []
+        self._news: list[JobResults] | None = None
+        """Chunks that nobody was told of yet, if somebody is to be told; and so many rows are known
+        to them."""
+        self._told_rows = 0
 
     def add(self, records: list[Any]) -> None:
         """Take over `records`, rows or whole columns, and leave the list empty."""
@@ -144,13 +148,25 @@ class RecordStore:
             elif isinstance(record, JobsLeft):
                 self.jobs_left.append(record)
             else:
-                self._chunks.append(record)
                 self.jobs += len(record)
+                self._add_chunk(record, 0)
         records.clear()
         if len(self._rows) >= self.ROWS_AT_A_TIME:
             self._pack()
         if len(self._events) >= self.EVENTS_AT_A_TIME:
             self._pack_events()
+
+    def keep_news(self) -> None:
+        """Keep what comes for `take_news`, too."""
+        self._news, self._told_rows = [], len(self._rows)
+
+    def take_news(self) -> list[JobResults]:
+        """The jobs that came since the last call, or since `keep_news`."""
+        news, self._news = self._news or [], []
+        if len(self._rows) > self._told_rows:
+            news.append(columns_of(self._rows[self._told_rows :]))
+            self._told_rows = len(self._rows)
+        return news
 
     def take(self) -> list[JobResults]:
         """All that came, as chunks of columns."""
@@ -174,5 +190,11 @@ class RecordStore:
 
     def _pack(self) -> None:
         if self._rows:
-            self._chunks.append(columns_of(self._rows))
-            self._rows = []
+            self._add_chunk(columns_of(self._rows), self._told_rows)
+            self._rows, self._told_rows = [], 0
+
+    def _add_chunk(self, chunk: JobResults, told: int) -> None:
+        """Add a chunk, of which the first `told` rows are no news."""
+        self._chunks.append(chunk)
+        if self._news is not None and len(chunk) > told:
+            self._news.append(chunk.take(slice(told, None)))

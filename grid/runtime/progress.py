@@ -11,9 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from grid.model.time import Time, to_seconds
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from grid.runtime.vo_table import VoTable
 
 FIRST_SECONDS = 1.5
 """What ends before that says nothing on the way."""
@@ -38,6 +43,9 @@ class Display:
         self._before = 0
         self.done = 0
         self.total: int | None = None
+        self.has_terminal = False
+        self.table: VoTable | None = None
+        """What to show under the bar of a terminal."""
 
     def stage(self, what: str) -> None:
         """From now on, `what` is done."""
@@ -121,7 +129,8 @@ def display_on(stream: TextIO, *, quiet: bool = False) -> Iterator[Display]:
     if quiet:
         yield display
         return
-    show = _bar if stream.isatty() else _plain
+    display.has_terminal = stream.isatty()
+    show = _bar if display.has_terminal else _plain
     thread = threading.Thread(target=show, args=(display, stream, over), daemon=True)
     thread.start()
     try:
@@ -145,14 +154,38 @@ def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:
             due = moment + (OFTEN_SECONDS if often else SELDOM_SECONDS)
 
 
+def _table(display: Display) -> RenderableType:
+    """The table under the bar, as long as there is one."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    from grid.runtime.vo_table import HEADERS
+
+    rows = display.table.rows if display.table is not None else []
+    if not rows:
+        return ""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for place, header in enumerate(HEADERS):
+        table.add_column(header, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
 def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
     # What is printed meanwhile goes above the bar, unless it goes to a file.
     redirect, console = sys.stdout.isatty(), Console(file=stream)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
+
+    class BarAndTable(Progress):
+        def get_renderable(self) -> RenderableType:
+            return Group(super().get_renderable(), _table(display))
+
+    with BarAndTable(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
         task = bar.add_task("", total=None)
         while not over.wait(TICK_SECONDS):
             display.listen()

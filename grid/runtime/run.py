@@ -22,6 +22,7 @@ from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.compiling import compiling_ahead
+from grid.runtime.looking import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
 from grid.runtime.schedulers import check_schedulers
@@ -134,6 +135,7 @@ class How:
     events: bool = False
     progress: Progress | None = None
     stage: Stage = tell_nobody
+    watcher: Watcher | None = None
 
     def __post_init__(self) -> None:
         placed = self.placed
@@ -232,10 +234,12 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         from grid.runtime.events import spool_of
 
         spool = spool_of(grid)
+    if how.watcher is not None:
+        how.watcher.begin(beginning_of(grid, how.runtime))
     if how.in_process:
         compiled(how.stage)
         how.stage("running")
-        outcome = run_sequential(grid, how.progress, spool=spool)
+        outcome = run_sequential(grid, how.progress, spool=spool, watcher=how.watcher)
     elif how.live is not None:
         from grid.runtime.live import run_live
 
@@ -245,7 +249,8 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         from grid.runtime.windowed import run_windowed
 
         transport = how.transport or "sockets"
-        outcome = run_windowed(grid, transport=transport, spool=spool, **on_actors)
+        both: dict[str, Any] = {"spool": spool, "watcher": how.watcher}
+        outcome = run_windowed(grid, transport=transport, **both, **on_actors)
     submitted = sum(grid.jobs_by_vo())
     late = grid.may_pass_the_end
     return _Played(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
+from grid.runtime.looking import SequentialLooks, Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome
 from grid.runtime.schedulers import Schedulers
 from grid.scenario.build import Around, Grid
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from grid.results.event_file import EventSpool
 
 EVENTS_AT_A_TIME = 20_000
+WATCHED_EVENTS = 2000
 
 
 class NeverEnds(RunFailed):
@@ -30,6 +32,7 @@ def run_sequential(
     limit: int = NEVER,
     limit_from_us: Time = 0,
     spool: EventSpool | None = None,
+    watcher: Watcher | None = None,
 ) -> RunOutcome:
     """Run `grid` until nothing is left to do; its events go to `spool`, if they are wanted.
 
@@ -43,8 +46,9 @@ def run_sequential(
     entities = entities_of(grid, grid.names, around, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore()
+    looks = SequentialLooks(watcher, process, store)
     jobs = sum(grid.jobs_by_vo())
-    events, at_a_time = 0, min(EVENTS_AT_A_TIME, limit)
+    events, at_a_time = 0, min(EVENTS_AT_A_TIME if watcher is None else WATCHED_EVENTS, limit)
     counts = limit_from_us == 0
     with schedulers.held():
         process.start()
@@ -59,10 +63,12 @@ def run_sequential(
                 spool.add(0, store.take_events())
             if progress is not None:
                 progress(process.now, store.jobs, jobs)
+            looks.now_and_then()
         process.finish()
     store.add(process.records)
     if spool is not None:
         spool.add(0, store.take_events())
+    looks.now_and_then(is_over=True)
     return RunOutcome(
         chunks=store.take(),
         figures=store.figures,

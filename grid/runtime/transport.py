@@ -69,14 +69,21 @@ class Transport(Protocol):
 class WindowActor:
     """A Ray actor that holds one window of a run, from its beginning or from a saved state."""
 
-    def __init__(self, grid: Grid, number: int, process_of: Sequence[int], events: bool) -> None:
+    def __init__(
+        self,
+        grid: Grid,
+        number: int,
+        process_of: Sequence[int],
+        events: bool,
+        is_watched: bool,
+    ) -> None:
         self._plan = (grid, number, process_of)
-        self._events = events
+        self._how: dict[str, Any] = {"events": events, "is_watched": is_watched}
         self._window: Window | None = None
 
     def begin(self, state: bytes | None) -> Reply | None:
         """Go back to `state`, or start; where it starts, how it stands before its first order."""
-        self._window = Window(*self._plan, state, events=self._events)
+        self._window = Window(*self._plan, state, **self._how)
         return self._window.first_reply() if state is None else None
 
     def carry_out(self, order: Order) -> Answer:

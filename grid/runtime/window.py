@@ -21,16 +21,19 @@ from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Ints
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
+from grid.results.look import ProcessLook
+from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.schedulers import Schedulers
 from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
 
-Order = tuple[Time, list[bytes]] | None
+LOOK = "look"
+Order = tuple[Time, list[bytes]] | str | None
 """(grant, batches of other processes): take in the batches, then advance strictly below it.
 
-None: save your state.
+None: save your state. LOOK: say how you stand.
 """
 
 
@@ -68,14 +71,15 @@ class Saved:
     events: list[bytes]
 
 
-Answer = Reply | Saved
+Answer = Reply | Saved | ProcessLook
 
 
 class Window:
     """The entities of `grid` that process number `number` has, from `state` on if it is given.
 
     `process_of[i]` is the process of entity i of the grid. With `events` it keeps its events, and
-    stops now and then before its grant, to have them taken away.
+    stops now and then before its grant, to have them taken away. If it `is_watched`, it can be
+    asked for looks.
     """
 
     EVENTS_AT_A_TIME = 100_000
@@ -88,6 +92,7 @@ class Window:
         state: bytes | None = None,
         *,
         events: bool = False,
+        is_watched: bool = False,
     ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
         self._number = number
@@ -104,6 +109,9 @@ class Window:
         around = Around(time.thread_time, self._schedulers.connect)
         entities = entities_of(grid, members, around, events=events)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+        if is_watched:
+            self._process.count_kinds()
+            self._store.keep_news()
         self._process.start()
 
     def first_reply(self) -> Reply:
@@ -116,6 +124,8 @@ class Window:
             chunks, events = self._store.take(), self._store.take_events()
             state = self._shared.dumps((self._process, self._store, self._schedulers))
             return Saved(state, chunks, events)
+        if isinstance(order, str):
+            return look_at(self._process, self._store, time.process_time() - self._cpu)
         grant, batches = order
         for batch in batches:
             envelopes, posts = pickle.loads(batch)

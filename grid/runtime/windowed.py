@@ -16,11 +16,13 @@ import ray
 
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
+from grid.results.look import Look
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
+from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor, why_not_made
-from grid.runtime.window import Coordinator, deal
+from grid.runtime.window import LOOK, Coordinator, deal
 from grid.scenario.build import Grid
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def run_windowed(
     stage: Stage = tell_nobody,
     compiled: Callable[[Stage], None] = compiled_already,
     spool: EventSpool | None = None,
+    watcher: Watcher | None = None,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
@@ -66,7 +69,7 @@ def run_windowed(
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
             stage(f"starting {len(options)} Ray actors, which compile code in a first run")
-            workers = _Workers(grid, process_of, options, transport, spool)
+            workers = _Workers(grid, process_of, options, transport, spool, watcher)
             try:
                 workers.begin()
                 stage("running")
@@ -103,12 +106,16 @@ class _Workers:
         options: list[dict[str, Any]],
         transport: str,
         spool: EventSpool | None,
+        watcher: Watcher | None,
     ) -> None:
         self._grid = grid
         self._process_of = process_of
         self._options = options
         self._transport = transport
         self._spool = spool
+        self._watcher = watcher
+        self._began_again = False
+        self._begun = time.perf_counter()
         self._shared = ray.put(grid)
         self._table = ray.put(process_of)
         self._actors = [self._start_worker(number) for number in range(len(options))]
@@ -126,8 +133,9 @@ class _Workers:
         self.coordinator = copy.deepcopy(coordinator)
         self._saved = _Checkpoint(nothing, coordinator)
 
-    def save(self) -> None:
+    def save(self, rounds: int) -> None:
         """Have all actors save their state, to go back to from now on."""
+        self.look(rounds, is_saved=True)
         answers = self.link.exchange([(number, None) for number in range(len(self._actors))])
         chunks = self._saved.chunks + [chunk for _, saved in answers for chunk in saved.chunks]
         states = [saved.state for _, saved in answers]
@@ -143,7 +151,20 @@ class _Workers:
         self._count_death()
         self.link.close()
         self._at(self._saved.states)
+        self._began_again = True
         self.coordinator = copy.deepcopy(self._saved.coordinator)
+
+    def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
+        """Show how the run stands, if somebody watches and it is time for that."""
+        watcher = self._watcher
+        if watcher is None or not (is_saved or is_over or watcher.is_due()):
+            return
+        answers = self.link.exchange([(number, LOOK) for number in range(len(self._actors))])
+        processes = tuple(looked for _, looked in answers)
+        real_s = time.perf_counter() - self._begun
+        again, self._began_again = self._began_again, False
+        now = self.coordinator.now
+        watcher.look(Look(now, real_s, rounds, processes, is_saved, again, is_over))
 
     def outcome(self) -> RunOutcome:
         """What all actors recorded and what it cost them."""
@@ -173,7 +194,11 @@ class _Workers:
     def _start_worker(self, number: int) -> Any:
         options = self._options[number]
         return WindowActor.options(**options).remote(  # type: ignore[attr-defined]
-            self._shared, number, self._table, self._spool is not None
+            self._shared,
+            number,
+            self._table,
+            self._spool is not None,
+            self._watcher is not None,
         )
 
     def _at(self, states: list[bytes | None]) -> list[Any]:
@@ -225,9 +250,11 @@ def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | N
                     workers.coordinator.take(number, reply)
                 many_events = sum(workers.coordinator.events_held) >= EVENTS_A_CHECKPOINT
                 if rounds % checkpoint == 0 or many_events:
-                    workers.save()
+                    workers.save(rounds)
                 if progress is not None and rounds % ROUNDS_A_PROGRESS == 0:
                     progress(workers.coordinator.now, sum(workers.coordinator.jobs), jobs)
+                workers.look(rounds)
+            workers.look(rounds, is_over=True)
             total = workers.outcome()
             total.rounds = rounds
             return total

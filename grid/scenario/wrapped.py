@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from grid.cluster.shell import ClusterShell
 from grid.entities.checked import Checked, Checker
 from grid.entities.checked_rules import (
     ClusterChecker,
@@ -107,6 +108,16 @@ def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
     """The entity with a checker around it, if there is one for its kind."""
     checker = _checker(grid, name, entity)
     return entity if checker is None else Checked(entity, checker)
+
+
+def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]]:
+    """The clusters of these entities, for those who only look, with their positions in the grid."""
+    for entity in entities:
+        inner: Any = entity
+        while (inside := getattr(inner, "entity", None)) is not None:
+            inner = inside
+        if isinstance(inner, LocalDispatcher):
+            yield inner.position, inner.cluster
 
 
 def virtual_rules(grid: Grid) -> Rules:

@@ -1,5 +1,5 @@
 // Charts over time, drawn by Vega-Lite, which vega.js brings along.
-import { make } from "./words.js";
+import { make, unitOf } from "./words.js";
 
 const FIGURES = [
   { name: "utilization", title: "utilization", time: "level_time" },
@@ -7,7 +7,7 @@ const FIGURES = [
   { name: "wait", title: "mean wait of jobs that start (s)", time: "time", sparse: true },
   { name: "utility", title: "mean utility of jobs that start", time: "time", sparse: true },
 ];
-const OPTIONS = { actions: false, renderer: "svg", ast: true, tooltip: { theme: "custom" } };
+const OPTIONS = { actions: false, renderer: "svg", ast: true, logLevel: 1, tooltip: { theme: "custom" } };
 
 const configOf = (about, width) => ({
   ...about.vega,
@@ -20,6 +20,7 @@ export class Courses {
   constructor(holder, about) {
     this.about = about;
     this.series = {};
+    this.unit = unitOf(about.to - about.from);
     this.charts = FIGURES.map((figure) => {
       const chart = make("div", { class: "chart", role: "img", "aria-label": figure.title });
       holder.append(chart);
@@ -34,6 +35,7 @@ export class Courses {
   }
 
   async draw(now) {
+    this.unit = unitOf(this.about.to - this.about.from);
     for (const chart of this.charts) {
       const wide = chart.holder.clientWidth;
       if (!wide) continue;
@@ -49,19 +51,22 @@ export class Courses {
     return this.lines.flatMap(([of, course]) =>
       course[figure.time].flatMap((time, place) => {
         const value = course[figure.name][place];
-        return figure.sparse && value === null ? [] : [{ of, time: time / this.about.unit[0], value }];
+        return figure.sparse && value === null ? [] : [{ of, time: time / this.unit[0], value }];
       }));
   }
 
   spec(figure, now, wide) {
-    const [seconds, unit] = this.about.unit;
+    const [seconds, unit] = this.unit;
     const names = this.lines.map(([name]) => name);
     const x = {
       field: "time", type: "quantitative", title: `time (${unit})`,
       scale: { domain: [this.about.from / seconds, this.about.to / seconds], nice: false },
       axis: { format: ",.6~g", tickCount: 5 },
     };
-    const y = { field: "value", type: "quantitative", title: null, axis: { format: ",.6~g", tickCount: 4 } };
+    const rows = this.rows(figure);
+    const scale = rows.length ? {} : { domain: [0, 1] };
+    const axis = { format: ",.6~g", tickCount: 4 };
+    const y = { field: "value", type: "quantitative", title: null, axis, scale };
     const colour = {
       field: "of", type: "nominal", legend: names.length > 1 ? { title: null } : null,
       scale: { domain: names, range: ["var(--c0)", "var(--c1)"].slice(0, names.length) },
@@ -74,7 +79,7 @@ export class Courses {
       width: wide, height: 150, autosize: { type: "fit-x", contains: "padding" },
       title: figure.title, config: configOf(this.about, wide),
       params: [{ name: "now", value: now / seconds }],
-      data: { values: this.rows(figure) },
+      data: { values: rows },
       layer: [
         { mark: { type: "line", clip: true, ...step }, encoding: { x, y, color: colour, strokeDash: dash } },
         { mark: { type: "point", size: 60, opacity: 0, clip: true }, encoding: { x, y, tooltip: told } },
@@ -85,7 +90,7 @@ export class Courses {
   }
 
   now(time) {
-    for (const { view } of this.charts) view?.signal("now", time / this.about.unit[0]).run();
+    for (const { view } of this.charts) view?.signal("now", time / this.unit[0]).run();
   }
 }
 
@@ -103,7 +108,7 @@ export class Gantt {
       this.holder.replaceChildren(make("p", { class: "note" }, `${answer.cluster}: no job ran in this time.`));
       return;
     }
-    const [seconds] = this.about.unit;
+    const seconds = answer.unit_s;
     const names = Object.keys(answer.rows);
     const rows = answer.rows.job.map((_, place) =>
       Object.fromEntries(names.map((name) => [name, answer.rows[name][place]])));

@@ -6,8 +6,11 @@ import { clock, counted, make, shown } from "./words.js";
 const find = (id) => document.getElementById(id);
 const STEPS = 10000;
 const about = await ask("about");
-const span = about.to - about.from || 1;
-const state = { time: about.from, playing: false, vo: null, cluster: 0, tellFlows: [] };
+const goesOn = about.kind === "run";
+let span = about.to - about.from || 1;
+// `following`: the page shows the present of a run that goes on.
+const state = { time: about.from, playing: false, following: goesOn, over: false, vo: null,
+  cluster: 0, tellFlows: [] };
 
 async function ask(question) {
   const answer = await fetch(question);
@@ -57,14 +60,31 @@ find("speed").selectedIndex = 1;
 
 function go(time) {
   state.time = Math.min(about.to, Math.max(about.from, time));
-  if (state.time === about.to && state.playing) play(false);
+  if (state.time === about.to && state.playing) {
+    play(false);
+    state.following = goesOn;
+  }
   find("time").textContent = clock(state.time - about.from, span);
   find("line").value = Math.round((STEPS * (state.time - about.from)) / span);
   find("line").setAttribute("aria-valuetext", clock(state.time - about.from, span));
 }
 
+// The run has gone on.
+function extend(to, over) {
+  const words = over ? "This run is over. To look at it again: grid watch, and the folder of its results."
+    : state.following ? "This run goes on; shown is its present." : "This run goes on; End shows its present.";
+  find("what").textContent = words;
+  Object.assign(state, { over });
+  if (to === about.to) return;
+  about.to = to;
+  span = about.to - about.from || 1;
+  find("span").textContent = `of ${clock(span, span)} so far`;
+  go(state.following ? about.to : state.time);
+}
+
 function play(wanted) {
   if (wanted && state.time >= about.to) go(about.from);
+  state.following = false;
   state.playing = wanted;
   find("play").textContent = wanted ? "Pause" : "Play";
   find("play").setAttribute("aria-pressed", String(wanted));
@@ -81,17 +101,23 @@ function tick(moment) {
 
 find("play").addEventListener("click", () => play(!state.playing));
 find("line").addEventListener("input", (event) =>
-  go(about.from + (span * Number(event.target.value)) / STEPS));
+  seek(about.from + (span * Number(event.target.value)) / STEPS));
+
+// A moment that somebody chose.
+function seek(time) {
+  go(time);
+  state.following = goesOn && state.time === about.to;
+}
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.matches("select, canvas, button:not(#play), [contenteditable]")) return;
+  if (event.target.matches("select, canvas, input[type=number], button:not(#play), [contenteditable]")) return;
   const { selectedIndex, length } = find("speed");
   const keys = {
     " ": () => play(!state.playing),
-    ArrowLeft: () => go(state.time - span / 100),
-    ArrowRight: () => go(state.time + span / 100),
-    Home: () => go(about.from),
-    End: () => go(about.to),
+    ArrowLeft: () => seek(state.time - span / 100),
+    ArrowRight: () => seek(state.time + span / 100),
+    Home: () => seek(about.from),
+    End: () => seek(about.to),
     "+": () => { find("speed").selectedIndex = Math.min(length - 1, selectedIndex + 1); },
     "-": () => { find("speed").selectedIndex = Math.max(0, selectedIndex - 1); },
   };
@@ -120,6 +146,7 @@ find("vo").addEventListener("change", (event) => {
   state.vo = null;
   chooseVo(event.target.value === "" ? null : Number(event.target.value));
 });
+find("job-vo").append(...about.vos.map((name, vo) => make("option", { value: vo }, name)));
 find("cluster").append(...about.clusters.map(({ name }, number) => make("option", { value: number }, name)));
 find("cluster").addEventListener("change", (event) => chooseCluster(Number(event.target.value)));
 const showsMatrix = () => find("view").value === "matrix";
@@ -137,8 +164,8 @@ const matrix = new Matrix(find("matrix"), about, (words) => { find("pointed").te
 const courses = new Courses(find("courses"), about);
 const gantt = new Gantt(find("gantt"), about);
 find("name").textContent = about.name;
-find("what").textContent = `A run that is over: ${counted(about.vos.length, "VO")}, ` +
-  `${counted(about.clusters.length, "cluster")}.`;
+find("what").textContent = `${goesOn ? "A run that goes on" : "A run that is over"}: ` +
+  `${counted(about.vos.length, "VO")}, ${counted(about.clusters.length, "cluster")}.`;
 find("span").textContent = `of ${clock(span, span)}`;
 document.title = `${about.name} – watch`;
 
@@ -159,43 +186,59 @@ function sayFlows() {
     line("c2", "dashed"), `${shown(sum(1))} jobs of others ran there`);
 }
 
+const SIGNS = { "in the grid": 0, waiting: 0, running: 1, completed: 2, failed: 3, rejected: 4 };
+const signOf = (place) => `s${SIGNS[about.states[place]]}`;
+
 function showStates(frame) {
   const totals = frame.states.map((of) => of.reduce((sum, jobs) => sum + jobs, 0));
   const all = totals.reduce((sum, jobs) => sum + jobs, 0) || 1;
   const stack = make("div", { class: "stack", "aria-hidden": "true" });
   totals.forEach((jobs, place) =>
-    stack.append(make("i", { class: `s${place}`, style: `width: ${(100 * jobs) / all}%` })));
+    stack.append(make("i", { class: signOf(place), style: `width: ${(100 * jobs) / all}%` })));
   const named = state.vo === null ? [] : [make("th", { scope: "col" }, about.vos[state.vo])];
   const head = make("tr", {}, make("th", { scope: "col" }, "jobs"), make("th", { scope: "col" }, "grid"), ...named);
   const rows = about.states.map((name, place) => {
     const own = state.vo === null ? [] : [make("td", {}, shown(frame.states[place][state.vo]))];
-    return make("tr", {}, make("th", { scope: "row" }, make("span", { class: `sign s${place}` }), name),
+    return make("tr", {}, make("th", { scope: "row" }, make("span", { class: `sign ${signOf(place)}` }), name),
       make("td", {}, shown(totals[place])), ...own);
   });
   find("states").replaceChildren(stack,
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
+const sumOf = (values) => values.reduce((sum, one) => sum + (one ?? 0), 0);
+
 function showFigures(frame) {
   const busy = frame.busy.reduce((sum, cpus) => sum + cpus, 0);
   const cpus = about.clusters.reduce((sum, cluster) => sum + (cluster.cpus ?? 0), 0);
-  const given = Object.entries(about.figures).filter(([, value]) => value !== null && value !== undefined);
+  const given = Object.entries({ ...about.figures, ...frame.figures })
+    .filter(([, value]) => value !== null && value !== undefined);
   const rows = [
     ["CPUs busy", `${shown(busy)} of ${shown(cpus)}`],
-    ["jobs in queues", shown(frame.queued.reduce((sum, jobs) => sum + jobs, 0))],
+    ...(frame.running ? [["jobs running", shown(sumOf(frame.running))]] : []),
+    ["jobs in queues", shown(sumOf(frame.queued))],
     ...given.map(([key, value]) =>
-      [key, typeof value === "number" ? shown(value) : String(value).slice(0, 16)]),
+      [key, typeof value === "number" ? shown(value) : String(value).slice(0, 24)]),
+    ...(frame.actors ?? []).map((share, place) =>
+      [`CPU of process ${place + 1}`, `${Math.round(100 * share)} %`]),
   ];
+  const kinds = Object.entries(frame.messages ?? {});
+  find("of-messages").hidden = find("messages").hidden = !kinds.length;
+  find("messages").replaceChildren(...kinds.flatMap(([kind, count]) =>
+    [make("dt", {}, kind), make("dd", {}, shown(count))]));
   find("figures").replaceChildren(...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
 }
 
-panel(80, () => `frame?time=${state.time}&vo=${state.vo ?? ""}`, (frame) => {
+// The same question has another answer while the run goes on.
+const fresh = (every) => (goesOn && !state.over ? `&look=${Math.floor(performance.now() / every)}` : "");
+panel(80, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)}`, (frame) => {
+  if (goesOn) extend(frame.to, frame.over);
   picture.show(frame);
   showStates(frame);
   showFigures(frame);
   courses.now(frame.time);
 });
-panel(500, () => `flows?time=${state.time}`, ({ flows }) => {
+panel(500, () => `flows?time=${state.time}${fresh(1000)}`, ({ flows }) => {
   state.tellFlows = [];
   for (let place = 0; place < flows.length; place += 4)
     state.tellFlows.push(flows.slice(place, place + 4));
@@ -204,9 +247,9 @@ panel(500, () => `flows?time=${state.time}`, ({ flows }) => {
   sayFlows();
 });
 let gridCourse = null;
-panel(200, () => `course?vo=${state.vo ?? ""}`, async (course) => {
+panel(200, () => `course?vo=${state.vo ?? ""}${fresh(2000)}`, async (course) => {
   const vo = state.vo;
-  gridCourse ??= vo === null ? course : await ask("course");
+  if (goesOn || !gridCourse) gridCourse = vo === null ? course : await ask("course");
   await courses.show(gridCourse, vo === null ? null : course, about.vos[vo], state.time);
 });
 function whose() {
@@ -214,9 +257,24 @@ function whose() {
   return of === "cluster" ? `cluster=${state.cluster}` : of === "vo" ? `vo=${state.vo ?? ""}` : "";
 }
 panel(500, () => `events?time=${state.time}&${whose()}`, ({ events }) => {
-  find("events").replaceChildren(...events.map(([time, words]) =>
-    make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
+  find("events").replaceChildren(...events.map(([time, words, vo, number]) => {
+    const one = make("button", { type: "button", title: "Tell the story of this job" }, words);
+    one.addEventListener("click", () => {
+      find("job-vo").value = vo;
+      find("job-number").value = number;
+    });
+    return make("li", {}, make("time", {}, clock(time - about.from, span)), one);
+  }));
 });
+const jobNumber = () => find("job-number").value;
+panel(500, () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (told) => {
+  find("job-now").replaceChildren(...told.now.map((words) => make("li", {}, words)));
+  find("job-lines").replaceChildren(...told.lines.map(([time, words]) =>
+    make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
+  find("job-note").textContent = told.has_events ? ""
+    : goesOn ? "A job is told of when it has ended."
+      : "A run with --events tells what was believed, who refused it, and why it waits.";
+}, () => /^\d{1,9}$/.test(jobNumber()));
 panel(1000, () => {
   const since = Math.max(about.from, state.time - span * Number(find("window").value));
   return `gantt?cluster=${state.cluster}&since=${since}&until=${state.time}`;
@@ -238,6 +296,6 @@ addEventListener("resize", () => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrix.draw());
 
-go(about.from);
-play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
+go(goesOn ? about.to : about.from);
+if (!goesOn) play(!matchMedia("(prefers-reduced-motion: reduce)").matches);
 requestAnimationFrame(tick);

@@ -100,15 +100,22 @@ export class Picture {
           const { cpus: own } = clusters[mine[place]];
           bar.style.width = `${own ? Math.min(100, (100 * frame.busy[mine[place]]) / own) : 0}%`;
         });
-        const [waiting, running] = frame.states.map((of) => of[vo]);
         said.textContent = `${percent} busy, ${shown(queued)} queued`;
-        node.querySelector(".users").textContent = `its jobs: ${shown(waiting)} wait, ${shown(running)} run`;
+        node.querySelector(".users").textContent =
+          `its jobs: ${this.inTheGrid(frame, vo)}`;
       }
       node.setAttribute("aria-label",
         `${vos[vo]}: ${shown(Math.round(busy))} of ${counted(cpus, "CPU")} busy, ` +
         `${counted(queued, "job")} queued`);
       node.title = node.getAttribute("aria-label");
     });
+  }
+
+  // The states in which a job has not ended.
+  inTheGrid(frame, vo) {
+    const words = { waiting: "wait", running: "run", "in the grid": "in the grid" };
+    return this.about.states.flatMap((state, place) =>
+      words[state] ? [`${shown(frame.states[place][vo])} ${words[state]}`] : []).join(", ");
   }
 
   choose(vo) {

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from grid.model.arrays import Bools, Floats, Ints
-from grid.report.gantt import cluster_chart
+from grid.model.arrays import Floats, Ints
 from grid.report.run_data import RunData, read_run
-from grid.watch.happenings import last_happenings
+from grid.results.run_folder import EVENTS_FILE
+from grid.watch.answers import (
+    TOLD,
+    check,
+    events,
+    gantt,
+    gantt_rows,
+    job_of_table,
+    plain,
+    spoken,
+    starts,
+)
+from grid.watch.job_page import JobPage
 from grid.watch.job_times import INTERVALS, STATES, JobTimes
-from grid.watch.source import Answer, NotThere
-
-BARS = 1500
-"""So many bars a chart on a page has at most: the last ones of the time that is asked for."""
+from grid.watch.source import Answer
 
 
 class Replay:
@@ -27,24 +33,23 @@ class Replay:
         self._run = read_run(folder)
         self._vo_of = [self._run.vos.index(vo) for vo, _ in self._run.clusters]
         self._jobs = job_times(self._run)
+        self._job_page = JobPage(folder) if (folder / EVENTS_FILE).is_file() else None
 
     def about(self) -> Answer:
         run, manifest = self._run, self._run.manifest
         first, last = self._span
-        told = ("seed", "digest", "runtime", "messages", "snapshots", "rounds", "actors")
         return {
             "kind": "replay",
             "name": str(manifest.get("scenario", "")),
             "from": first,
             "to": last,
-            "unit": list(run.time_unit),
             "vos": run.vos,
             "clusters": [
                 {"vo": vo, "name": title, "cpus": cpus}
                 for vo, title, cpus in zip(self._vo_of, run.cluster_titles, self._cpus, strict=True)
             ],
             "states": STATES,
-            "figures": {key: manifest.get(key) for key in told},
+            "figures": {key: manifest[key] for key in TOLD if key in manifest and key != "jobs"},
         }
 
     def frame(self, time_s: float) -> Answer:
@@ -62,54 +67,35 @@ class Replay:
         return {"time": time_s, "flows": self._jobs.flows(time_s).ravel().tolist()}
 
     def course(self, vo: int | None) -> Answer:
-        _check(vo, self._run.vos)
-        edges = np.linspace(*self._span, INTERVALS + 1)
+        check(vo, self._run.vos)
         mine = np.array([vo is None or one == vo for one in self._vo_of])
         busy, queued = (_thinned(levels[mine].sum(axis=0)) for levels in self._levels)
         cpus = sum(count or 0 for count, own in zip(self._cpus, mine, strict=True) if own)
-        wait, utility = self._jobs.means_at_start(vo, edges)
         return {
             "level_time": plain(self._times[:: _width(self._times)]),
             "utilization": plain(busy / cpus if cpus else np.zeros_like(busy)),
             "queued": plain(queued),
-            "time": plain(edges[:-1]),
-            "wait": plain(wait),
-            "utility": plain(utility),
+            **starts(self._jobs, vo, self._span),
         }
 
     def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
-        _check(cluster, self._run.clusters)
-        jobs = self._jobs
-        started, ended = jobs.started, jobs.ended
-        rows = np.flatnonzero((jobs.cluster == cluster) & (started < until_s) & (ended > since_s))
-        title = self._run.cluster_titles[cluster]
-        answer = {"cluster": title, "since": since_s, "until": until_s, "jobs": len(rows)}
-        if not len(rows):
-            return answer | {"chart": None}
-        last = rows[np.argsort(started[rows], kind="stable")[-BARS:]]
-        picture = cluster_chart(self._run, title, np.sort(last), BARS)
-        (columns,) = picture.tables.values()
-        return answer | {
-            "drawn": len(last),
-            "chart": picture.specification,
-            "rows": {name: _packed(values) for name, values in columns.items()},
-        }
+        check(cluster, self._run.clusters)
+        rows, count = gantt_rows(self._jobs, cluster, since_s, until_s)
+        return gantt(self._run, cluster, rows, count, since_s, until_s)
+
+    def job(self, vo: int, number: int, time_s: float) -> Answer:
+        check(vo, self._run.vos)
+        if self._job_page is not None:
+            told = self._job_page.answer((self._run.vos[vo], number), time_s)
+            return told | {"has_events": True}
+        titles = spoken(self._run.clusters)
+        return job_of_table(self._jobs, (vo, number), time_s, self._run.vos, titles)
 
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
-        _check(vo, self._run.vos)
-        _check(cluster, self._run.clusters)
-        jobs = self._jobs
-        of: Bools = np.ones(len(jobs.number), np.bool_)
-        if cluster is not None:
-            of &= jobs.cluster == cluster
-        if vo is not None:
-            of &= (jobs.vo == vo) | (jobs.host == vo)
-        titles = [
-            f"{name} of {vo}" if title == f"{vo}/{name}" else title
-            for (vo, name), title in zip(self._run.clusters, self._run.cluster_titles, strict=True)
-        ]
-        found = last_happenings(jobs, of, until_s, self._run.vos, titles)
-        return {"events": [[one.time_s, one.words] for one in found]}
+        check(vo, self._run.vos)
+        check(cluster, self._run.clusters)
+        titles = spoken(self._run.clusters)
+        return events(self._jobs, vo, cluster, until_s, self._run.vos, titles)
 
     @cached_property
     def _span(self) -> tuple[float, float]:
@@ -176,11 +162,6 @@ def job_times(run: RunData) -> JobTimes:
     )
 
 
-def plain(values: Floats) -> list[float | None]:
-    """Figures for JSON, None for what is not known."""
-    return [float(f"{one:.9g}") if math.isfinite(one) else None for one in values.tolist()]
-
-
 def _thinned(values: Floats) -> Floats:
     """Means of a column over INTERVALS intervals, if it has more."""
     starts = np.arange(0, len(values), _width(values))
@@ -192,13 +173,3 @@ def _thinned(values: Floats) -> Floats:
 
 def _width(values: Floats) -> int:
     return max(1, -(-len(values) // INTERVALS))
-
-
-def _packed(values: Any) -> list[Any]:
-    listed = list(values)
-    return [float(f"{one:.9g}") if isinstance(one, float) else one for one in listed]
-
-
-def _check(position: int | None, of: list[Any]) -> None:
-    if position is not None and not 0 <= position < len(of):
-        raise NotThere(f"number {position} of {len(of)}")

@@ -136,6 +136,9 @@ def application(source: Source) -> Starlette:
             _number(request, "since"),
             _number(request, "until"),
         ),
+        "job": lambda request: source.job(
+            _position(request, "vo") or 0, _number_of_job(request), _number(request, "time")
+        ),
         "events": lambda request: source.events(
             _position(request, "vo"), _position(request, "cluster"), _number(request, "time")
         ),
@@ -181,6 +184,13 @@ def _number(request: Request, name: str) -> float:
     if not abs(value) < float("inf"):
         raise ValueError(f"{name}: expected a finite number")
     return value
+
+
+def _number_of_job(request: Request) -> int:
+    number = _position(request, "number")
+    if number is None:
+        raise ValueError("number: expected the number of a job")
+    return number
 
 
 def _position(request: Request, name: str) -> int | None:

@@ -35,6 +35,10 @@ class Source(Protocol):
         """What ran on a cluster in that time: a chart, and its rows."""
         ...
 
+    def job(self, vo: int, number: int, time_s: float) -> Answer:
+        """What happened to a job up to that time, and what it does or waits for then, in words."""
+        ...
+
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
         """The last things that happened to the jobs of a VO or a cluster, in words."""
         ...

@@ -21,6 +21,10 @@ export function clock(seconds, span) {
   return `${sign}${days ? `${days} d ` : ""}${rest}${fraction}`;
 }
 
+// The seconds and the name of the unit in which people speak of so long a time.
+export const unitOf = (span) =>
+  [[86400, "days"], [3600, "hours"], [60, "minutes"]].find(([seconds]) => span >= 3 * seconds) ?? [1, "s"];
+
 export const counted = (count, what) => `${shown(count)} ${what}${count === 1 ? "" : "s"}`;
 
 // An element with attributes, and texts or elements in it.

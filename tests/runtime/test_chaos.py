@@ -96,8 +96,8 @@ def nothing_sent_again(right: Any, self: Any, ctx: Context) -> None:
 
 @replaced(CrashInjector, "_settle")
 def acknowledged_before_saved(right: Any, self: Any, ctx: Context) -> None:
-    held = [] if self._entity is not self.__dict__.get("_holder") else self._held
-    self._holder, self._held = self._entity, ctx.effects.saved[:]
+    held = [] if self.entity is not self.__dict__.get("_holder") else self._held
+    self._holder, self._held = self.entity, ctx.effects.saved[:]
     ctx.effects.saved[:] = held
     right(self, ctx)
 

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from grid.results.look import Look
+from grid.runtime.run import execute
+from grid.scenario.load import load_scenario
 from grid.watch.replay import Replay
 from tests.report import chromium
+from tests.report.small_reports import SCENARIO
+from tests.watch.looking import Watching
 from tests.watch.small_runs import served, write_run
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
@@ -95,6 +100,20 @@ def test_a_chosen_vo_is_shown_beside_the_grid(browser: chromium.Browser, watched
     assert browser.complaints == []
 
 
+def test_the_job_of_an_event_is_told_up_to_the_moment(
+    browser: chromium.Browser, watched: str
+) -> None:
+    show(browser, watched, 1280)
+    browser.press("End")
+    browser.wait_for("document.querySelectorAll('#events li').length > 20")
+    browser.value("document.querySelector('#events button').click()")
+    lines = "document.querySelectorAll('#job-lines li').length"
+    browser.wait_for(f"{lines} === 4")
+    browser.press("Home")
+    browser.wait_for(f"{lines} < 2")
+    assert browser.complaints == []
+
+
 def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, watched: str) -> None:
     show(browser, watched, 1280)
     browser.press("End")
@@ -115,3 +134,26 @@ def test_a_server_that_ends_is_told(browser: chromium.Browser, tmp_path: Path) -
         show(browser, address, 1280)
     browser.press("End")
     browser.wait_for("document.getElementById('trouble').textContent.includes('has ended')")
+
+
+def test_a_run_that_goes_on_is_followed(browser: chromium.Browser, tmp_path: Path) -> None:
+    """From nothing known at all, over its present, to its end; and back in time meanwhile."""
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    looks: list[Look] = []
+    watching = Watching()
+    watching.look = looks.append  # type: ignore[method-assign]
+    file = tmp_path / "scenario.yaml"
+    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    first, last = looks[0], looks[-1]
+    with served(watching.run) as address:
+        show(browser, address, 1280)
+        watching.run.take(first._replace(now_us=first.now_us // 2))
+        browser.wait_for("document.getElementById('figures').textContent.includes('30 of 30')")
+        browser.wait_for("document.querySelectorAll('#messages dt').length > 3")
+        browser.press("Home")
+        browser.wait_for("document.getElementById('what').textContent.includes('End shows')")
+        browser.press("End")
+        watching.run.take(last)
+        browser.wait_for("document.getElementById('what').textContent.includes('is over')")
+        browser.wait_for(f"{TIME} === 10000")
+        assert browser.complaints == []

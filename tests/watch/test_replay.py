@@ -8,8 +8,11 @@ import pyarrow.parquet
 import pytest
 
 from grid.model.errors import InputError
+from grid.runtime.run import execute, save
+from grid.scenario.load import load_scenario
 from grid.watch.replay import Replay
 from grid.watch.source import NotThere
+from tests.report.small_reports import SCENARIO
 from tests.watch.small_runs import write_run
 
 
@@ -53,7 +56,7 @@ def test_what_happened_is_told_newest_first_and_not_ahead(folder: Path, replay: 
     jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
     time = sorted(job["starting_time"] for job in jobs)[20]
     told = replay.events(1, None, time)["events"]
-    times = [when for when, _ in told]
+    times = [when for when, *_ in told]
     assert times == sorted(times, reverse=True) and max(times) <= time
     first = min(jobs, key=lambda job: job["starting_time"])
     said = replay.events(None, None, first["starting_time"])["events"][0][1]
@@ -85,6 +88,22 @@ def test_figures_over_time_of_a_vo_are_not_those_of_the_grid(replay: Replay) -> 
     assert all(
         one <= all_of + 1e-9 for one, all_of in zip(vo["queued"], grid["queued"], strict=True)
     )
+
+
+def test_a_job_is_told_of_with_events_and_without(tmp_path: Path, replay: Replay) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    run = execute(load_scenario(tmp_path / "scenario.yaml"), "", in_process=True, events=True)
+    save(run, tmp_path / "run")
+    with_events = Replay(tmp_path / "run")
+    to = replay.about()["to"]
+    vo, number = run.results.vo[0], run.results.number[0]
+    told, short = (one.job(int(vo), int(number), to) for one in (with_events, replay))
+    assert told["has_events"] and not short["has_events"]
+    assert len(told["lines"]) > len(short["lines"]) == 4
+    assert told["now"] and max(time for time, _ in told["lines"]) <= to
+    submitted = run.results.submit_us[0] / 1e6
+    assert with_events.job(int(vo), int(number), submitted - 1)["lines"] == []
+    assert with_events.job(0, 999, to)["lines"] == replay.job(0, 999, to)["lines"] == []
 
 
 def test_what_is_not_there_is_refused(replay: Replay) -> None:

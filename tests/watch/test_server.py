@@ -35,6 +35,9 @@ class Silent:
     def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
         return {"cluster": cluster}
 
+    def job(self, vo: int, number: int, time_s: float) -> Answer:
+        return {"number": number}
+
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
         return {"events": []}
 
@@ -97,7 +100,7 @@ def test_there_is_no_way_to_a_file(address: str, path: str) -> None:
     "question",
     ["frame", "frame?time=", "frame?time=nan", "frame?time=inf", "frame?time=" + "9" * 99,
      "frame?time=x", "course?vo=1", "course?vo=-1", "course?vo=%C2%B2",
-     "events?time=1&cluster=1.5"],
+     "events?time=1&cluster=1.5", "job?vo=0&time=1"],
 )  # fmt: skip
 def test_a_question_without_sense_gets_a_line(address: str, question: str) -> None:
     status, text = get(address, question)

@@ -128,6 +128,11 @@ class GangCore:
         number = self._state.number
         return int(number[at.WAITING] + number[at.BUSY])
 
+    def occupancy(self) -> tuple[int, int, int]:
+        count = np.bincount(self._state.gangs.state, minlength=at.ENDED + 1).tolist()
+        waiting = count[at.ARRIVED] + count[at.QUEUED] + count[at.KEPT]
+        return int(self._state.number[at.BUSY]), count[at.RUNNING], waiting
+
     def busy_machines(self) -> Sequence[int]:
         busy = self._state.processors.task != NONE
         spans = enumerate(self._processors_of)

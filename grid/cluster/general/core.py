@@ -113,6 +113,9 @@ class GeneralCore:
     def processors_wanted(self) -> int:
         return self._runs.busy + self._runs.waiting
 
+    def occupancy(self) -> tuple[int, int, int]:
+        return self._runs.busy, len(self._runs.running), len(self._runs.queue)
+
     def figures(self) -> dict[str, float]:
         """`machine_usage`, the same while jobs still arrive, and both of licenses (see `Usage`).
 

@@ -105,6 +105,10 @@ class PoolCore:
         counters = self._pool.counters
         return int(counters[at.CPUS] - counters[at.FREE] + counters[at.ASKED])
 
+    def occupancy(self) -> tuple[int, int, int]:
+        cpus, free, running, first, last = self._pool.counters[at.CPUS : at.LAST + 1].tolist()
+        return cpus - free, running, last - first
+
     def busy_machines(self) -> list[int]:
         return [0] if self._pool.counters[at.RUNNING] else []
 

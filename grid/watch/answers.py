@@ -1,0 +1,108 @@
+"""Answers that a run that is over and one that goes on give alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from grid.model.arrays import Bools, Floats
+from grid.report.gantt import Rows, cluster_chart
+from grid.report.run_data import RunData
+from grid.watch.happenings import last_happenings
+from grid.watch.job_times import INTERVALS, JobTimes
+from grid.watch.source import Answer, NotThere
+
+BARS = 1500
+"""So many jobs a chart on a page has at most: the last ones of the time that is asked for."""
+TOLD = ("jobs", "messages", "snapshots", "rounds", "actors", "runtime", "seed", "digest")
+"""Of a run, in this order."""
+
+
+def gantt_rows(jobs: JobTimes, cluster: int, since_s: float, until_s: float) -> tuple[Rows, int]:
+    """The rows of the last jobs that ran on the cluster in that time, and how many did in all."""
+    ran = (jobs.cluster == cluster) & (jobs.started < until_s) & (jobs.ended > since_s)
+    rows = np.flatnonzero(ran)
+    last = rows[np.argsort(jobs.started[rows], kind="stable")[-BARS:]]
+    return np.sort(last), len(rows)
+
+
+def gantt(
+    run: RunData, cluster: int, rows: Rows, count: int, since_s: float, until_s: float
+) -> Answer:
+    """A chart of the jobs at `rows` of the run, of `count` in all."""
+    title = run.cluster_titles[cluster]
+    answer = {"cluster": title, "since": since_s, "until": until_s, "jobs": count}
+    if not len(rows):
+        return answer | {"chart": None}
+    picture = cluster_chart(run, title, rows, BARS)
+    (columns,) = picture.tables.values()
+    return answer | {
+        "drawn": len(rows),
+        "unit_s": run.time_unit[0],
+        "chart": picture.specification,
+        "rows": {name: _packed(values) for name, values in columns.items()},
+    }
+
+
+def events(
+    jobs: JobTimes,
+    vo: int | None,
+    cluster: int | None,
+    until_s: float,
+    vos: Sequence[str],
+    clusters: Sequence[str],
+) -> Answer:
+    """The last things that happened to the jobs of a VO, of a cluster, or of the grid."""
+    of: Bools = np.ones(len(jobs.number), np.bool_)
+    if cluster is not None:
+        of &= jobs.cluster == cluster
+    if vo is not None:
+        of &= (jobs.vo == vo) | (jobs.host == vo)
+    found = last_happenings(jobs, of, until_s, vos, clusters)
+    rows = [(one, int(jobs.vo[one.row]), int(jobs.number[one.row])) for one in found]
+    return {"events": [[one.time_s, one.words, vo, number] for one, vo, number in rows]}
+
+
+def job_of_table(
+    jobs: JobTimes,
+    key: tuple[int, int],
+    time_s: float,
+    vos: Sequence[str],
+    clusters: Sequence[str],
+) -> Answer:
+    """What the table of jobs tells of a job, given by its VO and number."""
+    of: Bools = (jobs.vo == key[0]) & (jobs.number == key[1])
+    found = last_happenings(jobs, of, time_s, vos, clusters)
+    lines = [[one.time_s, one.words] for one in reversed(found)]
+    return {"lines": lines, "now": [], "has_events": False}
+
+
+def starts(jobs: JobTimes, vo: int | None, span: tuple[float, float]) -> Answer:
+    """Mean wait and utility of the jobs that start in each interval of the run."""
+    edges = np.linspace(*span, INTERVALS + 1)
+    wait, utility = jobs.means_at_start(vo, edges)
+    return {"time": plain(edges[:-1]), "wait": plain(wait), "utility": plain(utility)}
+
+
+def spoken(clusters: Sequence[tuple[str, str]]) -> list[str]:
+    """What clusters, of (VO, name), are called in a sentence."""
+    is_one_each = len(dict.fromkeys(vo for vo, _ in clusters)) == len(clusters)
+    return [vo if is_one_each else f"{name} of {vo}" for vo, name in clusters]
+
+
+def plain(values: Floats) -> list[float | None]:
+    """Figures for JSON, None for what is not known."""
+    return [float(f"{one:.9g}") if math.isfinite(one) else None for one in values.tolist()]
+
+
+def check(position: int | None, of: Sequence[Any]) -> None:
+    """Raises NotThere unless there is one of that number."""
+    if position is not None and not 0 <= position < len(of):
+        raise NotThere(f"number {position} of {len(of)}")
+
+
+def _packed(values: Any) -> list[Any]:
+    return [float(f"{one:.9g}") if isinstance(one, float) else one for one in values]

@@ -1,0 +1,126 @@
+"""The page of a run that goes on: served by a process of its own, so that the run is not slowed.
+
+The run hands over its looks to a thread that passes them on. While that one still waits for the
+other process, the run is not looked at, and goes on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+
+from grid.model.errors import RunFailed
+from grid.results.look import Beginning, Look
+
+LOOK_SECONDS = 0.25
+"""Between two looks, in real time."""
+MOST_SHARE = 0.02
+"""So much of its time a run spends on being looked at, and waits with the next look otherwise."""
+STARTING_SECONDS = 60.0
+NICENESS = 5
+LAST_SECONDS = 1.5
+"""After a run, pages have so long to see how it ended."""
+
+
+class Address(str):
+    """Where a page is."""
+
+
+class PageBeside:
+    """Watches a run, and shows it on a page; `say` is told its address when the run begins."""
+
+    def __init__(self, connection: Connection, say: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._say = say
+        self._outbox: queue.Queue[Look | None] = queue.Queue()
+        self._next = self._last_asked = 0.0
+        self._sender = threading.Thread(target=self._send, daemon=True)
+
+    def begin(self, beginning: Beginning) -> None:
+        """Show the run. Raises RunFailed where its page cannot be served."""
+        try:
+            self._connection.send(beginning)
+            found = self._connection.recv() if self._connection.poll(STARTING_SECONDS) else None
+        except (EOFError, OSError):
+            found = None
+        if not isinstance(found, Address):
+            raise RunFailed(f"the page of the run cannot be served: {found or 'it did not start'}")
+        self._say(found)
+        self._sender.start()
+
+    def is_due(self) -> bool:
+        now = self._last_asked = time.monotonic()
+        return now >= self._next and not self._outbox.unfinished_tasks
+
+    def look(self, look: Look) -> None:
+        self._outbox.put(look)
+        now = time.monotonic()
+        self._next = now + max(LOOK_SECONDS, (now - self._last_asked) / MOST_SHARE)
+
+    def end(self) -> None:
+        """No look follows."""
+        self._outbox.put(None)
+        if self._sender.is_alive():
+            self._sender.join(LAST_SECONDS)
+
+    def _send(self) -> None:
+        """Pass on what comes. A server that is gone does the run no harm."""
+        with suppress(OSError):
+            while (look := self._outbox.get()) is not None:
+                self._connection.send(look)
+                self._outbox.task_done()
+
+
+@contextmanager
+def page_beside(say: Callable[[str], None], port: int = 0) -> Iterator[PageBeside]:
+    """A page that watches what runs in the block; `say` is told its address."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    server = context.Process(target=_serve, args=(theirs, port), daemon=True)
+    server.start()
+    theirs.close()
+    page = PageBeside(ours, say)
+    try:
+        yield page
+    finally:
+        page.end()
+        ours.close()
+        server.join(2 * LAST_SECONDS)
+        server.kill()
+        server.join()
+
+
+def _serve(connection: Connection, port: int) -> None:
+    """The other process: serve the page of what the connection tells of, until that is closed."""
+    # Ctrl-C is for the run, which ends this.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    # The run comes first.
+    os.nice(NICENESS)
+    from grid.watch.running import Running
+    from grid.watch.server import Page
+
+    with suppress(EOFError, OSError):
+        run = Running(connection.recv())
+        try:
+            page = Page(run, port)
+        except OSError as error:
+            connection.send(error)
+            return
+        connection.send(Address(page.address))
+        serving = threading.Thread(target=page.serve, daemon=True)
+        serving.start()
+        with suppress(EOFError):
+            while True:
+                run.take(connection.recv())
+        # Pages see how the run ended.
+        time.sleep(LAST_SECONDS)
+        page.end()
+        serving.join(LAST_SECONDS)

@@ -1,0 +1,252 @@
+"""A run that goes on, as its looks tell.
+
+What jobs did is known when they have ended. Until then a job is in the grid, and counts among those
+that run or wait in a cluster.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from grid.model.arrays import Floats, Ints
+from grid.model.job import JobState
+from grid.model.job_results import JobResults, in_order
+from grid.model.time import SECOND_US
+from grid.report.run_data import RunData
+from grid.results.cpu_assignment import assign_cpus
+from grid.results.job_columns import float_seconds, job_columns
+from grid.results.look import Beginning, Look
+from grid.watch.answers import check, events, gantt, gantt_rows, job_of_table, plain, spoken, starts
+from grid.watch.job_times import COMPLETED, INTERVALS, STATES, JobTimes
+from grid.watch.source import Answer
+
+MOST_SAMPLES = 2000
+"""So many moments are kept; of more, every second one is forgotten."""
+IN_THE_GRID = ("in the grid", *STATES[COMPLETED:])
+
+
+class Sample(NamedTuple):
+    """The clusters at a moment: CPUs that jobs hold, jobs that run, jobs that wait."""
+
+    time_s: float
+    clusters: Ints
+
+
+class Running:
+    """A run of which nothing but its beginning is known, until it takes looks."""
+
+    def __init__(self, beginning: Beginning) -> None:
+        self._beginning = beginning
+        self._directory = directory = beginning.directory
+        self._pairs = [(directory.vos[one.vo], one.name) for one in directory.clusters]
+        self._cpus = np.array([sum(one.cpus) for one in directory.clusters], np.int64)
+        self._samples = [Sample(self._first, np.zeros((len(self._pairs), 3), np.int64))]
+        self._every = self._skipped = 1
+        self._look: Look | None = None
+        self._before: Look | None = None
+        self._ended: list[JobResults] = []
+        """Chunks as they came; the first `_safe` of them stay, whatever happens to actors."""
+        self._safe = self._merged = 0
+        self._results = in_order([])
+        self._jobs = job_times(self._results, len(directory.vos))
+        self._lock = threading.Lock()
+
+    def take(self, look: Look) -> None:
+        """The run stands like this now."""
+        clusters = np.zeros((len(self._pairs), 3), np.int64)
+        for process in look.processes:
+            clusters[process.clusters[:, 0]] = process.clusters[:, 1:]
+        with self._lock:
+            self._before, self._look = self._look, look
+            if look.began_again:
+                del self._ended[self._safe :]
+                self._merged = -1
+            self._ended += [chunk for process in look.processes for chunk in process.ended]
+            if look.is_saved:
+                self._safe = len(self._ended)
+            sample = Sample(look.now_us / SECOND_US, clusters)
+            # What is kept of the past thins out; the present is always there.
+            if self._skipped < self._every:
+                self._samples[-1] = sample
+                self._skipped += 1
+            else:
+                self._samples.append(sample)
+                self._skipped = 1
+            if len(self._samples) > MOST_SAMPLES:
+                del self._samples[1:-1:2]
+                self._every *= 2
+
+    def about(self) -> Answer:
+        beginning = self._beginning
+        titles = [vo if title == vo else f"{vo}/{name}" for (vo, name), title in
+                  zip(self._pairs, spoken(self._pairs), strict=True)]  # fmt: skip
+        return {
+            "kind": "run",
+            "name": beginning.name,
+            "from": self._first,
+            "to": self._samples[-1].time_s,
+            "vos": list(self._directory.vos),
+            "clusters": [
+                {"vo": entry.vo, "name": title, "cpus": int(cpus)}
+                for entry, title, cpus in zip(
+                    self._directory.clusters, titles, self._cpus, strict=True
+                )
+            ],
+            "states": IN_THE_GRID,
+            "figures": {"runtime": beginning.runtime, "seed": beginning.seed},
+        }
+
+    def frame(self, time_s: float) -> Answer:
+        with self._lock:
+            samples, look, before = self._samples, self._look, self._before
+            place = max(0, bisect_right(samples, time_s, key=lambda one: one.time_s) - 1)
+            sample, latest = samples[place], samples[-1].time_s
+        shown_s = min(time_s, latest)
+        ended = self._told().states(shown_s)[COMPLETED:]
+        moment = round(shown_s * SECOND_US)
+        submitted = [np.searchsorted(one, moment, "right") for one in self._beginning.submit_us]
+        in_the_grid = np.maximum(0, np.array(submitted) - ended.sum(axis=0))
+        return {
+            "time": shown_s,
+            "to": latest,
+            "over": look is not None and look.is_over,
+            "states": [in_the_grid.tolist(), *ended.tolist()],
+            "busy": sample.clusters[:, 0].tolist(),
+            "running": sample.clusters[:, 1].tolist(),
+            "queued": sample.clusters[:, 2].tolist(),
+            "figures": self._figures(look, before),
+            "messages": _messages(look),
+            "actors": _busy_shares(look, before),
+        }
+
+    def flows(self, time_s: float) -> Answer:
+        return {"time": time_s, "flows": self._told().flows(time_s).ravel().tolist()}
+
+    def course(self, vo: int | None) -> Answer:
+        check(vo, self._directory.vos)
+        with self._lock:
+            samples = self._samples[:: max(1, -(-len(self._samples) // INTERVALS))]
+        mine = np.array([vo in (None, entry.vo) for entry in self._directory.clusters])
+        busy = np.array([one.clusters[mine, 0].sum() for one in samples], np.float64)
+        queued = np.array([one.clusters[mine, 2].sum() for one in samples], np.float64)
+        return {
+            "level_time": plain(np.array([one.time_s for one in samples])),
+            "utilization": plain(busy / max(1, self._cpus[mine].sum())),
+            "queued": plain(queued),
+            **starts(self._told(), vo, self._span),
+        }
+
+    def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
+        check(cluster, self._pairs)
+        jobs = self._told()
+        rows, count = gantt_rows(jobs, cluster, since_s, until_s)
+        run = self._table(self._results.take(rows))
+        return gantt(run, cluster, np.arange(len(rows)), count, since_s, until_s)
+
+    def job(self, vo: int, number: int, time_s: float) -> Answer:
+        check(vo, self._directory.vos)
+        titles, vos = spoken(self._pairs), self._directory.vos
+        return job_of_table(self._told(), (vo, number), time_s, vos, titles)
+
+    def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
+        check(vo, self._directory.vos)
+        check(cluster, self._pairs)
+        titles = spoken(self._pairs)
+        return events(self._told(), vo, cluster, until_s, self._directory.vos, titles)
+
+    @property
+    def _first(self) -> float:
+        firsts = [int(times[0]) for times in self._beginning.submit_us if len(times)]
+        return min(firsts, default=0) / SECOND_US
+
+    @property
+    def _span(self) -> tuple[float, float]:
+        return self._first, max(self._samples[-1].time_s, self._first + 1e-6)
+
+    def _told(self) -> JobTimes:
+        """The jobs that have ended."""
+        with self._lock:
+            if self._merged != len(self._ended):
+                self._merged = len(self._ended)
+                self._results = in_order(list(self._ended))
+                self._jobs = job_times(self._results, len(self._directory.vos))
+            return self._jobs
+
+    def _table(self, results: JobResults) -> RunData:
+        """These jobs as the folder of a run would have them."""
+        cpus = assign_cpus(results, self._directory)
+        rows = slice(0, len(results))
+        batch = job_columns(results, self._directory, "", cpus, rows, float_seconds)
+        times = {"time_s": list(self._span) * len(self._pairs)}
+        names = {
+            key: [pair[place] for pair in self._pairs for _ in range(2)]
+            for place, key in enumerate(("vo", "cluster"))
+        }
+        vos: dict[str, Any] = {vo: {} for vo in self._directory.vos}
+        table = pa.Table.from_batches([batch])
+        return RunData({}, {"vos": vos}, "", table, pa.table(times | names))
+
+    def _figures(self, look: Look | None, before: Look | None) -> Answer:
+        if look is None:
+            return {}
+        total = sum(map(len, self._beginning.submit_us))
+        ended = sum(map(len, self._ended))
+        figures: Answer = {"jobs ended": f"{ended:,} of {total:,}"}
+        if before is not None and look.real_s > before.real_s:
+            virtual_s = (look.now_us - before.now_us) / SECOND_US
+            figures["virtual seconds a second"] = virtual_s / (look.real_s - before.real_s)
+        figures |= {"real seconds": round(look.real_s, 1), "rounds": look.rounds}
+        figures["messages"] = sum(sum(one.messages.values()) for one in look.processes)
+        return figures
+
+
+def job_times(results: JobResults, vos: int) -> JobTimes:
+    """The results as columns of seconds."""
+    placement, outcome = results.placement, results.outcome
+    return JobTimes(
+        vos=vos,
+        number=results.number,
+        vo=results.vo,
+        host=placement.executed_vo,
+        cluster=placement.cluster,
+        processors=results.processors,
+        hops=placement.hops,
+        submitted=_seconds(results.submit_us),
+        assigned=_seconds(placement.assigned_us),
+        started=_seconds(outcome.start_us),
+        ended=_seconds(outcome.end_us),
+        estimate=_seconds(results.estimate_us),
+        utility=placement.utility,
+        final=outcome.state - JobState.COMPLETED + COMPLETED,
+    )
+
+
+def _seconds(times_us: Ints) -> Floats:
+    seconds: Floats = np.where(times_us < 0, np.nan, times_us / SECOND_US)
+    return seconds
+
+
+def _messages(look: Look | None) -> dict[str, int]:
+    """Messages handled so far by kind, the most frequent first."""
+    counted: Counter[str] = Counter()
+    for process in look.processes if look is not None else ():
+        counted.update(process.messages)
+    return dict(counted.most_common())
+
+
+def _busy_shares(look: Look | None, before: Look | None) -> list[float]:
+    """The share of the time since the last look in which each process used a processor."""
+    if look is None or before is None or len(look.processes) != len(before.processes):
+        return []
+    real_s = look.real_s - before.real_s
+    both: Iterable[Any] = zip(look.processes, before.processes, strict=True)
+    if real_s <= 0:
+        return []
+    return [round(max(0.0, min(1.0, (one.cpu_s - old.cpu_s) / real_s)), 3) for one, old in both]

@@ -1,0 +1,60 @@
+"""`grid watch` and `grid run --watch` as commands: what they print, and what they refuse."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli import app
+from tests.watch.small_runs import get, write_run
+
+COMMAND = (sys.executable, "-c", "from grid.cli import main; main()")
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_run_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    write_run(tmp_path)
+    alone = CliRunner().invoke(app, ["run", str(file), "--in-process", "--out", f"{tmp_path}/a"])
+    watched = CliRunner().invoke(
+        app, ["run", str(file), "--in-process", "--watch", "--out", f"{tmp_path}/b"]
+    )
+    assert alone.exit_code == watched.exit_code == 0
+    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stdout, re.M)
+    digests = [re.findall("^digest .*$", one.stdout, re.M) for one in (alone, watched)]
+    assert digests[0] == digests[1] != []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int) -> None:
+    folder = write_run(tmp_path)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [*COMMAND, "watch", str(folder)], stdout=subprocess.PIPE, env=environment, text=True
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        assert get(address)[0] == 200
+        server.send_signal(number)
+        assert server.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["watch", "nowhere"], "manifest.json: found no such file"),
+        (["watch", "run", "--port", "70000"], "--port"),
+        (["run", "two-vos", "--live", "--watch"], "--watch has a meaning in virtual time only"),
+        (["run", "two-vos", "--seeds", "2", "--watch"], "--watch has a meaning for a single run"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2 and said in result.output, result.output

@@ -1,0 +1,73 @@
+"""The table under the bar of a terminal; it changes nothing in the results of a run."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from grid.runtime.progress import Display, display_on
+from grid.runtime.run import execute
+from grid.runtime.vo_table import HEADERS, ROWS, VoTable, Watchers
+from grid.scenario.load import load_scenario
+from tests.report.small_reports import SCENARIO
+
+
+class Eager(VoTable):
+    def is_due(self) -> bool:
+        return True
+
+
+def run_with(folder: Path, vos: int, *tables: VoTable) -> object:
+    file = folder / "scenario.yaml"
+    file.write_text(SCENARIO.replace("count: 3\n    selection", f"count: {vos}\n    selection"))
+    watcher = Watchers(tables) if tables else None
+    return execute(load_scenario(file), str(file), in_process=True, watcher=watcher)
+
+
+def test_the_table_has_the_figures_of_the_run(tmp_path: Path) -> None:
+    table, seldom = Eager(), VoTable()
+    run, alone = run_with(tmp_path, 3, table, seldom), run_with(tmp_path, 3)
+    assert run.manifest["digest"] == alone.manifest["digest"]  # type: ignore[attr-defined]
+    assert table.rows == seldom.rows
+    for row in table.rows:
+        figures = run.metrics["vos"][row[0]]  # type: ignore[attr-defined]
+        assert row[1] == row[2] == str(figures["jobs_submitted"])
+        assert row[3:5] == ("0%", "0") and row[5] == str(figures["jobs_forwarded"])
+    assert len(table.rows[0]) == len(HEADERS)
+
+
+def test_of_many_vos_some_are_shown(tmp_path: Path) -> None:
+    table = VoTable()
+    run_with(tmp_path, ROWS + 3, table)
+    assert len(table.rows) == ROWS + 1 and table.rows[-1][0] == "and 3 more"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, quiet: bool = False) -> Display:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with display_on(stream, quiet=quiet) as display:
+        if display.has_terminal:
+            display.table = VoTable()
+            display.table.rows = [("[north]", "1", "2", "50%", "7", "3")]
+        display.show("words", 1, 2)
+    return display
+
+
+def test_the_table_stands_under_the_bar_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    shown(stream, monkeypatch)
+    assert "[north]" in stream.getvalue() and "forwarded" in stream.getvalue()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_elsewhere_there_is_none(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
+    stream = Terminal() if quiet else io.StringIO()
+    assert not shown(stream, monkeypatch, quiet=quiet).has_terminal
+    assert "north" not in stream.getvalue()

@@ -1,0 +1,73 @@
+"""The page of a run beside the run: it shows it, and never holds it up."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+import grid
+from grid.model.errors import RunFailed
+from grid.runtime.run import execute
+from grid.scenario.load import load_scenario
+from grid.watch.beside import page_beside
+from tests.report.small_reports import SCENARIO
+from tests.watch.small_runs import get
+
+
+def write(folder: Path) -> Path:
+    file = folder / "scenario.yaml"
+    file.write_text(SCENARIO)
+    return file
+
+
+def test_the_page_shows_the_run_until_it_is_over(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    told: list[str] = []
+    alone = grid.run(file, out=tmp_path / "run")
+    with page_beside(told.append) as page:
+        run = execute(load_scenario(file), str(file), in_process=True, watcher=page)
+        (address,) = told
+        end = time.monotonic() + 20
+        while not (frame := json.loads(get(address, "frame?time=1e9")[1]))["over"]:
+            assert time.monotonic() < end
+        assert sum(frame["states"][1]) == 30
+        assert get(address)[0] == 200 and get(address, "about", Origin="null")[0] == 403
+    assert run.manifest["digest"] == alone.manifest["digest"]
+    with pytest.raises(OSError):
+        get(address)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_server_that_is_gone_or_stuck_does_the_run_no_harm(tmp_path: Path, number: int) -> None:
+    file = write(tmp_path)
+    alone = grid.run(file, out=tmp_path / "run")
+    told: list[str] = []
+
+    def say(address: str) -> None:
+        told.append(address)
+        (server,) = multiprocessing.active_children()
+        assert server.pid is not None
+        os.kill(server.pid, number)
+
+    with page_beside(say) as page:
+        run = execute(load_scenario(file), str(file), in_process=True, watcher=page)
+    assert told and run.manifest["digest"] == alone.manifest["digest"]
+    assert not multiprocessing.active_children()
+
+
+def test_a_port_that_is_taken_ends_the_run_before_it_begins(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with (
+            page_beside(lambda _: None, port) as page,
+            pytest.raises(RunFailed, match="Address already in use"),
+        ):
+            execute(load_scenario(file), str(file), in_process=True, watcher=page)
