@@ -297,8 +297,9 @@ WHY = {
     "the deadline heuristic over a job's machines is at most MAX = 10: as much as 500 s of "
     "waiting. How EDF preempts is our reading, too.",
     "C07-4": "That nothing is lost is said of a matching that takes as many paths as it needs; "
-    "what one path a plan gives stands under the other readings. Where both matchings fill all "
-    "machines, they can differ only in which jobs run.",
+    "with one path a plan it falls behind where jobs contend: at Ta = 6 s CS_i_p used 64 % of the "
+    "machines instead of 89 %, with slowdowns of 8.0 instead of 4.3, though with fewer late jobs; "
+    "at 10 and 16 s next to nothing changes (the other reading).",
     "C07-5": "A job brings 1,750 s of 400 MIPS on average, so 150 machines of 400 MIPS are all "
     "busy where one comes every 11.7 s; and as a job needs a machine of as many CPUs, the scarcest "
     "class of machines is all busy where one comes every 13.8 s (mean over farms drawn as here, "
