@@ -41,12 +41,14 @@ class ClusterFacts:
 
     @classmethod
     def of_dict(cls, given: Mapping[str, Any]) -> ClusterFacts:
-        """What `as_dict` gave, or JSON of it."""
+        """What `as_dict` gave, or JSON of it. Raises KeyError, TypeError or ValueError."""
         made = dict(given)
-        for name in ("cpus", "ram_mb", "machine_licenses"):
-            made[name] = tuple(made[name])
-        for name in ("licenses", "outages"):
-            made[name] = tuple(tuple(one) for one in made[name])
+        for name in ("vo", "name", "policy"):
+            made[name] = str(made[name])
+        for name, kind in (("cpus", int), ("ram_mb", float), ("machine_licenses", int)):
+            made[name] = tuple(map(kind, made[name]))
+        made["licenses"] = tuple((str(name), int(copies)) for name, copies in made["licenses"])
+        made["outages"] = tuple((int(m), int(start), int(end)) for m, start, end in made["outages"])
         return cls(**made)
 
 

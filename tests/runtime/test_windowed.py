@@ -10,6 +10,7 @@ import pytest
 
 from grid.model.job_results import in_order
 from grid.results.digest import digest
+from grid.runtime.events import spool_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import deal
@@ -34,11 +35,19 @@ def result(outcome: RunOutcome) -> str:
 
 @pytest.mark.parametrize("transport", ["sockets", "calls"])
 @pytest.mark.parametrize("actors", [1, 2, 4])
-def test_the_number_of_actors_and_the_transport_cannot_be_seen(actors: int, transport: str) -> None:
+def test_the_number_of_actors_and_the_transport_cannot_be_seen(
+    actors: int, transport: str, tmp_path: Path
+) -> None:
+    """Neither in the results nor in the file of events."""
     grid = partial_utility("vos.0.count=4")
-    expected = run_sequential(grid)
-    outcome = run_windowed(grid, actors=actors, transport=transport)
-    assert result(outcome) == result(expected)
+    spools = [spool_of(grid), spool_of(grid)]
+    expected = run_sequential(grid, spool=spools[0])
+    outcome = run_windowed(grid, actors=actors, transport=transport, spool=spools[1])
+    tables = [in_order(one.chunks) for one in (expected, outcome)]
+    assert digest(tables[1]) == digest(tables[0])
+    for spool, table, name in zip(spools, tables, ("one", "some"), strict=True):
+        spool.write(tmp_path / name, table, grid.directory)
+    assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
     assert outcome.messages == expected.messages
     assert outcome.actors == actors
 
