@@ -90,7 +90,7 @@ def _write(folder: Path, to: Format, target: Path) -> None:
             write_batsim(partial, folder)
         return
     check_file(target, "--out")
-    schedule = read_schedule(folder)
+    schedule = read_schedule(folder, for_traces=to in _TRACES)
     if to is Format.SWF:
         from grid.export.tables import write_swf
 

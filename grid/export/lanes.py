@@ -17,21 +17,21 @@ def lanes_of(track: Ints, start_us: Ints, end_us: Ints) -> Ints:
     ends. A track has as many lanes as it ever has jobs at once.
     """
     order = np.argsort(track, kind="stable")
-    lanes = np.empty(len(track), np.int64)
-    lanes[order] = _lanes(track[order], start_us[order], end_us[order])
-    return lanes
+    return _lanes(order, track, start_us, end_us)
 
 
 @njit(cache=True)
-def _lanes(track: Ints, start_us: Ints, end_us: Ints) -> Ints:
+def _lanes(order: Ints, track: Ints, start_us: Ints, end_us: Ints) -> Ints:
     lanes = np.empty(len(track), np.int64)
     ends = [(np.int64(0), np.int64(0))]
     free = [np.int64(0)]
     ends.clear()
     free.clear()
     used = 0
-    for job in range(len(track)):
-        if job == 0 or track[job] != track[job - 1]:
+    last = -1
+    for job in order:
+        if track[job] != last:
+            last = track[job]
             ends.clear()
             free.clear()
             used = 0

@@ -25,6 +25,7 @@ _WHOLES = {
     "job_id": np.int64, "requested_number_of_resources": np.int32, "machine": np.int32,
     "hops": np.int16, "user": np.int64,
 }  # fmt: skip
+_OF_NO_TRACE = ("user", "requested_time")
 _NAMES = ("vo", "executed_vo", "cluster", "state")
 
 
@@ -65,15 +66,18 @@ class Schedule:
         return rows
 
 
-def read_schedule(folder: Path) -> Schedule:
-    """The schedule of the run in `folder`. Raises InputError where it is missing or broken."""
+def read_schedule(folder: Path, *, for_traces: bool = False) -> Schedule:
+    """The schedule of the run in `folder`. Raises InputError where it is missing or broken.
+
+    Traces need no users and no estimates: these are -1 `for_traces`, and take no memory.
+    """
     path = folder / "jobs.parquet"
     vos = tuple(read_metrics(folder / "metrics.json")["vos"])
     if not path.is_file():
         raise _wrong(path, "no such file")
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            return _read(file, vos)
+            return _read(file, vos, _OF_NO_TRACE if for_traces else ())
     except (OSError, KeyError, ValueError, OverflowError, pa.ArrowException) as error:
         raise _wrong(path, str(error).splitlines()[0] if str(error) else "damage") from None
 
@@ -106,18 +110,22 @@ class _Names:
         return found
 
 
-def _read(file: pyarrow.parquet.ParquetFile, vos: tuple[str, ...]) -> Schedule:
+def _read(
+    file: pyarrow.parquet.ParquetFile, vos: tuple[str, ...], without: tuple[str, ...]
+) -> Schedule:
     rows = file.metadata.num_rows
     named = {name: _Names(vos if name in ("vo", "executed_vo") else ()) for name in _NAMES}
     columns: dict[str, Any] = {name: np.empty(rows, np.int64) for name in _TIMES}
     columns |= {name: np.empty(rows, kind) for name, kind in _WHOLES.items()}
     columns |= {name: np.empty(rows, np.int32) for name in _NAMES}
+    columns |= {name: np.broadcast_to(np.int64(-1), rows) for name in without}
     first = 0
-    for batch in file.iter_batches(ROWS_AT_A_TIME, columns=list(columns)):
+    wanted = [name for name in columns if name not in without]
+    for batch in file.iter_batches(ROWS_AT_A_TIME, columns=wanted):
         part = slice(first, first + len(batch))
-        for name in _TIMES:
+        for name in (one for one in _TIMES if one in wanted):
             columns[name][part] = _microseconds(batch[name])
-        for name in _WHOLES:
+        for name in (one for one in _WHOLES if one in wanted):
             whole = pyarrow.compute.cast(batch[name], pa.int64()).fill_null(-1)
             columns[name][part] = whole.to_numpy(zero_copy_only=False)
         for name in _NAMES:

@@ -9,7 +9,7 @@ import numpy as np
 
 from grid.export.lanes import lanes_of
 from grid.export.schedule import Schedule
-from grid.model.arrays import Ints
+from grid.model.arrays import Bools, Ints
 
 MOST_MACHINES = 256
 """A cluster of so many machines has a track for each; of more, one track."""
@@ -48,30 +48,33 @@ def layout(schedule: Schedule) -> Layout:
     """A lane for every job that ran, in which no other runs at the same time."""
     rows = np.flatnonzero(schedule.ran)
     rows = rows[np.argsort(schedule.start_us[rows], kind="stable")]
-    key = _track_keys(schedule)[rows]
-    keys, track = np.unique(key, return_inverse=True)
-    lane = lanes_of(track.astype(np.int64), schedule.start_us[rows], schedule.end_us[rows])
-    counts = np.zeros(len(keys), np.int64)
+    base, by_machine = _track_bases(schedule)
+    cluster = schedule.cluster[rows]
+    machine = np.where(by_machine[cluster], schedule.machine[rows], -1)
+    track = base[cluster] + machine + 1
+    lane = lanes_of(track, schedule.start_us[rows], schedule.end_us[rows])
+    counts = np.zeros(int(base[-1]), np.int64)
     np.maximum.at(counts, track, lane + 1)
-    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64) if len(keys) else counts
-    tracks = [
-        Track(int(one) // _STEP, int(one) % _STEP - 1, int(first), int(count))
-        for one, first, count in zip(keys, firsts, counts, strict=True)
-    ]
-    return Layout(tuple(tracks), rows, lane + firsts[track] if len(keys) else lane)
+    firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    tracks = []
+    for number in np.flatnonzero(counts).tolist():
+        home = int(np.searchsorted(base, number, side="right")) - 1
+        lanes = int(counts[number])
+        tracks.append(Track(home, number - int(base[home]) - 1, int(firsts[number]), lanes))
+    lane += firsts[track]
+    return Layout(tuple(tracks), rows, lane)
 
 
-_STEP = 1 << 32
+def _track_bases(schedule: Schedule) -> tuple[Ints, Bools]:
+    """The first track of each cluster, and of all; and which clusters have one for each machine.
 
-
-def _track_keys(schedule: Schedule) -> Ints:
-    """The track of each job: its cluster, and its machine where there are not too many."""
+    A cluster's first track is for jobs that ran on all of it.
+    """
     highest = np.full(len(schedule.clusters) + 1, -1)
     np.maximum.at(highest, schedule.cluster, schedule.machine)
-    by_machine = (highest > 0) & (highest < MOST_MACHINES)
-    machine = np.where(by_machine[schedule.cluster], schedule.machine, -1)
-    keys: Ints = schedule.cluster.astype(np.int64) * _STEP + machine + 1
-    return keys
+    by_machine: Bools = ((highest > 0) & (highest < MOST_MACHINES))[:-1]
+    widths = np.where(by_machine, highest[:-1] + 2, 1)
+    return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64), by_machine
 
 
 def track_name(schedule: Schedule, track: Track) -> str:
