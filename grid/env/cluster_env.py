@@ -131,6 +131,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observed, dict[str, Any]]:
+        """Begin an episode: what is observed first, and what more there is to know."""
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(LARGEST_SEED)) if seed is None else seed
         self.close()
@@ -149,6 +150,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         return self._observed(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observed, float, bool, bool, dict[str, Any]]:
+        """Decide, and play to the next decision. Raises InputError where the episode is over."""
         if self._decision is None or self._play is None:
             raise one_mistake("step", "an episode that is over", "reset() first")
         self._decision = self._play.answer(int(action))

@@ -82,14 +82,17 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         self._decision: Decision | None = None
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """What the agent may observe."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
+        """What the agent may do."""
         return self.action_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Begin an episode: what each agent observes first, and what more there is to know."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
         drawn = int(self._rng.integers(LARGEST_SEED)) if seed is None else seed
@@ -117,6 +120,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         dict[str, bool],
         dict[str, dict[str, Any]],
     ]:
+        """Decide, and play to the next decision. Raises InputError where its action is missing."""
         if not self.agents:
             return {}, {}, {}, {}, {}
         assert self._decision is not None and self._play is not None

@@ -66,6 +66,7 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode of each environment."""
         seeds = [seed + n for n in range(self.num_envs)] if isinstance(seed, int) else seed
         answers = ray.get(
             [
@@ -77,6 +78,7 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
         return np.concatenate(seen), _joined(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """An action of each environment."""
         actions = np.asarray(actions)
         answers = ray.get(
             [actor.step.remote(actions[first:last]) for actor, first, last in self._parts()]
