@@ -123,9 +123,7 @@ class RecordStore:
         self._events: list[Event] = []
         self._packed: list[bytes] = []
         self._news: list[JobResults] | None = None
-        """Chunks that nobody was told of yet, if somebody is to be told; and so many rows are known
-        to them."""
-        self._told_rows = 0
+        """Chunks that nobody was told of yet, if somebody is to be told."""
 
     def add(self, records: list[Any]) -> None:
         """Take over `records`, rows or whole columns, and leave the list empty."""
@@ -149,7 +147,7 @@ class RecordStore:
                 self.jobs_left.append(record)
             else:
                 self.jobs += len(record)
-                self._add_chunk(record, 0)
+                self._add_chunk(record)
         records.clear()
         if len(self._rows) >= self.ROWS_AT_A_TIME:
             self._pack()
@@ -158,14 +156,12 @@ class RecordStore:
 
     def keep_news(self) -> None:
         """Keep what comes for `take_news`, too."""
-        self._news, self._told_rows = [], len(self._rows)
+        self._news = []
 
     def take_news(self) -> list[JobResults]:
         """The jobs that came since the last call, or since `keep_news`."""
+        self._pack()
         news, self._news = self._news or [], []
-        if len(self._rows) > self._told_rows:
-            news.append(columns_of(self._rows[self._told_rows :]))
-            self._told_rows = len(self._rows)
         return news
 
     def take(self) -> list[JobResults]:
@@ -190,11 +186,10 @@ class RecordStore:
 
     def _pack(self) -> None:
         if self._rows:
-            self._add_chunk(columns_of(self._rows), self._told_rows)
-            self._rows, self._told_rows = [], 0
+            self._add_chunk(columns_of(self._rows))
+            self._rows = []
 
-    def _add_chunk(self, chunk: JobResults, told: int) -> None:
-        """Add a chunk, of which the first `told` rows are no news."""
+    def _add_chunk(self, chunk: JobResults) -> None:
         self._chunks.append(chunk)
-        if self._news is not None and len(chunk) > told:
-            self._news.append(chunk.take(slice(told, None)))
+        if self._news is not None:
+            self._news.append(chunk)
