@@ -16,6 +16,7 @@ from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool import state as at
 from grid.cluster.pool.priority import keep_in_order, none_can_pass, remember_times
 from grid.cluster.pool.reserving import give_back, is_due, keep_reservations
+from grid.cluster.pool.running import pop, push
 from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
@@ -106,7 +107,7 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
         killed = pool.run[slot] > pool.estimate[slot]
         state = FAILED if killed else COMPLETED
         _record(pool.row[slot], state, pool.start[slot], now, counters, ends)
-        _pop(pool)
+        pop(pool)
         counters[at.FREE] += pool.processors[slot]
         if policy == RESERVING:
             give_back(now, slot, pool)
@@ -368,38 +369,4 @@ def _start(now: int, slot: int, pool: Pool) -> None:
     pool.waits[slot] = 0
     pool.start[slot] = now
     pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
-    _push(slot, pool)
-
-
-@inlined
-def _before(one: int, other: int, pool: Pool) -> bool:
-    if pool.end[one] != pool.end[other]:
-        return bool(pool.end[one] < pool.end[other])
-    return bool(pool.serial[one] < pool.serial[other])
-
-
-@inlined
-def _push(slot: int, pool: Pool) -> None:
-    heap, place = pool.by_end, pool.counters[at.RUNNING]
-    while place > 0 and _before(slot, heap[(place - 1) // 2], pool):
-        heap[place] = heap[(place - 1) // 2]
-        place = (place - 1) // 2
-    heap[place] = slot
-    pool.counters[at.RUNNING] += 1
-
-
-@inlined
-def _pop(pool: Pool) -> None:
-    heap = pool.by_end
-    size = pool.counters[at.RUNNING] - 1
-    pool.counters[at.RUNNING] = size
-    last, place = heap[size], 0
-    while 2 * place + 1 < size:
-        child = 2 * place + 1
-        if child + 1 < size and _before(heap[child + 1], heap[child], pool):
-            child += 1
-        if not _before(heap[child], last, pool):
-            break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = last
+    push(slot, pool)
