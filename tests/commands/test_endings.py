@@ -18,7 +18,7 @@ from grid.commands.endings import ExitCode, _interrupts, endings
 from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
 from grid.scenario.shipped import shipped_folder
 
-COMMANDS = [command.callback.__name__ for command in app.registered_commands if command.callback]
+COMMANDS = sorted(typer.main.get_group(app).commands)
 TOLD = [
     (InputError([Mistake("a.yaml", 3, "x", "1", "2")]), 2, "a.yaml:3: x: found 1, expected 2"),
     (WrongPart("'none'", "a policy"), 2, "found 'none', expected a policy"),

@@ -27,9 +27,10 @@ def test_a_run_survives_or_ends_in_one_line(
     kind: str, name: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ordeals, "STOP_SECONDS", 3.0)
+    # A run may have ended, and well, before it was put to the test.
     for number in range(5):
         verdict = ordeal(kind, name, number)
-        if not verdict.startswith("no trial"):
+        if verdict.startswith(("WRONG", expected)):
             break
     assert verdict.startswith(expected)
 
