@@ -388,8 +388,13 @@ def refused(
         for c, cluster in enumerate(vo.clusters):
             kind = f"{cluster.policy} {cluster.policy_settings!r}"
             if kind not in policies:
-                settings = dict(cluster.policy_settings)
-                policies[kind] = make_policy(cluster.policy, settings, parts)
+                try:
+                    given = dict(cluster.policy_settings)
+                    policies[kind] = make_policy(cluster.policy, given, parts)
+                except WrongPart as error:  # settings that do not go together
+                    settings = ("vos", v, "clusters", c, "policy", "settings")
+                    yield (*settings, *error.path), error.found, error.expected
+                    continue
             wanted = Wanted(cluster, (vo.name, cluster.name) in failing, memory)
             for field, found, expected in refusals(wanted, policies[kind]):
                 yield ("vos", v, "clusters", c, field), found, expected
