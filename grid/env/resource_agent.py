@@ -67,7 +67,7 @@ class ResourceObservation:
         load = table.assigned_cpus[at] / columns.cpus[at]
         known = np.isfinite(load)
         load = np.where(known, load, 0.0)
-        free = known & (table.assigned_cpus[at] + job.processors <= columns.cpus[at])
+        free = known & (table.lacking_cpus(job.processors)[at] <= 0)
         run = job.estimate_us * job.reference_mips / columns.mips[at]
         age = table.age_us[at] if len(table.confirmed_us) else np.zeros(len(at))
         age = np.where(np.isfinite(age), np.maximum(age, 0.0), 0.0)
@@ -134,7 +134,7 @@ class AgentSelection:
     def _only(self, row: int, job: Job, table: ResourceTable, own_vo: int, worth: Floats) -> Choice:
         """That row, free or not; of the other kind of VO, own or not, the best by the worth."""
         best = best_choice(worth, job, table, own_vo, False)
-        is_free = table.assigned_cpus[row] + job.processors <= table.columns.cpus[row]
+        is_free = table.lacking_cpus(job.processors)[row] <= 0
         is_own = table.columns.vo[row] == own_vo
         return Choice(
             row if is_free else -1,
@@ -182,7 +182,7 @@ class AgentForwarding:
                 self.forbidden += 1
                 vo = question.vo if is_open[question.vo] else int(choices[0])
         row = int(rows[vo])
-        free = table.assigned_cpus[row] + job.processors <= table.columns.cpus[row]
+        free = bool(table.lacking_cpus(job.processors)[row] <= 0)
         return Destination(row, not free)
 
 
@@ -199,7 +199,7 @@ def best_of_each(vos: int, job: Job, table: ResourceTable, worth: Floats) -> Int
     """For each VO the row of its best resource, -1: none would do. Shape (vos,)."""
     columns = table.columns
     usable = np.flatnonzero(worth > 0.0)
-    busy = table.assigned_cpus[usable] + job.processors > columns.cpus[usable]
+    busy = table.lacking_cpus(job.processors)[usable] > 0
     load = table.assigned_cpus[usable] / columns.cpus[usable]
     worst_first = usable[np.lexsort((-usable, -load, worth[usable], ~busy))]
     rows = np.full(vos, -1, np.int64)
