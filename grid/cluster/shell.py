@@ -202,11 +202,13 @@ class ClusterShell:
         yield from self.on_machines_down()
         yield from self.core.broken_limits()
 
-    def on_machines_down(self) -> Iterator[str]:
+    def on_machines_down(self) -> Sequence[str]:
         """A line for each machine that runs something and is down, as its scenario has it."""
-        down = self._outages.down(self._played_us - 1)
-        for machine in sorted(set(down).intersection(self.core.busy_machines()) if down else ()):
-            yield f"machine {machine} is down, and something runs there"
+        down = self._outages.down(self._played_us - 1) if self._outages else ()
+        if not down:
+            return ()
+        busy = sorted(set(down).intersection(self.core.busy_machines()))
+        return [f"machine {machine} is down, and something runs there" for machine in busy]
 
     def _next_change_us(self) -> Time:
         """When a machine next goes down or comes up; NEVER where no job is that could notice."""

@@ -8,7 +8,7 @@ rule is recorded as a `Violation`; the entity goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grid.kernel.entity import Context, Entity, Finishing
@@ -27,21 +27,21 @@ class Checker:
         self._open: dict[JobKey, Any] = {}
         self.now: Time = 0
 
-    def on_receive(self, message: Any) -> Iterator[str]:
+    def on_receive(self, message: Any) -> Iterable[str]:
         """Before the entity handles `message`."""
-        return iter(())
+        return ()
 
-    def on_send(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterable[str]:
         """The entity has sent `message`."""
-        return iter(())
+        return ()
 
-    def on_record(self, row: Any) -> Iterator[str]:
+    def on_record(self, row: Any) -> Iterable[str]:
         """The entity has recorded `row`."""
-        return iter(())
+        return ()
 
-    def after_handling(self) -> Iterator[str]:
+    def after_handling(self) -> Iterable[str]:
         """The entity has handled one message or timer."""
-        return iter(())
+        return ()
 
     def jobs_in_hand(self) -> Sequence[JobKey]:
         return tuple(self._open)
@@ -93,13 +93,15 @@ class Checked:
 
     def _check_effects(self, ctx: Context) -> None:
         checker = self._checker
-        for _, message, _ in ctx.effects.sent:
+        effects = ctx.effects
+        for _, message, _ in effects.sent:
             self._record(ctx, checker.on_send(message))
-        for row in tuple(ctx.effects.records):
-            self._record(ctx, checker.on_record(row))
+        if effects.records:
+            for row in tuple(effects.records):
+                self._record(ctx, checker.on_record(row))
         self._record(ctx, checker.after_handling())
 
-    def _record(self, ctx: Context, lines: Iterator[str]) -> None:
+    def _record(self, ctx: Context, lines: Iterable[str]) -> None:
         for line in lines:
             ctx.record(Violation(ctx.name, ctx.now, line))
 

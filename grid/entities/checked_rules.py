@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grid.cluster.shell import ClusterShell
@@ -304,12 +304,11 @@ class ClusterChecker(Checker):
                 self._moved[number] = None
                 yield from self._close(job.key, "it moved")
 
-    def after_handling(self) -> Iterator[str]:
+    def after_handling(self) -> Iterable[str]:
         if self._looks:
             self._looks -= 1
-            yield from self._cluster.broken_limits()
-        else:
-            yield from self._cluster.on_machines_down()
+            return self._cluster.broken_limits()
+        return self._cluster.on_machines_down()
 
     def _take(self, key: JobKey, what: Any) -> Iterator[str]:
         # Now, and after the plan that is made when all messages of the instant are there.

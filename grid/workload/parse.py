@@ -182,7 +182,7 @@ def _number(block: Bytes, position: int, end: int, kind: int, limit: int) -> tup
     whole = digits = 0
     while position < end and _is_digit(block[position]):
         if whole < _CLEARLY_TOO_LARGE:
-            whole = whole * 10 + (block[position] - _ZERO)
+            whole = whole * 10 + _digit(block[position])
         digits += 1
         position += 1
     millionths = 0
@@ -212,6 +212,12 @@ def _is_digit(byte: int) -> bool:
 
 
 @inner()
+def _digit(byte: int) -> int:
+    """What a digit stands for, as an integer that does not overflow, compiled or not."""
+    return int(np.int64(byte)) - _ZERO
+
+
+@inner()
 def _millionths(block: Bytes, start: int, end: int) -> tuple[int, int]:
     """The digits behind a decimal point as a number of millionths, and how many they are."""
     value = 0
@@ -220,7 +226,7 @@ def _millionths(block: Bytes, start: int, end: int) -> tuple[int, int]:
     while position < end and _is_digit(block[position]):
         if place > 1:
             place //= 10
-            value += place * (block[position] - _ZERO)
+            value += place * _digit(block[position])
         elif place == 1:
             value += 1 if block[position] >= _ZERO + 5 else 0
             place = 0

@@ -177,6 +177,10 @@ class GangCore:
     def waiting_gang(self, largest: int) -> WaitingGang | None:
         """The gang to send away next, of at most `largest` tasks, if there is one."""
         state = self._state
+        smallest, waiting = state.number[at.SMALLEST], state.number[at.WAITING]
+        # What is clear without compiled code, whose call costs more than it does.
+        if not waiting or smallest > largest:
+            return None
         slot = int(
             gang_to_send(
                 state.processors, state.gangs, state.tasks, largest, self.policy.idle_queues_only
@@ -201,6 +205,8 @@ class GangCore:
         Returns the number of the reservation. Nothing but priority jobs runs there until it is
         cancelled or the gang has been taken in.
         """
+        if processors > self._state.number[at.IDLE]:
+            return None
         slot = self._take_slot(processors)
         if transfer.reserve(self._state, slot, processors, self.policy.aging):
             return slot

@@ -32,10 +32,11 @@ def exact_knapsack(
     best = greedy_knapsack(values, licenses, copies)
     best &= values > 0.0
     best_value = values[best].sum()
-    prices = _prices(values, licenses, copies, best_value)
-    reduced = _reduced_values(values, licenses, prices)
+    wanted, first = _lists(licenses, len(copies))
+    prices = _prices(values, wanted, first, copies, best_value)
+    reduced = _reduced_values(values, wanted, first, prices)
     order = np.argsort(-np.abs(reduced), kind="mergesort")
-    jobs, count = len(values), len(copies)
+    jobs = len(values)
     left = copies.copy()
     taken = np.zeros(jobs, np.bool_)
     tried = np.zeros(jobs + 1, np.int64)
@@ -56,7 +57,8 @@ def exact_knapsack(
             continue
         job = order[depth]
         if taken[job]:
-            _give_back(licenses[job], left)
+            for at in range(first[job], first[job + 1]):
+                left[wanted[at]] += 1
             taken[job] = False
             value -= values[job]
         if tried[depth] == 2 or bounds[depth] <= enough:
@@ -67,11 +69,11 @@ def exact_knapsack(
         tried[depth] += 1
         nodes += 1
         bound = bounds[depth] - (max(-reduced[job], 0.0) if take else max(reduced[job], 0.0))
-        if bound <= enough or (take and not _fits(licenses[job], left)):
+        if bound <= enough or (take and not _fits(wanted[first[job] : first[job + 1]], left)):
             continue
         if take:
-            for license_ in range(count):
-                left[license_] -= licenses[job] >> license_ & 1
+            for at in range(first[job], first[job + 1]):
+                left[wanted[at]] -= 1
             taken[job] = True
             value += values[job]
         depth += 1
@@ -82,20 +84,35 @@ def exact_knapsack(
 
 
 @inner()
-def _prices(values: Floats, licenses: Ints, copies: Ints, known_value: float) -> Floats:
+def _lists(licenses: Ints, count: int) -> tuple[Ints, Ints]:
+    """The licenses of all jobs, one job after another, and where those of each job begin."""
+    first = np.zeros(len(licenses) + 1, np.int64)
+    wanted = np.empty(len(licenses) * count, np.int64)
+    size = 0
+    for job in range(len(licenses)):
+        for license_ in range(count):
+            if licenses[job] >> license_ & 1:
+                wanted[size] = license_
+                size += 1
+        first[job + 1] = size
+    return wanted[:size], first
+
+
+@inner()
+def _prices(values: Floats, wanted: Ints, first: Ints, copies: Ints, known_value: float) -> Floats:
     """Prices of the licenses that make the bound low: Polyak's steps towards `known_value`."""
     count = len(copies)
     prices, best_prices = np.zeros(count), np.zeros(count)
     best_bound, step, since_better = np.inf, 2.0, 0
     for _ in range(SUBGRADIENT_STEPS):
-        reduced = _reduced_values(values, licenses, prices)
+        reduced = _reduced_values(values, wanted, first, prices)
         gradient = copies.astype(np.float64)
         bound = (prices * copies).sum()
         for job in range(len(values)):
             if reduced[job] > 0.0:
                 bound += reduced[job]
-                for license_ in range(count):
-                    gradient[license_] -= licenses[job] >> license_ & 1
+                for at in range(first[job], first[job + 1]):
+                    gradient[wanted[at]] -= 1.0
         if bound < best_bound:
             best_bound, since_better = bound, 0
             best_prices[:] = prices
@@ -113,24 +130,17 @@ def _prices(values: Floats, licenses: Ints, copies: Ints, known_value: float) ->
 
 
 @inner()
-def _reduced_values(values: Floats, licenses: Ints, prices: Floats) -> Floats:
+def _reduced_values(values: Floats, wanted: Ints, first: Ints, prices: Floats) -> Floats:
     reduced = values.copy()
     for job in range(len(values)):
-        for license_ in range(len(prices)):
-            if licenses[job] >> license_ & 1:
-                reduced[job] -= prices[license_]
+        for at in range(first[job], first[job + 1]):
+            reduced[job] -= prices[wanted[at]]
     return reduced
 
 
 @inner()
-def _fits(licenses: int, left: Ints) -> bool:
-    for license_ in range(len(left)):
-        if licenses >> license_ & 1 and left[license_] == 0:
+def _fits(wanted: Ints, left: Ints) -> bool:
+    for license_ in wanted:  # noqa: SIM110 - compiled code has no generators for `all`
+        if left[license_] == 0:
             return False
     return True
-
-
-@inner()
-def _give_back(licenses: int, left: Ints) -> None:
-    for license_ in range(len(left)):
-        left[license_] += licenses >> license_ & 1

@@ -38,16 +38,29 @@ def flow_search(priority: Floats) -> Ints:
     from scipy.optimize import linear_sum_assignment
 
     machine_of = np.full(len(priority), -1)
-    eligible = priority > -np.inf
-    if not eligible.any():
-        return machine_of
-    lowest, highest = priority[eligible].min(), priority[eligible].max()
-    pair = (highest - lowest) * min(priority.shape) + 1.0
-    worth = np.where(eligible, priority - lowest + pair, 0.0)
-    jobs, machines = linear_sum_assignment(worth, maximize=True)
-    real = eligible[jobs, machines]
+    jobs, machines = linear_sum_assignment(_costs(priority))
+    real = priority[jobs, machines] > -np.inf
     machine_of[jobs[real]] = machines[real]
     return machine_of
+
+
+@kernel()
+def _costs(priority: Floats) -> Floats:
+    """What `flow_search` has pairs be worth, negative; nothing where a job cannot run."""
+    jobs, machines = priority.shape
+    lowest, highest = np.inf, -np.inf
+    for job in range(jobs):
+        for m in range(machines):
+            value = priority[job, m]
+            lowest = min(lowest, value if value > -np.inf else np.inf)
+            highest = max(highest, value)
+    pair = (highest - lowest) * min(jobs, machines) + 1.0
+    costs = np.zeros((jobs, machines))
+    for job in range(jobs):
+        for m in range(machines):
+            if priority[job, m] > -np.inf:
+                costs[job, m] = -(priority[job, m] - lowest + pair)
+    return costs
 
 
 def path_flow_search(priority: Floats) -> Ints:
