@@ -14,6 +14,7 @@ from grid.commands.check import check, schema
 from grid.commands.endings import ExitCode, hear_interrupts
 from grid.commands.export import export
 from grid.commands.job import job
+from grid.commands.one_line import OneLineGroup
 from grid.commands.parts import metrics, parts, policies
 from grid.commands.report import report
 from grid.commands.reproduce import reproduce
@@ -25,6 +26,7 @@ from grid.commands.verify import verify
 from grid.commands.watch import watch
 
 app = typer.Typer(
+    cls=OneLineGroup,
     help="A distributed emulator of grids of virtual organizations on Ray actors.",
     epilog="Exit codes: " + " ".join(f"{code.value}: {code.meaning}" for code in ExitCode),
     no_args_is_help=True,

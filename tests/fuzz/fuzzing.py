@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -40,7 +41,7 @@ def broken_rules(files: Files, command: Sequence[str], *, drawn: bool = False) -
             verdict = judged(words, folder)
         after = {path: path.stat().st_mtime_ns for path in (folder / "in").rglob("*")}
         # A report lies in the folder that it is of; an earlier run is replaced by one that is done.
-        replaces = "--out" in command and "IN/" in command[command.index("--out") + 1]
+        replaces = any(option == "--out" and "IN/" in value for option, value in pairwise(command))
         may_change = "report" in command or (replaces and verdict.code == 0)
         if before != after and not may_change:
             verdict.wrong.append("the input was changed")
