@@ -253,6 +253,7 @@ _FILES = (
     ("phases.parquet", "PHASE_COLUMNS"),
     ("schedule.csv", "SCHEDULE_COLUMNS"),
     ("manifest.json", "MANIFEST_KEYS"),
+    ("interventions.json", "INTERVENTION_COLUMNS"),
     ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS"),
 )
 
@@ -264,7 +265,8 @@ def files_page() -> str:
         "A run writes a folder, whole or not at all: `jobs.csv`, `jobs.parquet`, "
         "`series.parquet`, `metrics.json` (the [metrics](metrics.md) of the `grid` and of each of "
         "the `vos`), `manifest.json` and `scenario.yaml` (the scenario with all defaults filled "
-        "in; it runs again); with `--events`, `events.parquet` as well. A sweep writes its tables "
+        "in; it runs again); with `--events`, `events.parquet` as well; a live run to which "
+        "somebody did something on its page, `interventions.json`. A sweep writes its tables "
         "of results, and a file for each run, from which it goes on after an interruption. Metrics "
         "of your own are columns after these. "
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"

@@ -131,6 +131,11 @@ def refusals(wanted: Wanted, policy: AnyPolicy) -> list[Refusal]:
     ]
 
 
+def can_break(platform: Cluster, policy: AnyPolicy, memory: bool = True) -> bool:
+    """Whether there is a core that takes account of machines that go down under `policy`."""
+    return not refusals(Wanted(platform, True, memory), policy)
+
+
 def _asked_for(wanted: Wanted) -> Iterator[str]:
     return (name for name, feature in FEATURES.items() if feature.found(wanted))
 
@@ -148,6 +153,7 @@ def make_cluster(
     choice: ProcessorChoice = ld,
     memory: bool = True,
     compiled: bool = True,
+    may_break: bool = False,
 ) -> ClusterShell:
     """The cluster that `platform` describes, planned by `policy`.
 
@@ -155,9 +161,11 @@ def make_cluster(
 
     `clock` measures the plans where a policy makes them. `outages` of its machines are disjoint for
     each. `memory`: whether any job may ask for some. Unless it may be `compiled`, no pool is played
-    by the compiled loop; the result is the same. Raises InputError for what is refused.
+    by the compiled loop; the result is the same. With `may_break`, machines may be taken down at
+    any time where `can_break` says so. Raises InputError for what is refused.
     """
-    wanted = Wanted(platform, bool(outages), memory)
+    breaks = may_break and can_break(platform, policy, memory)
+    wanted = Wanted(platform, bool(outages) or breaks, memory)
     for field, found, expected in refusals(wanted, policy):
         raise one_mistake(f"cluster {platform.name}: {field}", found, expected)
     core = choose(wanted, policy)

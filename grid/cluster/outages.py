@@ -1,8 +1,12 @@
-"""Machines that go down and come up again, at times that are settled before the run."""
+"""Machines that go down and come up again: at times that are settled before the run, and, in a
+live run, whenever somebody wants it.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,11 +31,30 @@ class Outages:
     """
 
     def __init__(self, outages: Sequence[MachineOutage]) -> None:
-        self._all = tuple(outages)
-        starts = [MachineChange(one.start_us, one.machine, True) for one in outages]
-        ends = [MachineChange(one.end_us, one.machine, False) for one in outages]
-        self._changes = sorted(starts + ends)
-        self._next = 0
+        self._given = self._all = tuple(outages)
+        self._wanted: list[MachineOutage] = []
+        """What somebody took down meanwhile; it is merged with what was given."""
+        self._taken_us: Time = -1
+        self._lay_out()
+
+    def take_down(self, machine: int, now: Time) -> None:
+        """The machine is down from `now` on, for which no change has been taken, until `mend`."""
+        self._wanted.append(MachineOutage(machine, now, NEVER))
+        self._lay_out()
+
+    def mend(self, now: Time) -> None:
+        """From `now` on, machines are down only as it was settled before the run."""
+        ended = [replace(one, end_us=min(one.end_us, now)) for one in self._wanted]
+        self._wanted = [one for one in ended if one.start_us < one.end_us]
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        if self._wanted:
+            self._all = _disjoint([*self._given, *self._wanted])
+        starts = [MachineChange(one.start_us, one.machine, True) for one in self._all]
+        ends = [MachineChange(one.end_us, one.machine, False) for one in self._all]
+        self._changes = sorted(one for one in starts + ends if one.time < NEVER)
+        self._next = bisect_right(self._changes, self._taken_us, key=lambda one: one.time)
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -43,6 +66,7 @@ class Outages:
     def take(self, now: Time) -> list[MachineChange]:
         """The changes until `now` that have not been taken yet."""
         first = self._next
+        self._taken_us = now
         while self.next_us() <= now:
             self._next += 1
         return self._changes[first : self._next]
@@ -59,3 +83,15 @@ class Outages:
         times = np.array([change.time for change in self._changes], np.int64)
         steps = [cpus[machine] * (1 if down else -1) for _, machine, down in self._changes]
         return times, np.cumsum(np.array(steps, np.int64))
+
+
+def _disjoint(outages: Sequence[MachineOutage]) -> tuple[MachineOutage, ...]:
+    """The same, without overlaps on any machine."""
+    merged: list[MachineOutage] = []
+    for one in sorted(outages, key=lambda one: (one.machine, one.start_us)):
+        last = merged[-1] if merged else None
+        if last is not None and last.machine == one.machine and one.start_us <= last.end_us:
+            merged[-1] = replace(last, end_us=max(last.end_us, one.end_us))
+        else:
+            merged.append(one)
+    return tuple(merged)

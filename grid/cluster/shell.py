@@ -146,6 +146,14 @@ class ClusterShell:
         self.core.play(until)
         self._played_us = max(self._played_us, until)
 
+    def take_down(self, machine: int, now: Time) -> None:
+        """Somebody takes the machine down; it is as if an outage had been settled for `now`."""
+        self._outages.take_down(machine, max(now, self._played_us))
+
+    def mend(self, now: Time) -> None:
+        """Machines that were taken down are let up again."""
+        self._outages.mend(max(now, self._played_us))
+
     def next_instant(self) -> Time:
         """When something next happens here; NEVER if nothing will."""
         return min(self.core.next_instant(), self._arrivals.next_us, self._next_change_us())

@@ -141,8 +141,6 @@ def run(
     """
     if live and events:
         wrong(["--events has a meaning in virtual time only. Leave out --live or --events."])
-    if live and watch:
-        wrong(["--watch has a meaning in virtual time only. Leave out --live or --watch."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     _refuse_options_without_live(live, in_process, of_live)
     settings = list(overrides or [])

@@ -15,7 +15,7 @@ from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
-from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
+from grid.model.messages import JobEnded, Load, Mend, Placed, QueryLoad, RunJob, TakeDown
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER
 
@@ -84,6 +84,12 @@ class LocalDispatcher:
             case QueryLoad(key, processors):
                 able = processors <= self._processors
                 ctx.send(sender, Load(key, self._number, self._cluster.load(), able))
+            case TakeDown(machine):
+                self._cluster.take_down(machine, ctx.now)
+                ctx.set_timer(0, WAKE)
+            case Mend():
+                self._cluster.mend(ctx.now)
+                ctx.set_timer(0, WAKE)
             case _ if self._migration is not None:
                 self._migrate(ctx, self._migration, sender, message)
             case _:

@@ -42,6 +42,10 @@ class Board:
         """When those last posted whose rows some readers may not see yet."""
         self._longest_latency_us = longest_latency_us
 
+    def keep_for(self, longest_latency_us: Time) -> None:
+        """From now on that is the longest latency of any reader."""
+        self._longest_latency_us = longest_latency_us
+
     def post(self, publisher: int, time: Time, rows: Rows, present: Time) -> None:
         """Post `rows` at `time`, unless later ones of the same publisher are there already.
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from grid.kernel.entity import Context, Effects, Entity, Finishing
+from grid.kernel.orders import GoOn, Order, Stop
 from grid.model.faults import Outage
+from grid.model.time import Time
 
 CRASH, RESTART = "crash", "restart"
 
@@ -51,7 +53,8 @@ class CrashInjector:
     until it is up again.
 
     `make` makes the entity from the entries of its journal, not yet started. `outages` are disjoint
-    and in order; those that are over when the entity first starts have no effect.
+    and in order; those that are over when the entity starts have no effect. Orders stop the entity
+    besides; others than these it hears of again whenever it starts.
     """
 
     def __init__(
@@ -64,20 +67,27 @@ class CrashInjector:
         self._outages = tuple(outages)
         self._storage = storage
         self.entity: Entity | None = None
+        self.is_stopped = False
+        """An order stopped it."""
         self._crashes = 0
         """How many of the outages have begun."""
+        self._up_us: Time = 0
+        """When the last of them ends."""
+        self._lives = 0
+        self._orders: list[Order] = []
 
     def start(self, ctx: Context) -> None:
+        self._skip_outages(ctx.now)
         outages = self._outages
-        while self._crashes < len(outages) and outages[self._crashes].end_us <= ctx.now:
-            self._crashes += 1
         if self._crashes < len(outages) and outages[self._crashes].start_us < ctx.now:
             self._crash(ctx)
-        else:
+        elif not self.is_stopped:
             self._restart(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        if self.entity is not None:
+        if isinstance(message, Order):
+            self._obey(ctx, message)
+        elif self.entity is not None:
             self.entity.handle(ctx, sender, message)
             self._settle(ctx)
 
@@ -86,8 +96,9 @@ class CrashInjector:
         if crashes == CRASH:
             self._crash(ctx)
         elif crashes == RESTART:
-            self._restart(ctx)
-        elif self.entity is not None and int(crashes) == self._crashes:
+            if not self.is_stopped:
+                self._restart(ctx)
+        elif self.entity is not None and int(crashes) == self._lives:
             self.entity.timeout(ctx, name)
             self._settle(ctx)
 
@@ -99,15 +110,44 @@ class CrashInjector:
             self.entity.finish(ctx)
         self._storage.keep(ctx.effects)
 
-    def _crash(self, ctx: Context) -> None:
+    def _obey(self, ctx: Context, order: Order) -> None:
+        match order.content:
+            case Stop():
+                self.is_stopped = True
+                self._end_life()
+            case GoOn():
+                was_stopped, self.is_stopped = self.is_stopped, False
+                if was_stopped and ctx.now >= self._up_us:
+                    self._restart(ctx)
+            case _:
+                self._orders.append(order)
+                if self.entity is not None:
+                    self.entity.handle(ctx, "", order)
+                    self._settle(ctx)
+
+    def _end_life(self) -> None:
         self.entity = None
-        ctx.set_timer(max(0, self._outages[self._crashes].end_us - ctx.now), RESTART)
+        self._lives += 1
+
+    def _crash(self, ctx: Context) -> None:
+        self._end_life()
+        self._up_us = self._outages[self._crashes].end_us
+        ctx.set_timer(max(0, self._up_us - ctx.now), RESTART)
         self._crashes += 1
+
+    def _skip_outages(self, now: Time) -> None:
+        """Outages that are over by now have no effect."""
+        outages = self._outages
+        while self._crashes < len(outages) and outages[self._crashes].end_us <= now:
+            self._crashes += 1
 
     def _restart(self, ctx: Context) -> None:
         self.entity = self._make(self._storage.entries())
         self.entity.start(ctx)
+        for order in self._orders:
+            self.entity.handle(ctx, "", order)
         self._settle(ctx)
+        self._skip_outages(ctx.now)
         if self._crashes < len(self._outages):
             until_crash = self._outages[self._crashes].start_us - ctx.now
             ctx.set_background_timer(max(0, until_crash), CRASH)
@@ -115,6 +155,6 @@ class CrashInjector:
     def _settle(self, ctx: Context) -> None:
         """Keep what the entity saved, and mark its timers: a crash is the end of them."""
         self._storage.keep(ctx.effects)
-        mark = f"{self._crashes}/"
+        mark = f"{self._lives}/"
         timers = ctx.effects.timers
         timers[:] = [(time, mark + name, kind) for time, name, kind in timers]

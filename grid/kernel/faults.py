@@ -32,7 +32,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """All that goes wrong with messages; from `heal_us` on, nothing does any more."""
+    """All that goes wrong with messages; from `heal_us` on, nothing but partitions, which have
+    ends of their own.
+    """
 
     seed: int
     within_site: LinkFaults = NO_LINK_FAULTS
@@ -63,11 +65,11 @@ class Faults:
 
         `sites` are those of sender and receiver, `key` is (sender, receiver, sequence).
         """
-        if now >= self.heal_us:
-            return (arrival,)
         site, peer = sites
         if site != peer and self.cut_since(now, site, peer) is not None:
             return ()
+        if now >= self.heal_us:
+            return (arrival,)
         link = self.within_site if site == peer else self.between_sites
         sender, receiver, sequence = key
         fate = _Fate(_mixed(_mixed(self.seed, sender), receiver), sequence)

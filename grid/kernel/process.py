@@ -17,6 +17,7 @@ from typing import Any
 from grid.kernel.board import Board, Post
 from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
 from grid.kernel.event import TIMER, Envelope
+from grid.kernel.faults import Faults
 from grid.kernel.network import Network
 from grid.model.time import NEVER, Time
 
@@ -76,11 +77,7 @@ class LogicalProcess:
         publishers = list((first_rows or {}).items())
         self._publisher = {self._position[name]: i for i, (name, _) in enumerate(publishers)}
         self._publisher_sites = [network.sites[self._position[name]] for name, _ in publishers]
-        rows = [network.latency_row(site) for site in sorted(set(self._publisher_sites))]
-        longest = max((max(row) for row in rows), default=0)
-        if network.faults is not None:
-            longest += network.faults.longest_cut_us
-        self._board = Board([rows for _, rows in publishers], longest)
+        self._board = Board([rows for _, rows in publishers], self._longest_latency_us())
         self._reader_latency: dict[int, list[Time]] = {}
         self._present = present
         self._posts_leave = present is not None or len(entities) < len(network.names)
@@ -193,6 +190,26 @@ class LogicalProcess:
                 entity.finish(context)
                 self.records += context.effects.records
                 context.effects.clear()
+
+    def order(self, to: str, due: Time, content: Any) -> None:
+        """Have `content` reach an entity of this process then, from outside of the grid."""
+        position = self._position[to]
+        self._sequence[position] += 1
+        envelope = (due, position, position, self._sequence[position], content)
+        self._foreground += 1
+        heappush(self._heap, envelope)
+
+    def set_faults(self, faults: Faults) -> None:
+        """From now on that goes wrong with messages; what has been sent is on its way."""
+        self._network.faults = faults
+        self._board.keep_for(self._longest_latency_us())
+
+    def _longest_latency_us(self) -> Time:
+        """The longest time after which every reader sees what was posted."""
+        network = self._network
+        rows = [network.latency_row(site) for site in sorted(set(self._publisher_sites))]
+        longest = max((max(row) for row in rows), default=0)
+        return longest + (network.faults.longest_cut_us if network.faults is not None else 0)
 
     def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
         """Do what the handler of entity `position` has asked for; only what it saved stays."""

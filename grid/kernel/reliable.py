@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from grid.kernel.entity import Context, Entity, Finishing, Rows
+from grid.kernel.orders import Order
 from grid.model.time import NEVER, Time
 
 
@@ -52,14 +53,14 @@ class Rules:
     inputs_a_state: int = 256
 
 
-START, MESSAGE, TIMEOUT = 0, 1, 2
+START, MESSAGE, TIMEOUT, ORDER = 0, 1, 2, 3
 
 
 class Input(NamedTuple):
     """One thing that an entity handled: when, of which kind, from whom, and what.
 
     `reads` is what it read from the board meanwhile. A start has no sender and no content, a
-    timeout has its timer's name for content.
+    timeout has its timer's name for content, an order has no sender.
     """
 
     time: Time
@@ -107,7 +108,7 @@ class State:
     """All that an entity must not forget, itself included.
 
     `peers` holds (number of the last message to it, those it has not acknowledged, number of the
-    last message from it that was handled) by name.
+    last message from it that was handled) by name, `orders` the number of the last order.
     """
 
     incarnation: int
@@ -115,6 +116,7 @@ class State:
     stream: Any
     timers: dict[str, tuple[Time, int]]
     peers: dict[str, tuple[int, list[_Sent], int]]
+    orders: int = 0
 
 
 AGAIN = "again"
@@ -139,6 +141,7 @@ class Reliable:
         self._peers: dict[str, _Peer] = {}
         self._again_us = NEVER
         self._inputs = 0
+        self._orders = 0
         self._reads: list[Rows] = []
         self._replayed: list[Rows] = []
 
@@ -160,6 +163,10 @@ class Reliable:
             self._take(ctx, START, "", None)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        if isinstance(message, Order):
+            if message.number > self._orders:
+                self._take(ctx, ORDER, "", message)
+            return
         peer = self._peer(sender)
         if message.incarnation < peer.incarnation:
             return
@@ -222,6 +229,9 @@ class Reliable:
         elif kind == TIMEOUT:
             del self._timers[content]
             self.entity.timeout(inner, content)
+        elif kind == ORDER:
+            self._orders = content.number
+            self.entity.handle(inner, "", content.content)
         else:
             self.entity.start(inner)
         sent = []
@@ -324,7 +334,8 @@ class Reliable:
             for name, peer in self._peers.items()
         }
         stream = self._inner.rng.bit_generator.state
-        state = State(self._incarnation, self.entity, stream, dict(self._timers), peers)
+        timers = dict(self._timers)
+        state = State(self._incarnation, self.entity, stream, timers, peers, self._orders)
         ctx.save(state, stands_for_all=True)
 
     def _restore(self, state: State) -> None:
@@ -332,6 +343,7 @@ class Reliable:
         self.entity = state.entity
         self._inner.rng.bit_generator.state = state.stream
         self._timers = state.timers
+        self._orders = state.orders
         for name, (sent, waiting, handled) in state.peers.items():
             peer = self._peer(name)
             peer.sent, peer.handled = sent, handled

@@ -370,3 +370,13 @@ def cells_of(message: object) -> int:
         case JoinVo(_, resources):
             return len(resources) * len(dtypes(ResourceColumns))
     return 0
+
+
+class TakeDown(NamedTuple):
+    """Whoever watches a live run to Local Dispatcher: that machine is down until `Mend`."""
+
+    machine: int
+
+
+class Mend(NamedTuple):
+    """Whoever watches a live run to Local Dispatcher: all such machines are up again."""

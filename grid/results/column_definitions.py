@@ -213,6 +213,7 @@ MANIFEST_KEYS: Columns = {
     "live.actors": ("", "Ray actors of the live run."),
     "live.kills": ("", "Actors that were killed on purpose."),
     "live.restarts": ("", "Actors that started again."),
+    "live.interventions": ("", "What somebody did to the run on its page."),
     "live.unfinished": ("jobs", "Jobs that had not ended when the time was over."),
     "live.interrupted": ("", "Whether Ctrl-C or SIGTERM ended the run; it has what there was."),
     "live.late.messages.count": ("", "Messages whose lateness was measured."),
@@ -226,3 +227,21 @@ MANIFEST_KEYS: Columns = {
     "live.late.share": ("0 to 1", "All lateness over all time that jobs were in the grid."),
 }
 """Of manifest.json, with `.` between the keys of nested mappings and `*` for any name."""
+
+INTERVENTION_COLUMNS: dict[str, tuple[str, str]] = {
+    "number": ("", "Its place among what was done, from 1."),
+    "time_s": ("s", "Virtual time from which it took effect."),
+    "real_s": ("s", "Real time since the run began at which it did, pauses included."),
+    "what": (
+        "",
+        "kill, take_machine_down, take_vo_down, cut_off, heal, pause or go_on. What is taken down "
+        "or cut off is so until heal.",
+    ),
+    "vo": ("", "VO that was taken down or cut off, or whose machine was."),
+    "other": ("", "VO that it was cut off from."),
+    "cluster": ("", "Cluster of the machine."),
+    "machine": ("", "Its number in the cluster, from 0."),
+    "entity": ("", "Entity whose actor was killed."),
+}
+"""Of interventions.json, a list of what somebody did to a live run on its page. Each has the first
+four, and those of the others that it was done to."""

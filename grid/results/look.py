@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from grid.model.arrays import Ints
+from grid.model.interventions import Intervention, LiveFacts
 from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.directory import Directory
@@ -15,7 +16,8 @@ class Beginning(NamedTuple):
     """What is known of a run before it begins.
 
     `submit_us` are the times at which jobs are submitted, in order, of the users of each VO;
-    `runtime` is a word of the manifest.
+    `runtime` is a word of the manifest; of a live run in which somebody may intervene, `live` tells
+    what can be done.
     """
 
     name: str
@@ -23,6 +25,7 @@ class Beginning(NamedTuple):
     runtime: str
     directory: Directory
     submit_us: tuple[Ints, ...]
+    live: LiveFacts | None = None
 
 
 class ProcessLook(NamedTuple):
@@ -45,7 +48,8 @@ class Look(NamedTuple):
     """How a run stands at `now_us`, after `real_s` real seconds and so many rounds.
 
     `processes` are one, or those of its Ray actors. Where one of these dies, all go back to the
-    last look that `is_saved`; the next look, with `began_again`, comes after that.
+    last look that `is_saved`; the next look, with `began_again`, comes after that. `more` are
+    figures by their names, `done` is all that somebody did to a live run.
     """
 
     now_us: Time
@@ -55,3 +59,5 @@ class Look(NamedTuple):
     is_saved: bool = False
     began_again: bool = False
     is_over: bool = False
+    more: Mapping[str, float] = {}
+    done: tuple[Intervention, ...] = ()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.model.errors import InputError, Mistake
+from grid.results.interventions import INTERVENTIONS_FILE
 
 RUN_FILES = (
     "jobs.csv",
@@ -26,6 +27,8 @@ RUN_FILES = (
 
 EVENTS_FILE = "events.parquet"
 """What a run writes besides, if it is asked for."""
+
+OPTIONAL_FILES = (EVENTS_FILE, INTERVENTIONS_FILE)
 
 JOURNALS = ".journals"
 """Folder in that of a live run, while it goes on; one that was killed leaves it behind."""
@@ -84,7 +87,7 @@ def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
         earlier = earlier_run(folder)
         if earlier is None and not all(_is_of_a_run(path) for path in folder.iterdir()):
             raise _mistake(folder, "a folder that is no run")
-        for name in (EVENTS_FILE, *RUN_FILES):
+        for name in (*OPTIONAL_FILES, *RUN_FILES):
             if (folder / name).is_dir():
                 raise _mistake(folder / name, "a folder", "a file of a run, or nothing there")
         if earlier is not None and scenario and not force:
@@ -105,7 +108,7 @@ def _check_new(folder: Path) -> None:
 def _is_of_a_run(path: Path) -> bool:
     """Is it a file of a run, or what a run that was killed left behind?"""
     left_behind = path.name == JOURNALS or path.name.endswith(PARTIAL)
-    is_file = path.name in (EVENTS_FILE, *RUN_FILES)
+    is_file = path.name in (*OPTIONAL_FILES, *RUN_FILES)
     return is_file or (left_behind and path.is_dir() and not path.is_symlink())
 
 
@@ -146,8 +149,9 @@ def write_files(folder: Path, write: Callable[[Path], None]) -> None:
         write(partial)
         if beside == folder:
             (folder / RUN_FILES[-1]).unlink(missing_ok=True)
-            (folder / EVENTS_FILE).unlink(missing_ok=True)
-            for name in (EVENTS_FILE, *RUN_FILES):
+            for name in OPTIONAL_FILES:
+                (folder / name).unlink(missing_ok=True)
+            for name in (*OPTIONAL_FILES, *RUN_FILES):
                 if name in RUN_FILES or (partial / name).exists():
                     (partial / name).replace(folder / name)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +22,25 @@ from grid.kernel.reliable import Data
 from grid.model.errors import PartFailed
 from grid.model.time import NEVER, Time
 from grid.parts.registry import plugged_in
+from grid.results.look import ProcessLook
 from grid.runtime.codec import encode
+from grid.runtime.interventions import (
+    Interventions,
+    Pauses,
+    is_about_stops,
+    is_stopped,
+    orders,
+    pauses,
+    with_cuts,
+)
 from grid.runtime.journal import Entry, Journal, Superseded, entry_of, journal_path
 from grid.runtime.known_names import OWN
 from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import EARLY_SECONDS, live_rules
+from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore
-from grid.scenario.build import Grid
-from grid.scenario.wrapped import fault_tolerant, outages_of_entities
+from grid.scenario.build import Around, Grid
+from grid.scenario.wrapped import fault_tolerant, outages_of_entities, place_of
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
@@ -37,6 +49,8 @@ SEQUENCE_BITS = 40
 
 class HostClock(Protocol):
     """See `grid.runtime.live_clock.Clock`."""
+
+    pauses: Pauses
 
     def now(self) -> Time: ...
 
@@ -57,6 +71,8 @@ class Status:
     timers: Lateness = field(default_factory=Lateness)
     error: str = ""
     part_failed: PartFailed | None = None
+    look: ProcessLook | None = None
+    """How its process stands, for those who watch the run."""
 
 
 class JournalStorage:
@@ -100,7 +116,7 @@ class Host:
 
     `host_of` names the host of every entity; `deliver(host, outbox)` sends off what is for another
     host, and need not see to it that it arrives. `give_up` is called when another process has taken
-    over.
+    over. With `watched`, it gives looks, and somebody may intervene.
     """
 
     def __init__(
@@ -112,19 +128,28 @@ class Host:
         host_of: Mapping[str, str],
         deliver: Callable[[str, Outbox], None],
         give_up: Callable[[], None],
+        watched: bool = False,
     ) -> None:
+        self._grid = grid
         self._host_of = [host_of[name] for name in grid.names]
         self._deliver = deliver
         self._give_up = give_up
         self._here = host_of[members[0]]
         self._others = sorted({host for host in self._host_of if host != self._here})
-        self._storages = _storages(grid, members, folder)
+        self._storages = _storages(grid, members, folder, all_crash=watched)
         self._store = RecordStore()
+        if watched:
+            self._store.keep_news()
         for storage in self._storages.values():
             self._store.add(list(storage.journal.records()))
             self._store.take()
         self.status = Status(os.getpid(), jobs=self._store.jobs)
-        entities = fault_tolerant(grid, members, live_rules(speedup), self._storages.__getitem__)
+        rules, around = live_rules(speedup), Around(may_break=watched)
+        entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, around)
+        self._faults = grid.network.faults
+        self._done: Interventions = ()
+        self._ordered = 0
+        self._places = {name: place_of(grid, name) for name in members}
         self._process = LogicalProcess(
             entities,
             grid.network,
@@ -133,6 +158,9 @@ class Host:
             present=self._present,
             first_sequence=first_sequence(self._storages.values()),
         )
+        if watched:
+            self._process.count_kinds()
+        self._entities = entities
         self._alarm: asyncio.TimerHandle | None = None
         self._dirty = asyncio.Event()
         self._saving = asyncio.Lock()
@@ -144,9 +172,40 @@ class Host:
         self.status.begun = True
         self._clock = clock
         self._saver = asyncio.get_running_loop().create_task(self._save_for_ever())
-        self._process.start(clock.now())
+        clock.pauses = pauses(self._done)
+        now = clock.now()
+        for name, entity in self._entities.items():
+            entity.is_stopped = is_stopped(self._done, self._places[name][0], now)
+        self._process.start(now)
+        self._give_orders(stops_after=now)
         self._dirty.set()
         self._set_alarm()
+
+    def intervene(self, done: Interventions) -> None:
+        """All that is done to the run, in order; each time with all that was there before."""
+        if len(done) == len(self._done):
+            return
+        self._done = done
+        self._process.set_faults(
+            with_cuts(self._faults, self._grid.seed, [vo.name for vo in self._grid.vos], done)
+        )
+        if self.status.begun:
+            self._clock.pauses = pauses(done)
+            self._give_orders(stops_after=-1)
+            self._set_alarm()
+
+    def _give_orders(self, stops_after: Time) -> None:
+        """Let entities hear, in time, of what is new; of their stops until then they know."""
+        for name, (vo, cluster) in self._places.items():
+            for due, order in orders(self._done, vo, cluster):
+                is_known = is_about_stops(order) and due <= stops_after
+                if order.number > self._ordered and not is_known:
+                    self._process.order(name, due, order)
+        self._ordered = len(self._done)
+
+    def look(self) -> ProcessLook:
+        """How the process stands. Jobs that have ended are told once, and those of its journals."""
+        return look_at(self._process, self._store, time.process_time())
 
     def receive(self, outbox: Outbox) -> None:
         """Take in what a host sent, this one too. What comes before the beginning is lost."""
@@ -264,11 +323,14 @@ def first_sequence(storages: Iterable[JournalStorage]) -> int:
     return (opened - 1) << SEQUENCE_BITS
 
 
-def _storages(grid: Grid, members: Sequence[str], folder: Path) -> dict[str, JournalStorage]:
+def _storages(
+    grid: Grid, members: Sequence[str], folder: Path, all_crash: bool
+) -> dict[str, JournalStorage]:
     packages, outages = packages_of_policies(grid), outages_of_entities(grid)
     return {
         name: JournalStorage(
-            Journal(journal_path(folder, grid.names.index(name)), packages), name in outages
+            Journal(journal_path(folder, grid.names.index(name)), packages),
+            all_crash or name in outages,
         )
         for name in members
     }

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from grid.kernel.reliable import Rules
 from grid.model.time import SECOND_US, Time
+from grid.runtime.interventions import Pauses
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 8.0
 INPUTS_A_STATE = 256
+LONGEST_SLEEP_SECONDS = 3600.0
 EARLY_SECONDS = 0.001
 """An event loop wakes up to a millisecond after the time that it was given. So it is given one
 earlier, and what is due within that is handled as if its time had come."""
@@ -45,18 +47,38 @@ class Clock:
     """
 
     def __init__(self, epoch: Epoch, speedup: float) -> None:
+        self.pauses: Pauses = ()
         here = epoch.boot and epoch.boot == _boot()
         away = time.monotonic() + (epoch.wall - time.time())
         self._zero = epoch.monotonic if here else away
+        self.speedup = speedup
         self._scale = speedup * SECOND_US
 
     def now(self) -> Time:
-        """The virtual time; it waits at zero for the epoch."""
-        return max(0, int((time.monotonic() - self._zero) * self._scale))
+        """The virtual time; it waits at zero for the epoch, and stands still in pauses."""
+        real_s = time.monotonic() - self._zero
+        paused_s = sum(max(0.0, min(end, real_s) - begin) for begin, end in self.pauses)
+        return self.at(real_s - paused_s)
+
+    def at(self, run_s: float) -> Time:
+        """The virtual time after so many real seconds without pauses."""
+        return max(0, int(run_s * self._scale))
+
+    def real_s(self) -> float:
+        """Real seconds since the beginning, pauses included."""
+        return time.monotonic() - self._zero
 
     def seconds_until(self, due: Time) -> float:
-        """Real seconds until the virtual time `due`; 0 if it has passed."""
-        return max(0.0, self._zero + due / self._scale - time.monotonic())
+        """Real seconds until the virtual time `due`; 0 if it has passed.
+
+        LONGEST_SLEEP_SECONDS at most: somebody may end a pause by then.
+        """
+        real_s = due / self._scale
+        for begin, end in self.pauses:
+            if real_s > begin:
+                real_s += end - begin
+        left_s = self._zero + real_s - time.monotonic()
+        return max(0.0, min(left_s, LONGEST_SLEEP_SECONDS))
 
 
 def live_rules(speedup: float) -> Rules:

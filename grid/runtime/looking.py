@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Ints
+from grid.model.interventions import LiveFacts, Wish
 from grid.results.look import Beginning, Look, ProcessLook
 from grid.runtime.outcome import RecordStore
+from grid.runtime.pace import Pace
 from grid.scenario.build import Grid
-from grid.scenario.wrapped import clusters_of
+from grid.scenario.wrapped import breakable_machines, clusters_of
 
 
 class Watcher(Protocol):
@@ -30,14 +33,21 @@ class Watcher(Protocol):
         """How the run stands. It goes on when this returns."""
         ...
 
+    def wishes(self) -> Sequence[Wish]:
+        """What is to be done to a live run, since the last call; none in virtual time."""
+        ...
 
-def beginning_of(grid: Grid, runtime: str) -> Beginning:
-    """What is known of a run of `grid` before it begins."""
+
+def beginning_of(grid: Grid, runtime: str, pace: Pace | None = None) -> Beginning:
+    """What is known of a run of `grid` before it begins; a live one has a `pace`."""
     submissions = []
     for tables in zip(grid.submitted, grid.direct, strict=True):
         times = [table.submit_us for table in tables if table is not None]
         submissions.append(np.sort(np.concatenate([np.empty(0, np.int64), *times])))
-    return Beginning(grid.name, grid.seed, runtime, grid.directory, tuple(submissions))
+    live = None
+    if pace is not None:
+        live = LiveFacts(pace.speedup, grid.names, breakable_machines(grid))
+    return Beginning(grid.name, grid.seed, runtime, grid.directory, tuple(submissions), live)
 
 
 def look_at(process: LogicalProcess, store: RecordStore, cpu_s: float) -> ProcessLook:

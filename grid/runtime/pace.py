@@ -43,6 +43,8 @@ def live_lines(live: dict[str, Any]) -> list[str]:
         f"live at {live['speedup']:g} times real time, {live['actors']} Ray actors; "
         f"{live['kills']} killed, {live['restarts']} started again"
     ]
+    if live.get("interventions"):
+        lines.append(f"{live['interventions']} interventions; interventions.json has them")
     for what in ("messages", "timers"):
         late = live["late"][what]
         shown = ", ".join(

@@ -22,6 +22,7 @@ from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.compiling import compiling_ahead
+from grid.runtime.interventions import Interventions
 from grid.runtime.looking import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
@@ -76,6 +77,7 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
+    interventions: Interventions = ()
 
     def __repr__(self) -> str:
         return f"<run of {self.name}: {len(self.results)} jobs>"
@@ -235,7 +237,8 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
 
         spool = spool_of(grid)
     if how.watcher is not None:
-        how.watcher.begin(beginning_of(grid, how.runtime))
+        pace = None if how.live is None else how.live.pace
+        how.watcher.begin(beginning_of(grid, how.runtime, pace))
     if how.in_process:
         compiled(how.stage)
         how.stage("running")
@@ -243,7 +246,8 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
     elif how.live is not None:
         from grid.runtime.live import run_live
 
-        lived = run_live(grid, how.live.journals, how.live.pace, **on_actors)
+        pace = how.live.pace
+        lived = run_live(grid, how.live.journals, pace, watcher=how.watcher, **on_actors)
         outcome = lived.run
     else:
         from grid.runtime.windowed import run_windowed
@@ -281,7 +285,9 @@ def _checked(played: _Played, how: How) -> Run:
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
     figures = metrics(results, directory, outcome.figures, outcome.histories, outcome.decisions)
     histories = tuple(outcome.histories)
-    return Run(name, None, results, directory, figures, manifest, histories, events=events)
+    done = lived.interventions if lived is not None else ()
+    run = Run(name, None, results, directory, figures, manifest, histories, events=events)
+    return replace(run, interventions=done)
 
 
 def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[str]:
@@ -342,4 +348,5 @@ def save(run: Run, folder: Path) -> None:
         run.histories,
         run.more,
         run.events,
+        run.interventions,
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
+from grid.model.interventions import Wish
 from grid.results.look import Beginning, Look
 from grid.runtime.looking import Watcher
 
@@ -55,6 +56,9 @@ class VoTable:
         if len(self._vos) > ROWS:
             self.rows.append((f"and {len(self._vos) - ROWS:,} more", *[""] * 5))
 
+    def wishes(self) -> Sequence[Wish]:
+        return ()
+
     def _row(self, vo: int, told: Ints, load: Floats, queued: Floats) -> tuple[str, ...]:
         ended, forwarded = told[:, vo].tolist()
         submitted = len(self._beginning.submit_us[vo])
@@ -81,3 +85,6 @@ class Watchers:
     def look(self, look: Look) -> None:
         for one in self._watchers:
             one.look(look)
+
+    def wishes(self) -> Sequence[Wish]:
+        return [wish for one in self._watchers for wish in one.wishes()]

@@ -49,11 +49,13 @@ from grid.selection.registry import SELECTIONS
 
 class Around(NamedTuple):
     """What a run has and entities do not: `clock` gives seconds, for plans to be timed; `connect`
-    gives the policy of a cluster, named `VO/cluster`, whatever outside of the run it speaks with.
+    gives the policy of a cluster, named `VO/cluster`, whatever outside of the run it speaks with;
+    with `may_break`, somebody may take machines down while it goes on.
     """
 
     clock: Callable[[], float] | None = None
     connect: Callable[[str, Policy | GangPolicy], None] | None = None
+    may_break: bool = False
 
 
 NOTHING_AROUND = Around()
@@ -289,6 +291,7 @@ class Grid:
             self.outages_of(vo, cluster),
             choice=self.processor_choice_of(cluster),
             memory=self.asks_for_memory,
+            may_break=around.may_break,
         )
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:

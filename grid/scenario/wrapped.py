@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from grid.cluster.engines import can_break
 from grid.cluster.shell import ClusterShell
 from grid.entities.checked import Checked, Checker
 from grid.entities.checked_rules import (
@@ -17,6 +18,7 @@ from grid.entities.checked_rules import (
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
+from grid.entities.names import local_dispatcher
 from grid.entities.resource_manager import ResourceManager
 from grid.entities.witness import witnessed
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
@@ -43,11 +45,12 @@ def entities_of(
     """
     if grid.settings.faults is not None:
         rules = virtual_rules(grid)
-        return fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), around, events)
-    made = grid.bare_entities(members, around)
+        made = fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), around, events)
+        return dict(made)
+    bare = grid.bare_entities(members, around)
     if sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED:
-        made = {name: checked_entity(grid, name, entity) for name, entity in made.items()}
-    return _with_witnesses(grid, made) if events else made
+        bare = {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
+    return _with_witnesses(grid, bare) if events else bare
 
 
 def fault_tolerant(
@@ -57,7 +60,7 @@ def fault_tolerant(
     storage_of: Callable[[str], StableStorage],
     around: Around = NOTHING_AROUND,
     events: bool = False,
-) -> dict[str, Entity]:
+) -> dict[str, CrashInjector]:
     """The entities of those names, such as can bear bad links and crashes, with their crashes.
 
     `storage_of` gives the stable storage of an entity by its name.
@@ -108,6 +111,24 @@ def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
     """The entity with a checker around it, if there is one for its kind."""
     checker = _checker(grid, name, entity)
     return entity if checker is None else Checked(entity, checker)
+
+
+def place_of(grid: Grid, name: str) -> tuple[str, str | None]:
+    """The VO of an entity; of a Local Dispatcher its cluster, too."""
+    vo = grid.vos[grid.vo_of[name]]
+    mine = (one.name for one in vo.clusters if local_dispatcher(vo.name, one.name) == name)
+    return vo.name, next(mine, None)
+
+
+def breakable_machines(grid: Grid) -> tuple[int, ...]:
+    """How many machines of each cluster may be taken down at any time; 0 where none can be."""
+    return tuple(
+        len(cluster.machines)
+        if can_break(cluster, grid.policy_of(cluster), grid.asks_for_memory)
+        else 0
+        for vo in grid.vos
+        for cluster in vo.clusters
+    )
 
 
 def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Bools, Floats
+from grid.model.interventions import Intervention
+from grid.model.time import SECOND_US
 from grid.report.gantt import Rows, cluster_chart
 from grid.report.run_data import RunData
 from grid.watch.happenings import last_happenings
@@ -91,6 +93,11 @@ def spoken(clusters: Sequence[tuple[str, str]]) -> list[str]:
     """What clusters, of (VO, name), are called in a sentence."""
     is_one_each = len(dict.fromkeys(vo for vo, _ in clusters)) == len(clusters)
     return [vo if is_one_each else f"{name} of {vo}" for vo, name in clusters]
+
+
+def said(done: Sequence[Intervention]) -> list[list[Any]]:
+    """What was done to a live run: rows of (time, words)."""
+    return [[one.time_us / SECOND_US, one.wish.in_words()] for one in done]
 
 
 def plain(values: Floats) -> list[float | None]:

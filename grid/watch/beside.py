@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
+from grid.model.interventions import Wish
 from grid.results.look import Beginning, Look
 
 LOOK_SECONDS = 0.25
@@ -70,6 +71,14 @@ class PageBeside:
         if self._sender.is_alive():
             self._sender.join(LAST_SECONDS)
 
+    def wishes(self) -> list[Wish]:
+        """What was pressed on the page since the last call."""
+        found: list[Wish] = []
+        with suppress(EOFError, OSError):
+            while self._connection.poll():
+                found.append(self._connection.recv())
+        return found
+
     def _send(self) -> None:
         """Pass on what comes. A server that is gone does the run no harm."""
         with suppress(OSError):
@@ -108,7 +117,7 @@ def _serve(connection: Connection, port: int) -> None:
     from grid.watch.server import Page
 
     with suppress(EOFError, OSError):
-        run = Running(connection.recv())
+        run = Running(connection.recv(), connection.send)
         try:
             page = Page(run, port)
         except OSError as error:

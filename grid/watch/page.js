@@ -1,6 +1,7 @@
 // The page: its clock, what it asks the server, and what it does with the answers.
 import { Courses, Gantt } from "./charts.js";
 import { Matrix, Picture } from "./picture.js";
+import { setUpWishes, showDone } from "./wishes.js";
 import { clock, counted, make, shown } from "./words.js";
 
 const find = (id) => document.getElementById(id);
@@ -169,6 +170,11 @@ find("what").textContent = `${goesOn ? "A run that goes on" : "A run that is ove
 find("span").textContent = `of ${clock(span, span)}`;
 document.title = `${about.name} – watch`;
 
+const tellDone = (done) =>
+  showDone(done, (time) => clock(time - about.from, span), state.over || !goesOn);
+if (about.live) setUpWishes(about, trouble);
+if (about.done) tellDone(about.done);
+
 function sayFlows() {
   if (showsMatrix()) return;
   const flows = state.tellFlows, words = find("pointed");
@@ -233,6 +239,7 @@ function showFigures(frame) {
 const fresh = (every) => (goesOn && !state.over ? `&look=${Math.floor(performance.now() / every)}` : "");
 panel(80, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)}`, (frame) => {
   if (goesOn) extend(frame.to, frame.over);
+  if (frame.done) tellDone(frame.done);
   picture.show(frame);
   showStates(frame);
   showFigures(frame);

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.report.run_data import RunData, read_run
+from grid.results.interventions import read_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.watch.answers import (
     TOLD,
@@ -18,12 +21,13 @@ from grid.watch.answers import (
     gantt_rows,
     job_of_table,
     plain,
+    said,
     spoken,
     starts,
 )
 from grid.watch.job_page import JobPage
 from grid.watch.job_times import INTERVALS, STATES, JobTimes
-from grid.watch.source import Answer
+from grid.watch.source import Answer, NotThere
 
 
 class Replay:
@@ -33,6 +37,7 @@ class Replay:
         self._run = read_run(folder)
         self._vo_of = [self._run.vos.index(vo) for vo, _ in self._run.clusters]
         self._jobs = job_times(self._run)
+        self._done = read_interventions(folder)
         self._job_page = JobPage(folder) if (folder / EVENTS_FILE).is_file() else None
 
     def about(self) -> Answer:
@@ -50,6 +55,7 @@ class Replay:
             ],
             "states": STATES,
             "figures": {key: manifest[key] for key in TOLD if key in manifest and key != "jobs"},
+            "done": said(self._done),
         }
 
     def frame(self, time_s: float) -> Answer:
@@ -90,6 +96,9 @@ class Replay:
             return told | {"has_events": True}
         titles = spoken(self._run.clusters)
         return job_of_table(self._jobs, (vo, number), time_s, self._run.vos, titles)
+
+    def wish(self, wanted: Mapping[str, Any]) -> Answer:
+        raise NotThere("a run that is over: nothing can be done to it")
 
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
         check(vo, self._run.vos)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from grid.model.arrays import Floats, Ints
+from grid.model.interventions import FIELDS, LiveFacts, Wish, wish_of
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US
@@ -23,9 +24,19 @@ from grid.report.run_data import RunData
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.job_columns import float_seconds, job_columns
 from grid.results.look import Beginning, Look
-from grid.watch.answers import check, events, gantt, gantt_rows, job_of_table, plain, spoken, starts
+from grid.watch.answers import (
+    check,
+    events,
+    gantt,
+    gantt_rows,
+    job_of_table,
+    plain,
+    said,
+    spoken,
+    starts,
+)
 from grid.watch.job_times import COMPLETED, INTERVALS, STATES, JobTimes
-from grid.watch.source import Answer
+from grid.watch.source import Answer, NotThere
 
 MOST_SAMPLES = 2000
 """So many moments are kept; of more, every second one is forgotten."""
@@ -40,9 +51,13 @@ class Sample(NamedTuple):
 
 
 class Running:
-    """A run of which nothing but its beginning is known, until it takes looks."""
+    """A run of which nothing but its beginning is known, until it takes looks.
 
-    def __init__(self, beginning: Beginning) -> None:
+    `pass_on` hands what is wished to a live run.
+    """
+
+    def __init__(self, beginning: Beginning, pass_on: Callable[[Wish], None] | None = None) -> None:
+        self._pass_on = pass_on
         self._beginning = beginning
         self._directory = directory = beginning.directory
         self._pairs = [(directory.vos[one.vo], one.name) for one in directory.clusters]
@@ -101,7 +116,41 @@ class Running:
             ],
             "states": IN_THE_GRID,
             "figures": {"runtime": beginning.runtime, "seed": beginning.seed},
+            "live": self._live(),
         }
+
+    def wish(self, wanted: Mapping[str, Any]) -> Answer:
+        live, wish = self._beginning.live, wish_of(wanted)
+        if live is None or self._pass_on is None:
+            raise NotThere("a run in virtual time: nothing can be done to it")
+        for name in FIELDS[wish.what]:
+            self._check_place(wish, name, live)
+        if self._look is not None and self._look.is_over:
+            raise NotThere("a run that is over: nothing can be done to it")
+        self._pass_on(wish)
+        return {"wished": wish.in_words()}
+
+    def _check_place(self, wish: Wish, name: str, live: LiveFacts) -> None:
+        """Raises NotThere unless the grid has what stands in that field."""
+        pairs, pair = self._pairs, (wish.vo, wish.cluster)
+        machines = live.machines[pairs.index(pair)] if pair in pairs else 0
+        is_there = {
+            "vo": wish.vo in self._directory.vos,
+            "other": wish.other in self._directory.vos and wish.other != wish.vo,
+            "cluster": pair in pairs,
+            "machine": 0 <= wish.machine < machines,
+            "entity": wish.entity in live.entities,
+        }
+        if not is_there[name]:
+            raise NotThere(f"{name}: the run has no such one, or it cannot be taken down")
+
+    def _live(self) -> Answer | None:
+        """What can be done to the run; None where nothing can."""
+        live = self._beginning.live
+        if live is None or self._pass_on is None:
+            return None
+        clusters = [[*pair, count] for pair, count in zip(self._pairs, live.machines, strict=True)]
+        return {"entities": live.entities, "clusters": clusters}
 
     def frame(self, time_s: float) -> Answer:
         with self._lock:
@@ -124,6 +173,7 @@ class Running:
             "figures": self._figures(look, before),
             "messages": _messages(look),
             "actors": _busy_shares(look, before),
+            "done": said(look.done) if look is not None else [],
         }
 
     def flows(self, time_s: float) -> Answer:
@@ -202,7 +252,8 @@ class Running:
         if before is not None and look.real_s > before.real_s:
             virtual_s = (look.now_us - before.now_us) / SECOND_US
             figures["virtual seconds a second"] = virtual_s / (look.real_s - before.real_s)
-        figures |= {"real seconds": round(look.real_s, 1), "rounds": look.rounds}
+        figures |= {"real seconds": round(look.real_s, 1)}
+        figures |= look.more or {"rounds": look.rounds}
         figures["messages"] = sum(sum(one.messages.values()) for one in look.processes)
         return figures
 

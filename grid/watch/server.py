@@ -42,7 +42,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 """Of every answer. The address, which is a secret, goes into no referrer."""
-SCRIPTS = ("page.js", "picture.js", "charts.js", "words.js")
+SCRIPTS = ("page.js", "picture.js", "charts.js", "wishes.js", "words.js")
+LONGEST_WISH = 4096
 _HERE = Path(__file__).parent
 
 
@@ -107,11 +108,20 @@ class Guard:
             return "this host is not served"
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return "a request of another page"
+        if scope["method"] == "POST" and not _is_of_a_script(headers):
+            return "a wish that no page of this origin sent"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return "a request of another page"
         path = scope["path"].encode()
         known = hmac.compare_digest(path[: len(self._prefix)], self._prefix)
         return "" if known else "this address has not the token of the page"
+
+
+def _is_of_a_script(headers: Headers) -> bool:
+    """Whether a browser lets no page but this one send it: with an origin, of a type that no form
+    has.
+    """
+    return "origin" in headers and headers.get("content-type") == "application/json"
 
 
 def application(source: Source) -> Starlette:
@@ -144,6 +154,7 @@ def application(source: Source) -> Starlette:
         ),
     }
     routes = [Route(f"/{name}", question(answer)) for name, answer in questions.items()]
+    routes.append(Route("/wish", partial(_wish, source), methods=["POST"]))
     texts = {name: partial(_text, name) for name in SCRIPTS}
     files: dict[str, tuple[Callable[[], str], str]] = {
         "": (lambda: _text("page.html"), "text/html"),
@@ -154,6 +165,22 @@ def application(source: Source) -> Starlette:
     answering = Starlette(routes=routes + [_file_route(name, *of) for name, of in files.items()])
     answering.router.redirect_slashes = False
     return answering
+
+
+async def _wish(source: Source, request: Request) -> Response:
+    """Something that is to be done to the run."""
+    text = b""
+    async for part in request.stream():
+        text += part
+        if len(text) > LONGEST_WISH:
+            return PlainTextResponse("a wish that is too long\n", 413)
+    try:
+        wanted = json.loads(text)
+        if not isinstance(wanted, dict):
+            raise ValueError("expected what, and to whom")
+        return _json(source.wish(wanted))
+    except (NotThere, ValueError, RecursionError) as error:
+        return PlainTextResponse(f"{error}\n", 400)
 
 
 def _file_route(name: str, text: Callable[[], str], kind: str) -> Route:

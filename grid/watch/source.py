@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 Answer = dict[str, Any]
@@ -13,7 +14,7 @@ class NotThere(Exception):
 
 
 class Source(Protocol):
-    """A run that can be looked at. Questions come from several threads, and change nothing."""
+    """A run that can be looked at. Questions come from several threads; only wishes change it."""
 
     def about(self) -> Answer:
         """What does not change: names of VOs and clusters, from when to when the run goes."""
@@ -37,6 +38,13 @@ class Source(Protocol):
 
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         """What happened to a job up to that time, and what it does or waits for then, in words."""
+        ...
+
+    def wish(self, wanted: Mapping[str, Any]) -> Answer:
+        """Have something done to a live run (`grid.model.interventions`).
+
+        Raises NotThere and ValueError.
+        """
         ...
 
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:

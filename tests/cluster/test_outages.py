@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,58 @@ def test_under_any_policy_all_jobs_end_and_none_runs_on_a_machine_that_is_down(p
             for where, down, up in outages:
                 if stops == 0 and where == machine:
                     assert end <= down * S or start >= up * S
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "edf", "afcfs", "lgfs"])
+def test_what_is_taken_down_is_as_what_was_settled_before(policy: str) -> None:
+    """Also beside outages that are settled, which it overlaps; it is mended all at once."""
+    draw = np.random.default_rng(7)
+    machines = [(1, 1000.0)] * 6 if policy in GANG_POLICIES else [(4, 1000.0), (3, 500.0)]
+    platform = replace(farm(*machines), policy=policy)
+    differ = 0
+    for _ in range(30):
+        settled = [(0, 10, 14), (1, 12, 30)] if draw.random() < 0.5 else []
+        taken = [(int(draw.integers(2)), int(at)) for at in np.sort(draw.integers(1, 30, 2))]
+        mended = taken[-1][1] + int(draw.integers(1, 30))
+        both = [*settled, *((machine, at, mended) for machine, at in taken)]
+        jobs = [
+            one(number, int(draw.integers(25)), int(draw.integers(1, 4)), int(draw.integers(1, 15)))
+            for number in range(12)
+        ]
+        jobs.sort(key=lambda job: job.submit_us)
+        expected = cluster_of(platform, disjoint_of(both), policy)
+        found = make_cluster(
+            platform, make_policy(policy, {}), None, cluster_of_outages(settled), may_break=True
+        )
+        plain = cluster_of(platform, settled, policy)
+        for cluster in (expected, found, plain):
+            cluster.submit_rows(table(jobs))
+        for machine, at in taken:
+            found.advance(at * S)
+            found.take_down(machine, at * S)
+        found.advance(mended * S)
+        assert not list(found.broken_limits())
+        found.mend(mended * S)
+        ends = []
+        for cluster in (expected, found, plain):
+            cluster.advance(NEVER)
+            outcome = cluster.take_ended_rows().outcome
+            ends.append([outcome.start_us.tolist(), outcome.end_us.tolist()])
+        assert ends[0] == ends[1]
+        differ += ends[1] != ends[2]
+    assert differ > 15
+
+
+def cluster_of_outages(outages: list[tuple[int, int, int]]) -> list[MachineOutage]:
+    return [MachineOutage(machine, start * S, end * S) for machine, start, end in outages]
+
+
+def disjoint_of(outages: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The same without overlaps, second by second."""
+    found: list[tuple[int, int, int]] = []
+    for machine in sorted({one[0] for one in outages}):
+        down = {at for where, start, end in outages if where == machine for at in range(start, end)}
+        starts = sorted(at for at in down if at - 1 not in down)
+        ends = sorted(at + 1 for at in down if at + 1 not in down)
+        found += [(machine, *span) for span in zip(starts, ends, strict=True)]
+    return found

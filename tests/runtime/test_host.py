@@ -16,6 +16,7 @@ from grid.model.time import NEVER, Time
 from grid.runtime import host as host_module
 from grid.runtime.codec import encode
 from grid.runtime.host import Host, JournalStorage, first_sequence
+from grid.runtime.interventions import Pauses
 from grid.runtime.journal import Journal
 from grid.runtime.window import deal
 from grid.scenario.build import Grid
@@ -58,6 +59,7 @@ class PunctualClock:
 
     def __init__(self) -> None:
         self.time: Time = 0
+        self.pauses: Pauses = ()
 
     def now(self) -> Time:
         return self.time

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import grid
@@ -43,6 +45,21 @@ def get(address: str, path: str = "", **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request("GET", parts.path + path, headers=named)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def wish(address: str, wanted: Any, **headers: str) -> tuple[int, str]:
+    """Status and text of the answer to a wish, sent as the page itself does."""
+    parts = urlsplit(address)
+    assert parts.hostname is not None
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+    named = {"Origin": f"http://{parts.netloc}", "Content-Type": "application/json"}
+    named |= {name.replace("_", "-"): value for name, value in headers.items()}
+    body = wanted if isinstance(wanted, str) else json.dumps(wanted)
+    connection.request("POST", parts.path + "wish", body=body, headers=named)
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from grid.watch.server import HEADERS
 from grid.watch.source import Answer, NotThere
-from tests.watch.small_runs import get, served
+from tests.watch.small_runs import get, served, wish
 
 
 class Silent:
@@ -37,6 +38,11 @@ class Silent:
 
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         return {"number": number}
+
+    def wish(self, wanted: Mapping[str, Any]) -> Answer:
+        if "what" not in wanted:
+            raise ValueError("what: expected one")
+        return {"wished": wanted["what"]}
 
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
         return {"events": []}
@@ -84,6 +90,36 @@ def test_a_wrong_token_is_refused(address: str) -> None:
 def test_other_pages_are_refused(address: str, headers: dict[str, str]) -> None:
     """Whoever sends it, knows the token, even."""
     assert get(address, "about", **headers)[0] == 403
+
+
+def test_a_wish_is_taken_from_the_page_only(address: str) -> None:
+    assert wish(address, {"what": "heal"}) == (200, '{"wished":"heal"}')
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Content_Type": "text/plain"},
+        {"Content_Type": "application/x-www-form-urlencoded"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Host": "evil.example"},
+    ):
+        assert wish(address, {"what": "heal"}, **headers)[0] == 403, headers
+    parts = urlsplit(address)
+    wrong = f"{parts.scheme}://{parts.netloc}/{'x' * 32}/"
+    assert wish(wrong, {"what": "heal"})[0] == 403
+    with socket.create_connection((parts.hostname, parts.port)) as peer:
+        # As a script of nowhere would, without an origin.
+        head = f"POST {parts.path}wish HTTP/1.0\r\nHost: {parts.netloc}\r\nContent-Length: 2\r\n"
+        peer.sendall(f"{head}Content-Type: application/json\r\n\r\n{{}}".encode())
+        assert peer.recv(1 << 16).startswith(b"HTTP/1.1 403")
+    assert get(address, "wish")[0] == 405
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", "{}", "[" * 5000, "x" * 100_000, '"heal"'])
+def test_a_wish_without_sense_gets_a_line(address: str, body: str) -> None:
+    status, text = wish(address, body)
+    assert status in (400, 413)
+    assert text.count("\n") == 1
+    assert "Traceback" not in text
 
 
 @pytest.mark.parametrize(

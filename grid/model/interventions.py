@@ -1,0 +1,95 @@
+"""What somebody does to a live run while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from grid.model.time import SECOND_US, Time
+
+KILL, TAKE_MACHINE_DOWN, TAKE_VO_DOWN = "kill", "take_machine_down", "take_vo_down"
+CUT_OFF, HEAL, PAUSE, GO_ON = "cut_off", "heal", "pause", "go_on"
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    KILL: ("entity",),
+    TAKE_MACHINE_DOWN: ("vo", "cluster", "machine"),
+    TAKE_VO_DOWN: ("vo",),
+    CUT_OFF: ("vo", "other"),
+    HEAL: (),
+    PAUSE: (),
+    GO_ON: (),
+}
+"""What can be done, and what each of it is done to."""
+
+
+class Wish(NamedTuple):
+    """`what` is to be done, one of FIELDS, to what stands in the fields that belong to it.
+
+    `kill` ends the process of an actor, that of an `entity`, which is started again. Machines and
+    VOs that are taken down, and VOs that are cut off from each other, are so until `heal`. `pause`
+    stops the clock, `go_on` lets it go on.
+    """
+
+    what: str
+    vo: str = ""
+    other: str = ""
+    cluster: str = ""
+    machine: int = -1
+    entity: str = ""
+
+    def in_words(self) -> str:
+        """As one says that it was done."""
+        return {
+            KILL: f"the actor of {self.entity} was killed",
+            TAKE_MACHINE_DOWN: f"machine {self.machine} of {self.vo}/{self.cluster} was taken down",
+            TAKE_VO_DOWN: f"{self.vo} was taken down",
+            CUT_OFF: f"{self.vo} and {self.other} were cut off from each other",
+            HEAL: "all that was taken down or cut off was healed",
+            PAUSE: "the clock was stopped",
+            GO_ON: "the clock went on",
+        }[self.what]
+
+
+class Intervention(NamedTuple):
+    """A wish that took effect: the `number`th of a run, from 1.
+
+    `real_s` are seconds of the real clock since the run began, pauses included.
+    """
+
+    number: int
+    time_us: Time
+    real_s: float
+    wish: Wish
+
+    def row(self) -> dict[str, Any]:
+        """As it stands in the run's folder."""
+        row: dict[str, Any] = {
+            "number": self.number,
+            "time_s": self.time_us / SECOND_US,
+            "real_s": round(self.real_s, 6),
+            "what": self.wish.what,
+        }
+        return row | {name: getattr(self.wish, name) for name in FIELDS[self.wish.what]}
+
+
+def wish_of(row: Mapping[str, Any]) -> Wish:
+    """The wish that stands in a row, whatever else does. Raises ValueError."""
+    what = row.get("what")
+    if not isinstance(what, str) or what not in FIELDS:
+        raise ValueError(f"what: expected one of {', '.join(FIELDS)}")
+    given = {name: row.get(name) for name in FIELDS[what]}
+    for name, value in given.items():
+        wanted = int if name == "machine" else str
+        if type(value) is not wanted:
+            raise ValueError(f"{name}: expected {'a number' if wanted is int else 'a name'}")
+    return Wish(what, **given)  # type: ignore[arg-type]
+
+
+class LiveFacts(NamedTuple):
+    """What can be done in a live run: its `entities`, each in an actor, and how many machines of
+    each cluster may be taken down (0: its policy takes no account of that).
+    """
+
+    speedup: float
+    entities: tuple[str, ...]
+    machines: tuple[int, ...]

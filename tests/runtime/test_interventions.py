@@ -1,0 +1,217 @@
+"""What somebody does to a live run, as its actors take it: without Ray, by a clock that is set."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from grid.kernel.faults import Faults
+from grid.kernel.process import Outbox
+from grid.model.errors import InputError
+from grid.model.interventions import (
+    CUT_OFF,
+    FIELDS,
+    GO_ON,
+    HEAL,
+    KILL,
+    PAUSE,
+    TAKE_MACHINE_DOWN,
+    TAKE_VO_DOWN,
+    Intervention,
+    Wish,
+    wish_of,
+)
+from grid.model.job_results import JobResults, in_order
+from grid.model.time import NEVER, SECOND_US
+from grid.results.checkers import check
+from grid.results.column_definitions import INTERVENTION_COLUMNS
+from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
+from grid.runtime.host import Host
+from grid.runtime.interventions import Interventions, is_stopped, pauses, with_cuts
+from grid.runtime.journal import SUFFIX, Journal
+from grid.runtime.live_clock import Clock, epoch_in
+from grid.runtime.outcome import RecordStore
+from grid.scenario.build import Grid
+from tests.runtime.test_host import PunctualClock, grid_of
+
+VO_DOWN, MACHINE_DOWN = (
+    Wish(TAKE_VO_DOWN, vo="south"),
+    Wish(TAKE_MACHINE_DOWN, "north", "", "cluster", 0),
+)
+CUT = Wish(CUT_OFF, vo="north", other="south")
+
+
+def done(*wishes: tuple[float, Wish]) -> Interventions:
+    """What was done, at these seconds of both clocks."""
+    return tuple(
+        Intervention(place + 1, round(at * SECOND_US), at, wish)
+        for place, (at, wish) in enumerate(wishes)
+    )
+
+
+class Played:
+    """A grid on two hosts, by a clock that is never late; the host of one dies when it is told."""
+
+    def __init__(self, grid: Grid, folder: Path, told: Interventions, dies_s: float | None) -> None:
+        self.grid, self.folder, self.told = grid, folder, told
+        self.clock = PunctualClock()
+        self.dies_us = NEVER if dies_s is None else round(dies_s * SECOND_US)
+        self.under_way: list[tuple[str, Outbox]] = []
+        self.host_of = {name: name.partition("/")[0] for name in grid.names}
+        asyncio.run(self._play())
+
+    def _host(self, here: str) -> Host:
+        members = [name for name, host in self.host_of.items() if host == here]
+        host = Host(
+            self.grid, members, self.folder, 1.0, self.host_of,
+            lambda to, outbox: self.under_way.append((to, outbox)), lambda: None, watched=True,
+        )  # fmt: skip
+        host.intervene(self.told)
+        host.begin(self.clock)
+        return host
+
+    async def _play(self) -> None:
+        hosts = {here: self._host(here) for here in ("north", "south")}
+        while sum(one.status.jobs for one in hosts.values()) < sum(self.grid.jobs_by_vo()):
+            if self.clock.time >= self.dies_us:
+                self.dies_us = NEVER
+                hosts = {here: self._host(here) for here in hosts}
+            for one in hosts.values():
+                while one.next_time() <= self.clock.time:
+                    one.work()
+                assert one.status.error == ""
+                await one.save()
+            while self.under_way:
+                to, outbox = self.under_way.pop()
+                hosts[to].receive(outbox)
+            self.clock.time = min(one.next_time() for one in hosts.values())
+            assert self.clock.time < NEVER, "nothing is left to do, and jobs have not ended"
+        for one in hosts.values():
+            await one.finish()
+        self.looks = {here: one.look() for here, one in hosts.items()}
+
+    def results(self) -> JobResults:
+        """The jobs, by the journals; all ended once, and no rule was broken."""
+        store, chunks = RecordStore(), []
+        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+            journal = Journal(path)
+            store.add(list(journal.records()))
+            journal.close()
+            chunks += store.take()
+        assert store.violations == []
+        results = in_order(chunks)
+        assert check(results, self.grid.directory, sum(self.grid.jobs_by_vo())) == []
+        return results
+
+
+@pytest.mark.parametrize("dies_s", [None, 3.0, 9.0, 25.0], ids="dies at {}".format)
+def test_what_is_down_starts_nothing_and_what_is_cut_off_hears_nothing(
+    tmp_path: Path, dies_s: float | None
+) -> None:
+    """Also where the actors die meanwhile: from their journals they are as they were."""
+    told = done((2, MACHINE_DOWN), (4, CUT), (6, VO_DOWN), (40, Wish(HEAL)))
+    results = Played(grid_of("two", {}), tmp_path, told, dies_s).results()
+    start_s = results.outcome.start_us / SECOND_US
+    host = results.placement.executed_vo
+    assert (start_s[host == 0] >= 40).sum() == (start_s[host == 0] > 2).sum() > 0
+    moved = (host != results.vo) & (results.submit_us / SECOND_US > 4)
+    assert (start_s[moved] >= 40).all()
+    # What south had handed to its cluster before it went down, if anything, started by then.
+    assert ((start_s < 7) | (start_s >= 40)).all()
+
+
+def test_without_interventions_a_watched_run_is_as_it_was(tmp_path: Path) -> None:
+    """But for a machine that comes up, jobs start when they would have."""
+    grid = grid_of("two", {})
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    alone = Played(grid, tmp_path / "a", (), None).results()
+    late = Played(grid, tmp_path / "b", done((1000, Wish(HEAL)), (1001, CUT)), None).results()
+    assert alone.outcome.start_us.tolist() == late.outcome.start_us.tolist()
+
+
+def test_looks_of_an_actor_tell_of_each_job_once_and_of_all_after_a_restart(tmp_path: Path) -> None:
+    played = Played(grid_of("two", {}), tmp_path, (), 20.0)
+    told = in_order([chunk for look in played.looks.values() for chunk in look.ended])
+    assert sorted(zip(told.vo.tolist(), told.number.tolist(), strict=True)) == sorted(
+        zip(played.results().vo.tolist(), played.results().number.tolist(), strict=True)
+    )
+
+
+def test_cuts_end_when_all_is_healed_and_others_stay() -> None:
+    told = done((1, CUT), (5, Wish(HEAL)), (7, CUT))
+    faults = with_cuts(Faults(1, heal_us=2 * SECOND_US), 9, ["north", "south", "west"], told)
+    for at_s, cut in ((0, False), (1, True), (4.9, True), (5, False), (7, True), (1e6, True)):
+        now = round(at_s * SECOND_US)
+        arrivals = faults.arrivals(now, now + 1, (0, 1), (0, 1, 1))
+        assert (arrivals == ()) == cut, at_s
+        assert faults.arrivals(now, now + 1, (0, 2), (0, 1, 1)) == (now + 1,)
+
+
+def test_a_vo_is_stopped_from_its_order_until_all_is_healed() -> None:
+    told = done((1, VO_DOWN), (2, VO_DOWN), (5, Wish(HEAL)), (6, Wish(HEAL)))
+    stops = [is_stopped(told, "south", at * SECOND_US) for at in range(7)]
+    assert stops == [False, True, True, True, True, False, False]
+    assert not is_stopped(told, "north", 3 * SECOND_US)
+
+
+def test_the_clock_stands_still_in_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: real[0])
+    clock = Clock(epoch_in(0.0), speedup=2.0)
+    told = done((2, Wish(PAUSE)), (3, Wish(PAUSE)), (5, Wish(GO_ON)), (9, Wish(PAUSE)))
+    clock.pauses = pauses(told)
+    assert clock.pauses == ((2, 5), (9, float("inf")))
+    expected = {0.0: 0, 2.0: 4, 4.0: 4, 5.0: 4, 6.0: 6, 9.0: 12, 50.0: 12}
+    for real_s, virtual_s in expected.items():
+        real[0] = 1000.0 + real_s
+        assert clock.now() == virtual_s * SECOND_US, real_s
+    real[0] = 1001.0
+    assert clock.seconds_until(6 * SECOND_US) == pytest.approx(5.0)
+    assert clock.seconds_until(4 * SECOND_US) == pytest.approx(1.0)
+    real[0] = 1009.5
+    assert clock.seconds_until(13 * SECOND_US) == 3600
+    assert clock.seconds_until(11 * SECOND_US) == 0
+
+
+def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
+    wishes = [
+        MACHINE_DOWN, CUT, VO_DOWN, Wish(KILL, entity="north/scheduler"),
+        Wish(HEAL), Wish(PAUSE), Wish(GO_ON),
+    ]  # fmt: skip
+    told = done(*((place + 0.5, wish) for place, wish in enumerate(wishes)))
+    assert {wish.what for wish in wishes} == set(FIELDS)
+    write_interventions(tmp_path / INTERVENTIONS_FILE, told)
+    assert read_interventions(tmp_path) == told
+    rows = json.loads((tmp_path / INTERVENTIONS_FILE).read_text())
+    assert {key for row in rows for key in row} == set(INTERVENTION_COLUMNS)
+    assert read_interventions(tmp_path / "nowhere") == ()
+    assert all(wish.in_words() for wish in wishes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[1]", "[{}]", '[{"what": "kill", "time_s": 1, "real_s": 1}]', "[" * 100_000,
+     '[{"what": "heal", "time_s": NaN, "real_s": 1}]', '[{"what": "heal", "real_s": 1}]',
+     '[{"what": [], "time_s": 1, "real_s": 1}]'],
+)  # fmt: skip
+def test_a_damaged_file_is_a_mistake(tmp_path: Path, text: str) -> None:
+    (tmp_path / INTERVENTIONS_FILE).write_text(text)
+    with pytest.raises(InputError):
+        read_interventions(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [{}, {"what": "explode"}, {"what": "take_vo_down"}, {"what": "take_vo_down", "vo": 3},
+     {"what": "kill", "entity": None},
+     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": "0"},
+     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": True}],
+    ids=str,
+)  # fmt: skip
+def test_a_wish_says_what_and_to_whom(row: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        wish_of(row)

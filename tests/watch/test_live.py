@@ -1,0 +1,134 @@
+"""A live run on Ray actors, on whose page somebody presses: every job ends once, and it is written
+down what was pressed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.model.job import JobState
+from grid.model.time import SECOND_US
+from grid.results.checkers import check
+from grid.results.interventions import read_interventions
+from grid.runtime.pace import Pace
+from grid.runtime.run import Live, Run, execute, save
+from grid.scenario.load import load_scenario
+from grid.watch.beside import page_beside
+from grid.watch.replay import Replay
+from tests.watch.small_runs import get, wish
+
+SCENARIO = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "two.yaml"
+SPEEDUP = 4.0
+
+
+class Script:
+    """Presses on a page while its run goes on, in a thread of its own."""
+
+    def __init__(self, presses: Callable[[Script], None]) -> None:
+        self._presses = presses
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.error: BaseException | None = None
+        self.address = ""
+
+    def start(self, address: str) -> None:
+        self.address = address
+        self.thread.start()
+
+    def frame(self) -> Any:
+        return json.loads(get(self.address, "frame?time=1e9")[1])
+
+    def wait_for(self, condition: Callable[[Any], bool]) -> Any:
+        """The first frame of which the condition holds."""
+        end = time.monotonic() + 120
+        while not condition(frame := self.frame()):
+            assert time.monotonic() < end, frame
+            threading.Event().wait(0.1)
+        return frame
+
+    def wish(self, what: str, **fields: Any) -> float:
+        """Wish, and wait until it takes effect; when that was, in seconds of virtual time."""
+        before = len(self.frame()["done"])
+        status, text = wish(self.address, {"what": what, **fields})
+        assert status == 200, text
+        frame = self.wait_for(lambda frame: len(frame["done"]) > before)
+        return float(frame["done"][before][0])
+
+    def _go(self) -> None:
+        try:
+            self._presses(self)
+        except BaseException as error:
+            self.error = error
+
+
+def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> Run:
+    script = Script(presses)
+    with page_beside(script.start) as page:
+        run = execute(
+            load_scenario(SCENARIO),
+            str(SCENARIO),
+            live=Live(Pace(SPEEDUP), folder / "journals"),
+            placement=placement,
+            watcher=page,
+        )
+        script.thread.join(60)
+    assert script.error is None, script.error
+    save(run, folder / "run")
+    return run
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+@pytest.mark.parametrize("placement", ["vo", "entity"])
+def test_every_job_ends_once_whatever_is_pressed(placement: str, tmp_path: Path) -> None:
+    at: dict[str, float] = {}
+
+    def presses(script: Script) -> None:
+        script.wait_for(lambda frame: frame["to"] > 1)
+        at["machine"] = script.wish("take_machine_down", vo="north", cluster="cluster", machine=0)
+        at["cut"] = script.wish("cut_off", vo="north", other="south")
+        at["vo"] = script.wish("take_vo_down", vo="south")
+        script.wish("kill", entity="south/scheduler")
+        script.wish("kill", entity="north/cluster/cluster")
+        script.wait_for(lambda frame: frame["figures"]["actors started again"] >= 2)
+        script.wish("pause")
+        stands = script.wait_for(lambda frame: frame["done"][-1][1] == "the clock was stopped")
+        script.wait_for(lambda frame: frame["to"] == script.frame()["to"] > stands["to"])
+        still = script.frame()
+        assert script.frame()["to"] == still["to"]
+        assert not still["over"]
+        script.wish("go_on")
+        script.wait_for(lambda frame: frame["to"] > max(still["to"], at["vo"] + 10))
+        at["heal"] = script.wish("heal")
+        last = script.wait_for(lambda frame: frame["over"])
+        assert sum(last["states"][0]) == 0
+        assert sum(last["states"][1]) == 5
+
+    run = played(tmp_path, placement, presses)
+    results = run.results
+    assert check(results, run.directory, len(results)) == []
+    assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
+    live = run.manifest["live"]
+    assert (live["unfinished"], live["kills"], live["interventions"]) == (0, 2, 8)
+    done = read_interventions(tmp_path / "run")
+    assert [one.wish.what for one in done] == [
+        "take_machine_down", "cut_off", "take_vo_down", "kill", "kill", "pause", "go_on", "heal",
+    ]  # fmt: skip
+    noticed = [one.time_us for one in done if one.wish.what != "kill"]
+    assert noticed == sorted(noticed)
+    assert len(Replay(tmp_path / "run").about()["done"]) == 8
+    # Nothing crosses while the VOs are cut off, nothing starts where all is down.
+    start_s = results.outcome.start_us / SECOND_US
+    host = results.placement.executed_vo
+    moved = (host != results.vo) & (results.submit_us / SECOND_US > at["cut"])
+    assert (start_s[moved] >= at["heal"]).all()
+    on_north = (host == 0) & (start_s > at["machine"] + 1)
+    assert (start_s[on_north] >= at["heal"]).all()
+    assert np.count_nonzero(start_s >= at["heal"]) > 0
