@@ -56,13 +56,12 @@ class Clock:
 
     def now(self) -> Time:
         """The virtual time; it waits at zero for the epoch, and stands still in pauses."""
-        real_s = time.monotonic() - self._zero
-        paused_s = sum(max(0.0, min(end, real_s) - begin) for begin, end in self.pauses)
-        return self.at(real_s - paused_s)
+        return self.at(self.real_s())
 
-    def at(self, run_s: float) -> Time:
-        """The virtual time after so many real seconds without pauses."""
-        return max(0, int(run_s * self._scale))
+    def at(self, real_s: float) -> Time:
+        """The virtual time so many real seconds after the beginning, as far as it is known."""
+        paused_s = sum(max(0.0, min(end, real_s) - begin) for begin, end in self.pauses)
+        return max(0, int((real_s - paused_s) * self._scale))
 
     def real_s(self) -> float:
         """Real seconds since the beginning, pauses included."""

@@ -81,8 +81,8 @@ class LiveWatch:
             return
         notice_s = 0.0 if wish.what == KILL else NOTICE_SECONDS
         real_s = max(0.0, clock.real_s() + notice_s)
-        time_us = clock.now() + (0 if is_paused else clock.at(notice_s))
-        self.done = (*self.done, Intervention(len(self.done) + 1, time_us, real_s, wish))
+        new = Intervention(len(self.done) + 1, clock.at(real_s), real_s, wish)
+        self.done = (*self.done, new)
         clock.pauses = pauses(self.done)
 
 
