@@ -41,7 +41,7 @@ MAY_IMPORT = {
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},
-    # Agents sit inside a run, in the place of a policy, a selection, a rule, or the core of a pool.
+    # Agents sit inside a run, in the place of a policy, a selection, a rule, or the core of a cluster.
     "env": {
         "model", "kernel", "parts", "policies", "selection", "forwarding", "cluster", "scenario",
         "results", "runtime",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from grid.cluster.arrivals import Arrivals
@@ -110,7 +110,7 @@ def choose(wanted: Wanted, policy: AnyPolicy) -> str:
     """The core that plays such a cluster under `policy`: `pool` where it can, for it is fast."""
     if isinstance(policy, GangPolicy):
         return "gang"
-    if compiled_form(policy) is not None and not any(_missing("pool", wanted)):
+    if compiled_form(policy) is not None and not any(lacking(CAPABILITIES["pool"], wanted)):
         return "pool"
     return "general"
 
@@ -120,7 +120,7 @@ def refusals(wanted: Wanted, policy: AnyPolicy) -> list[Refusal]:
     core = choose(wanted, policy)
     name = f"{'gang policy' if core == 'gang' else 'policy'} {wanted.platform.policy}"
     ignored = [one for one in _asked_for(wanted) if one in getattr(policy, "ignores", ())]
-    refused = dict.fromkeys((*_missing(core, wanted), *ignored))
+    refused = dict.fromkeys((*lacking(CAPABILITIES[core], wanted), *ignored))
     return [
         Refusal(
             FEATURES[feature].field,
@@ -140,8 +140,9 @@ def _asked_for(wanted: Wanted) -> Iterator[str]:
     return (name for name, feature in FEATURES.items() if feature.found(wanted))
 
 
-def _missing(core: str, wanted: Wanted) -> Iterator[str]:
-    return (name for name in _asked_for(wanted) if name not in CAPABILITIES[core])
+def lacking(able: Collection[str], wanted: Wanted) -> Iterator[str]:
+    """The features that are asked for and that a core which takes account of `able` would lack."""
+    return (name for name in _asked_for(wanted) if name not in able)
 
 
 def make_cluster(

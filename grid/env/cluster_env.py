@@ -14,11 +14,11 @@ from gymnasium import spaces
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.arrivals import Arrivals
-from grid.cluster.engines import Wanted, choose
+from grid.cluster.engines import Wanted, lacking
 from grid.cluster.estimates import Estimates
 from grid.cluster.outcomes import Outcomes
+from grid.env.asking_core import ABLE, AskingCore
 from grid.env.play import Decision, Play, grid_of
-from grid.env.pool_core import AskingPool
 from grid.env.queue_agent import AgentPolicy, Decide, Observation, QueueObservation
 from grid.env.resource_agent import AgentSelection, ResourceObservation
 from grid.env.rewards import EndedSlowdown, QueueReward, SlowdownSoFar, SlowdownTold, WaitSoFar
@@ -27,7 +27,6 @@ from grid.model.errors import expected_name, one_mistake
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import Time, to_seconds
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.queue import fcfs
 from grid.results.metrics import Metrics
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario, source_of
@@ -35,9 +34,8 @@ from grid.scenario.schema import Scenario
 
 Observed = npt.NDArray[np.float32]
 LARGEST_SEED = 2**31
-FCFS = fcfs()
 _KINDS = {SlowdownSoFar: 0, WaitSoFar: 1, EndedSlowdown: 2}
-"""Rewards that compiled code knows; see `grid.env.pool_loop`."""
+"""Rewards that compiled code knows; see `grid.env.asking_loop`."""
 
 
 class _SeatOfQueue(AgentPolicy):
@@ -188,11 +186,11 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         wanted = Wanted(cluster, bool(outages), grid.asks_for_memory)
         kind = _KINDS.get(type(reward))
         decide = partial(_ask, place)
-        if type(seen) is QueueObservation and kind is not None and choose(wanted, FCFS) == "pool":
+        if type(seen) is QueueObservation and kind is not None and not any(lacking(ABLE, wanted)):
 
-            def core(arrivals: Arrivals, _: Estimates, outcomes: Outcomes) -> AskingPool:
-                self._seat = seat = AskingPool(
-                    cluster.machines[0], arrivals, outcomes, decide, self._offered, seen.shape, kind
+            def core(arrivals: Arrivals, _: Estimates, outcomes: Outcomes) -> AskingCore:
+                self._seat = seat = AskingCore(
+                    cluster, arrivals, outcomes, decide, self._offered, seen.shape, kind
                 )
                 return seat
 

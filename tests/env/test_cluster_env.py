@@ -78,10 +78,40 @@ def test_episodes_of_a_seed_are_the_same(settings: dict[str, Any]) -> None:
     assert len({digest for digest, _, _ in first}) == 100
 
 
+MACHINES = {
+    "pool": {},
+    "alike": {"machines": [{"cpus": 8, "count": 3}]},
+    "unlike": {
+        "machines": [
+            {"cpus": 4, "mips": 500, "watts_busy": 3, "watts_idle": 1},
+            {"cpus": 8, "mips": 700},
+            {"cpus": 8, "mips": 1500},
+        ]
+    },
+    "bound": {"machines": [{"cpus": 8}, {"cpus": 4, "mips": 3000}], "bind": "machine"},
+    "misjudged": {"machines": [{"cpus": 4}, {"cpus": 8, "mips": 900}], "estimate_factor": 1.7},
+}
+
+
+def on_machines(kind: str, count: int) -> dict[str, Any]:
+    """A cluster of that kind; to one where jobs are bound to machines, they are routed."""
+    scenario = one_pool(count, 1.1, **MACHINES[kind])
+    vo = scenario["vos"][0]
+    if kind != "pool":
+        del vo["clusters"][0]["processors"]
+    if kind == "bound":
+        del vo["workload"]["enters"]
+    return scenario
+
+
 @pytest.mark.parametrize("reward", [SlowdownSoFar, WaitSoFar, EndedSlowdown])
-@pytest.mark.parametrize("offered", [1, 4, 16])
-def test_compiled_code_plays_as_the_general_core(reward: Any, offered: int) -> None:
-    scenario = one_pool(120, 1.1)
+@pytest.mark.parametrize(
+    ("kind", "offered"),
+    [("pool", 1), ("pool", 4), ("pool", 16), ("alike", 16), ("unlike", 4), ("bound", 16),
+     ("misjudged", 8)],
+)  # fmt: skip
+def test_compiled_code_plays_as_the_general_core(reward: Any, kind: str, offered: int) -> None:
+    scenario = on_machines(kind, 120)
     fast = ClusterEnv(scenario, reward=reward(), offered=offered)
     plain = ClusterEnv(scenario, reward=reward(), observation=Plain(offered), offered=offered)
     for seed in range(3):
@@ -194,9 +224,11 @@ def test_an_episode_that_is_cut_short() -> None:
         env.metrics()
 
 
-def test_a_decision_takes_little() -> None:
-    env, agent = ClusterEnv(one_pool(4000)), (lambda _, is_open: int(is_open.argmax()))
-    episode(ClusterEnv(one_pool(10)), 1, agent)
+@pytest.mark.parametrize("kind", ["pool", "unlike"])
+def test_a_decision_takes_little(kind: str) -> None:
+    agent = lambda _, is_open: int(is_open.argmax())  # noqa: E731
+    env = ClusterEnv(on_machines(kind, 4000))
+    episode(ClusterEnv(on_machines(kind, 10)), 1, agent)
     _, info = env.reset(seed=1)
     began, over, steps = time.process_time(), False, 0
     while not over:

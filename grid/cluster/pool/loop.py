@@ -63,18 +63,18 @@ def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended
             return SLOTS_FULL
         if counters[at.ENDED] + counters[at.RUNNING] + last - upcoming > len(ends.row):
             return ENDED_FULL
-        if _complete(policy, now, pool, ends):
+        if complete(policy, now, pool, ends):
             counters[at.BLOCKED] = 0
         waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.SERIAL]
         for arrival in range(upcoming, last):
-            _arrive(policy, now, arrival, pool, coming, ends)
+            arrive(policy, now, arrival, pool, coming, ends)
         counters[at.NEXT_ARRIVAL] = last
         _plan(policy, now, waiting, pool)
-        _use(now, counters[at.SERIAL] > serial, pool)
+        note_usage(now, counters[at.SERIAL] > serial, pool)
 
 
 @inlined
-def _use(now: int, arrived: bool, pool: Pool) -> None:
+def note_usage(now: int, arrived: bool, pool: Pool) -> None:
     """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.general.usage` has it."""
     counters, usage = pool.counters, pool.measures
     if usage[at.SHARE] >= 0:
@@ -90,7 +90,7 @@ def _use(now: int, arrived: bool, pool: Pool) -> None:
 
 
 @inlined
-def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: Ends) -> None:
+def record_end(row: int, state: int, start: int, end: int, counters: Ints, ends: Ends) -> None:
     place = counters[at.ENDED]
     ends.row[place], ends.state[place] = row, state
     ends.start[place], ends.end[place] = start, end
@@ -98,7 +98,7 @@ def _record(row: int, state: int, start: int, end: int, counters: Ints, ends: En
 
 
 @inlined
-def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
+def complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
     any_ended = False
@@ -106,7 +106,7 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
         slot = pool.by_end[0]
         killed = pool.run[slot] > pool.estimate[slot]
         state = FAILED if killed else COMPLETED
-        _record(pool.row[slot], state, pool.start[slot], now, counters, ends)
+        record_end(pool.row[slot], state, pool.start[slot], now, counters, ends)
         pop(pool)
         counters[at.FREE] += pool.processors[slot]
         if policy == RESERVING:
@@ -118,11 +118,11 @@ def _complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
 
 
 @kernel(allocates=False)
-def _arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ends) -> None:
+def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ends) -> None:
     """Take the job into the queue, or reject it at once if it can never run here."""
     counters = pool.counters
     if coming.processors[arrival] > counters[at.CPUS] or coming.licenses[arrival] != 0:
-        _record(coming.row[arrival], REJECTED, -1, now, counters, ends)
+        record_end(coming.row[arrival], REJECTED, -1, now, counters, ends)
         return
     counters[at.ASKED] += coming.processors[arrival]
     counters[at.FREE_SLOTS] -= 1
@@ -194,7 +194,7 @@ def _plan_in_turn(now: int, pool: Pool) -> None:
         slot = pool.queue[counters[at.FIRST]]
         if pool.processors[slot] > counters[at.FREE]:
             return
-        _start(now, slot, pool)
+        start(now, slot, pool)
         counters[at.FIRST] += 1
 
 
@@ -208,7 +208,7 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
             break
         slot = pool.queue[place]
         if pool.processors[slot] <= counters[at.FREE]:
-            _start(now, slot, pool)
+            start(now, slot, pool)
             started = True
     if started:
         counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
@@ -223,7 +223,7 @@ def _plan_reserving(now: int, pool: Pool) -> None:
     for place in range(counters[at.FIRST], counters[at.LAST]):
         slot = pool.queue[place]
         if is_due(now, slot, pool):
-            _start(now, slot, pool)
+            start(now, slot, pool)
             started = True
     if started:
         counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
@@ -343,7 +343,7 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
                 continue
             extra -= needed
         free -= needed
-        _start(now, slot, pool)
+        start(now, slot, pool)
         passed = True
     counters[at.EXTRA] = extra
     return passed
@@ -362,7 +362,7 @@ def _close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
 
 
 @inlined
-def _start(now: int, slot: int, pool: Pool) -> None:
+def start(now: int, slot: int, pool: Pool) -> None:
     counters = pool.counters
     counters[at.FREE] -= pool.processors[slot]
     counters[at.ASKED] -= pool.processors[slot]
