@@ -9,17 +9,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
+from grid.model.errors import one_mistake, shorten
+from grid.model.platform import REFERENCE_MIPS
 from grid.model.time import SECOND_US
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario, VoSection
 from grid.scenario.sections import name_and_settings
+from grid.verify.controls import Jobs
+from grid.verify.theory import states_of
 
 WARM_UP = 0.1
 """Share of a VO's jobs, the first ones, that no steady state is measured on."""
 
+MOST_STATES = 60_000
+"""Of a Markov chain that is solved."""
+
+SHUT_DOWN = 0.05
+"""The same of the last ones, where there are several VOs: some end before others."""
+
 
 class Effort(NamedTuple):
-    """How many runs of how many jobs each, with seeds from 1."""
+    """How many runs of how many jobs each, with seeds from 1.
+
+    In a full verification, so many runs more as precision asks for.
+    """
 
     runs: int
     jobs: int
@@ -42,7 +55,9 @@ class Case:
 
     `expected` gives figures by name from the scenario with all its settings filled in, `found` the
     same figures of one run. Of an `exact` case every figure is a number of differences, and 0 is
-    expected. `quick` and `full` say how much is run; an exact case needs one run.
+    expected. `quick` and `full` say how much is run; an exact case needs one run. `controls` says
+    what is known of the jobs. The theory holds where `exponential` ones of arrivals and work are,
+    and, if the case is `stable`, for a load below 1.
     """
 
     name: str
@@ -57,6 +72,9 @@ class Case:
     """Whether the number of jobs is a parameter."""
     fewer: Callable[[Scenario], Fewer | None] | None = None
     """The same with fewer VOs, where what is expected is the limit of many; None: it is not."""
+    controls: Callable[[Scenario], Jobs] | None = None
+    exponential: tuple[str, ...] = ("arrivals", "work")
+    stable: bool = True
 
 
 def settings_of(scenario: Scenario) -> dict[str, Any]:
@@ -64,6 +82,37 @@ def settings_of(scenario: Scenario) -> dict[str, Any]:
     workload = _first_vo(scenario).workload
     assert workload is not None
     return dict(workload.settings)
+
+
+def generator_of(scenario: Scenario) -> str:
+    """The name of the generator of jobs of the first VO; "" where it has none."""
+    workload = _first_vo(scenario).workload
+    return str(workload.generator) if workload is not None and workload.generator else ""
+
+
+def check_theory(case: Case, scenario: Scenario) -> None:
+    """Raise InputError where the theory of `case` does not speak of jobs such as those."""
+    if case.exact or generator_of(scenario) != "stochastic":
+        return
+    settings = settings_of(scenario)
+    for name in case.exponential:
+        if settings[name]["law"] != "exponential":
+            found = shorten(str(settings[name]["law"]))
+            raise one_mistake(f"{name}.law", found, f"exponential, for theory of {case.name}")
+    if case.stable:
+        known = jobs_alone(scenario)
+        offered = known.work_s * _mean_processors(settings) / known.gap_s
+        if offered >= _processors(scenario):
+            load = f"a load of {offered / _processors(scenario):.6g}"
+            raise one_mistake("--set", load, f"one below 1, for the steady state of {case.name}")
+
+
+def _processors(scenario: Scenario) -> int:
+    """Of all VOs that jobs of the first one fit."""
+    sizes = settings_of(scenario).get("sizes", ())
+    widest = max((size["processors"] for size in sizes), default=1)
+    counts = [len(vo.names) * count for vo in scenario.vos or () for count, _ in _servers(vo)]
+    return sum(count for count in counts if count >= widest)
 
 
 def processors_of(scenario: Scenario) -> int:
@@ -101,6 +150,27 @@ def half_the_servers(scenario: Scenario) -> Fewer | None:
     return Fewer(servers, half, (f"servers={half}", f"gap_s={gap_s!r}"))
 
 
+def jobs_of_servers(scenario: Scenario) -> Jobs:
+    """As `jobs_at_one_pool`, where all VOs but the first are servers, of one job at a time."""
+    return jobs_alone(scenario)._replace(servers=vos_of(scenario) - 1)
+
+
+def is_chain(scenario: Scenario) -> bool:
+    """Whether the machines are so few that the Markov chain of their queues can be solved."""
+    d, load = drawn_of(scenario), settings_of(scenario)["load"]
+    if name_and_settings(_first_vo(scenario).selection)[0] == "least_loaded":
+        d = machines_of(scenario)
+    return states_of(machines_of(scenario), d, load) <= MOST_STATES
+
+
+def half_the_machines(scenario: Scenario) -> Fewer | None:
+    """Half as many machines, where the limit of many is expected."""
+    machines = machines_of(scenario)
+    if is_chain(scenario):
+        return None
+    return Fewer(machines, machines // 2, (f"machines={machines // 2}",))
+
+
 def machines_of(scenario: Scenario) -> int:
     """The machines of the first VO's first cluster."""
     machines = _first_vo(scenario).clusters[0].machines
@@ -120,14 +190,56 @@ def _first_vo(scenario: Scenario) -> VoSection:
 
 
 def steady(run: Run) -> Ints:
-    """The rows of jobs in the steady state: all but the first of each VO. Shape (jobs,)."""
-    vo, submit_us = run.results.vo, run.results.submit_us
-    kept = []
-    for number in range(int(vo.max()) + 1):
-        rows = np.flatnonzero(vo == number)
-        rows = rows[np.argsort(submit_us[rows], kind="stable")]
-        kept.append(rows[int(len(rows) * WARM_UP) :])
-    return np.concatenate(kept)
+    """The rows of jobs in the steady state: while no VO begins and none ends. Shape (jobs,)."""
+    return steady_rows(run.results.vo, run.results.submit_us)
+
+
+def steady_rows(vo: Ints, submit_us: Ints) -> Ints:
+    """The same, from the columns."""
+    of_vos = [np.sort(submit_us[vo == number]) for number in np.unique(vo)]
+    begin = max(times[int(len(times) * WARM_UP)] for times in of_vos)
+    last = 1.0 - (SHUT_DOWN if len(of_vos) > 1 else 0.0)
+    end = min(times[max(1, int(len(times) * last)) - 1] for times in of_vos)
+    return np.flatnonzero((submit_us >= begin) & (submit_us <= end))
+
+
+def jobs_at_one_pool(scenario: Scenario) -> Jobs:
+    """What is known of the jobs, also how long they would wait for one pool of all servers."""
+    jobs, cpus = jobs_alone(scenario), 0
+    for vo in scenario.vos or ():
+        if any(speed != REFERENCE_MIPS for _, speed in _servers(vo)):
+            return jobs
+        cpus += len(vo.names) * sum(count for count, _ in _servers(vo))
+    return jobs._replace(servers=cpus)
+
+
+def jobs_alone(scenario: Scenario) -> Jobs:
+    """What is known of the jobs of all VOs together, of which those with any are alike."""
+    vo, settings = _first_vo(scenario), settings_of(scenario)
+    with_jobs = sum(len(one.names) for one in scenario.vos or () if one.workload is not None)
+    work_s = float(settings["work"].get("mean_s", 1.0))
+    gap_s = settings["arrivals"].get("mean_s")
+    if settings.get("load") is not None:
+        capacity = sum(count * speed for count, speed in _servers(vo)) / REFERENCE_MIPS
+        gap_s = work_s * _mean_processors(settings) / (capacity * settings["load"])
+    assert gap_s is not None
+    return Jobs(work_s, float(gap_s) / with_jobs, 0)
+
+
+def _mean_processors(settings: Mapping[str, Any]) -> float:
+    sizes = settings.get("sizes", ({"processors": 1, "share": 1.0},))
+    shares = sum(size["share"] for size in sizes)
+    return float(sum(size["processors"] * size["share"] for size in sizes) / shares)
+
+
+def _servers(vo: VoSection) -> list[tuple[int, float]]:
+    """Processors of the VO's clusters, and their MIPS."""
+    found: list[tuple[int, float]] = []
+    for cluster in vo.clusters:
+        machines = cluster.machines if isinstance(cluster.machines, tuple) else ()
+        found += [(one.count * one.cpus, one.mips) for one in machines]
+        found += [(cluster.processors, REFERENCE_MIPS)] if cluster.processors else []
+    return found
 
 
 def waits_s(run: Run, rows: Ints) -> Floats:

@@ -8,6 +8,7 @@ from math import gamma, sqrt
 import numpy as np
 
 from grid.model.arrays import Ints
+from grid.model.errors import one_mistake
 from grid.model.time import from_seconds
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario
@@ -16,8 +17,13 @@ from grid.verify.case import (
     Case,
     Effort,
     drawn_of,
+    half_the_machines,
     half_the_servers,
     half_the_vos,
+    is_chain,
+    jobs_alone,
+    jobs_at_one_pool,
+    jobs_of_servers,
     lost,
     machines_of,
     processors_of,
@@ -197,11 +203,17 @@ def _round_robin(scenario: Scenario, load: float) -> float:
 
 
 def _power_of_d(scenario: Scenario, load: float) -> float:
-    return theory.power_of_d(machines_of(scenario), drawn_of(scenario), load)
+    machines, d = machines_of(scenario), drawn_of(scenario)
+    if is_chain(scenario):
+        return theory.power_of_d(machines, d, load)
+    return theory.power_of_d_of_many(d, load)
 
 
 def _least_loaded(scenario: Scenario, load: float) -> float:
-    return theory.power_of_d(machines_of(scenario), machines_of(scenario), load)
+    machines = machines_of(scenario)
+    if not is_chain(scenario):
+        raise one_mistake("machines", str(machines), "fewer: theory has too many states")
+    return theory.power_of_d(machines, machines, load)
 
 
 def _old_board(scenario: Scenario) -> dict[str, float]:
@@ -265,70 +277,77 @@ CASES = {
         ),
         Case(
             "mmc", "M/M/c", "Erlang C", _mmc, _mean_wait, quick=Effort(30, 200_000),
-            full=Effort(400, 1_000_000),
+            full=Effort(150, 1_000_000),
         ),
         Case(
             "mg1", "M/G/1", "Pollaczek and Khinchine", _mg1, _mean_wait,
-            quick=Effort(30, 200_000), full=Effort(140, 1_000_000),
+            quick=Effort(30, 200_000), full=Effort(100, 1_000_000), exponential=("arrivals",),
         ),
         Case(
             "rigid-capacity", "Capacity of a pool for rigid jobs, FCFS",
             "1 / [(1 - p)(1 + Σ p^i / i) + p^n / n]", _capacity, _starts_a_second,
-            quick=Effort(20, 20_000), full=Effort(20, 100_000),
+            quick=Effort(20, 20_000), full=Effort(20, 40_000), exponential=("work",), stable=False,
         ),
         Case(
             "loss", "M/M/c/c: a VO that rejects when it is busy", "Erlang B", _loss, _lost,
-            quick=Effort(20, 5_000), full=Effort(40, 100_000),
+            quick=Effort(20, 5_000), full=Effort(40, 15_000), controls=jobs_alone,
+            exponential=("arrivals",), stable=False,
         ),
         Case(
             "loss-by-size", "Rigid jobs, rejected when they do not fit",
             "Kaufman 1981, Roberts 1981", _loss_by_size, _lost_by_size,
-            quick=Effort(20, 5_000), full=Effort(40, 100_000),
+            quick=Effort(20, 5_000), full=Effort(60, 30_000), controls=jobs_alone,
+            exponential=("arrivals",), stable=False,
         ),
         Case(
             "shorter-of-two", "Join the shorter of two queues", "truncated Markov chain",
-            _shorter, _time, quick=Effort(20, 8_000), full=Effort(45, 100_000),
+            _shorter, _time, quick=Effort(20, 2_000), full=Effort(40, 5_000),
+            controls=jobs_at_one_pool,
         ),
         Case(
             "until-idle", "A job moves on until it finds a VO idle, then queues",
             "two VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
-            _mean_time_of(_until_idle), _time, quick=Effort(20, 1_000), full=Effort(70, 25_000),
-            fewer=half_the_vos,
+            _mean_time_of(_until_idle), _time, quick=Effort(20, 1_000), full=Effort(40, 3_000),
+            fewer=half_the_vos, controls=jobs_at_one_pool,
         ),
         Case(
             "retries", "VOs that reject when busy, and jobs that try others",
             "two VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
-            _retries, _lost, quick=Effort(20, 1_500), full=Effort(55, 25_000),
-            fewer=half_the_vos,
+            _retries, _lost, quick=Effort(20, 1_500), full=Effort(60, 6_000),
+            fewer=half_the_vos, controls=jobs_alone, stable=False,
         ),
         Case(
             "steal", "An idle VO takes a job from one other that has two or more",
             "two VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
-            _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(60, 25_000),
-            fewer=half_the_vos,
+            _mean_time_of(_steal), _time, quick=Effort(20, 1_000), full=Effort(60, 4_000),
+            fewer=half_the_vos, controls=jobs_at_one_pool,
         ),
         Case(
             "random-routing", "Routing at random: an M/M/1 queue at each machine",
             "thinned Poisson arrivals", _mean_time_of(_random_routing), _time,
-            quick=Effort(20, 4_000), full=Effort(35, 100_000),
+            quick=Effort(20, 2_000), full=Effort(80, 6_000), controls=jobs_at_one_pool,
         ),
         Case(
             "round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
-            _mean_time_of(_round_robin), _time, quick=Effort(20, 4_000), full=Effort(35, 100_000),
+            _mean_time_of(_round_robin), _time, quick=Effort(20, 2_000), full=Effort(40, 6_000),
+            controls=jobs_at_one_pool,
         ),
         Case(
-            "power-of-d", "The shorter of two queues drawn of three", "truncated Markov chain",
-            _mean_time_of(_power_of_d), _time, quick=Effort(20, 4_000), full=Effort(35, 100_000),
+            "power-of-d", "The shortest of d queues drawn",
+            "few machines: truncated Markov chain; many: Σ λ^((d^i - d) / (d - 1))",
+            _mean_time_of(_power_of_d), _time, quick=Effort(20, 2_000), full=Effort(40, 5_000),
+            fewer=half_the_machines, controls=jobs_at_one_pool,
         ),
         Case(
-            "least-loaded", "Join the shortest of three queues", "truncated Markov chain",
-            _mean_time_of(_least_loaded), _time, quick=Effort(20, 4_000), full=Effort(35, 100_000),
+            "least-loaded", "Join the shortest of all queues", "truncated Markov chain",
+            _mean_time_of(_least_loaded), _time, quick=Effort(20, 2_000), full=Effort(40, 5_000),
+            controls=jobs_at_one_pool,
         ),
         Case(
             "old-information", "The shorter of two queues by a board that is told once a period",
             "two servers: Markov chain from board to board; many: fixed point (Mitzenmacher 2000)",
-            _old_board, _time_and_first, quick=Effort(20, 2_000), full=Effort(35, 100_000),
-            fewer=half_the_servers,
+            _old_board, _time_and_first, quick=Effort(20, 2_000), full=Effort(40, 5_000),
+            fewer=half_the_servers, controls=jobs_of_servers,
         ),
     )
 }  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grid.verify.case import WARM_UP
+from grid.verify.case import SHUT_DOWN, WARM_UP
 from grid.verify.cases import CASES
-from grid.verify.verify import RELATIVE, STANDARD_ERRORS, Figure
+from grid.verify.verify import MOST_TIMES, OTHER_JOBS, RELATIVE, STANDARD_ERRORS, Figure
 
 COLUMNS = ("case", "figure", "expected", "found", "± 95 %", "standard errors", "runs", "verdict")
 WIDTHS = (16, 36, 11, 11, 10, 15, 5, 0)
@@ -75,9 +75,18 @@ other values; what is expected is computed from the scenario as it is then.
 - `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
 - `differs`: neither. The command then ends with exit code 1.
 
-Standard errors come from independent runs with the seeds 1, 2, 3 and so on. Of each VO the first
-{WARM_UP:.0%} of the jobs are left out, since a grid starts empty. The end needs no cut: a job that
-comes later changes nothing for those before it, first come first served.
+Standard errors come from independent runs with the seeds 1, 2, 3 and so on. A full verification
+adds runs until three of them are within {RELATIVE:.1%}, or {MOST_TIMES} times as many have been
+made. A grid starts empty, and VOs end one after another: measured is from when all have submitted
+{WARM_UP:.0%} of their jobs until, where there are several, one has submitted {1 - SHUT_DOWN:.0%}.
+
+All cases but the exact ones, `mmc`, `mg1` and `rigid-capacity` take chance out by control variates
+(Lavenberg and Welch 1981): of the jobs that a run happened to get it is known how much work they
+should bring and how far apart they should come, and mostly how long they would wait, first come
+first served, for one pool of all servers. What is found is the regression over the runs, at the
+values that these should have. They are worked out from what users submitted, so that a grid which
+serves them too slowly can't hide. Where the jobs themselves are {OTHER_JOBS:g} standard errors off,
+the verdict is `differs`, too.
 
 Where a case has more than two VOs, what is expected is the limit of many. Each run is then done
 once more with half as many VOs, and both are extrapolated: what n VOs are off by falls as 1 / n.

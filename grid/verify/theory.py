@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from math import ceil, fsum, log
+from math import ceil, comb, fsum, log
 
 import numpy as np
 
@@ -147,6 +147,27 @@ def round_robin_time(servers: int, load: float) -> float:
     return 1.0 / (1.0 - root)
 
 
+def _longest(servers: int, d: int, load: float) -> int:
+    """The jobs of all servers together are about as many as with one queue before them."""
+    return ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
+
+
+def states_of(servers: int, d: int, load: float) -> int:
+    """How many states the chain of `power_of_d` has."""
+    return comb(_longest(servers, d, load) + servers, servers)
+
+
+def power_of_d_of_many(d: int, load: float) -> float:
+    """The limit of `power_of_d` for many servers (Vvedenskaya et al. 1996, Mitzenmacher 1996).
+
+    T = Σ load^((d^i - d) / (d - 1)) over i from 1.
+    """
+    if d == 1:
+        return 1.0 / (1.0 - load)
+    exponents = ((d**i - d) // (d - 1) for i in range(1, 64))
+    return fsum(load**exponent for exponent in exponents if exponent < 100_000)
+
+
 def power_of_d(servers: int, d: int, load: float) -> float:
     """Mean time in the system where a job joins the shortest of `d` different queues drawn.
 
@@ -156,13 +177,11 @@ def power_of_d(servers: int, d: int, load: float) -> float:
     join the shortest queue.
     """
     from itertools import combinations_with_replacement
-    from math import comb
 
     from scipy.sparse import coo_matrix
     from scipy.sparse.linalg import spsolve
 
-    # The jobs of all servers together are about as many as with one queue before them.
-    longest = ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
+    longest = _longest(servers, d, load)
     states = list(combinations_with_replacement(range(longest + 1), servers))
     number = {state: place for place, state in enumerate(states)}
     # The k-th shortest is joined if it is drawn and none that is shorter.

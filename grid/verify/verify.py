@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, sqrt
+from math import ceil, inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import grid
+from grid.model.arrays import Floats
+from grid.runtime.run import Run
+from grid.scenario.schema import Scenario
 from grid.scenario.shipped import shipped_folder
-from grid.verify.case import Case, Effort, Fewer
+from grid.verify.case import Case, Effort, Fewer, check_theory, generator_of, steady
 from grid.verify.cases import CASES
+from grid.verify.controls import Jobs, estimate, worst
 
 SCENARIOS = shipped_folder() / "verify"
 STANDARD_ERRORS = 3.0
+OTHER_JOBS = 4.5
+"""Jobs that are so many standard errors from what they should be are other ones."""
 RELATIVE = 0.005
 """How far what is found may be from what is expected, in a full verification."""
 
@@ -32,6 +38,8 @@ class Figure:
     error: float
     runs: int
     exact: bool
+    jobs_off: float = 0.0
+    """How many standard errors the jobs of the runs are from those that the theory speaks of."""
 
     @property
     def off(self) -> float:
@@ -46,17 +54,40 @@ class Figure:
         """How far `found` is from `expected`, as a share of it."""
         return abs(self.found - self.expected) / abs(self.expected) if self.expected else 0.0
 
+    @property
+    def runs_missing(self) -> int:
+        """About how many runs more it takes until three standard errors are precise enough."""
+        if self.exact or not self.expected or not isfinite(self.found):
+            return 0
+        asked = RELATIVE * abs(self.expected) / STANDARD_ERRORS
+        return ceil(self.runs * ((self.error / asked) ** 2 - 1.0))
+
     def verdict(self, full: bool) -> str:
         """`exact`, `agrees` or `differs`; in a full one also `not precise enough`."""
         if self.exact:
             return "exact" if self.found == self.expected else "differs"
         if not isfinite(self.found) or abs(self.off) > STANDARD_ERRORS:
             return "differs"
+        if self.jobs_off > OTHER_JOBS:
+            return "differs"
         return "not precise enough" if full and self.relative > RELATIVE else "agrees"
 
 
 Order = tuple[str, Path, tuple[str, ...]]
 """A run: its case, the file of its scenario, and settings."""
+
+MOST_TIMES = 8
+"""In a full verification, a case may take so many times the runs of its effort to be precise."""
+
+
+class Found(NamedTuple):
+    """What one run finds: figures by name, and controls of its jobs (`grid.verify.controls`)."""
+
+    figures: Mapping[str, float]
+    controls: Floats
+
+
+Over = Callable[[Callable[[Order], Found], Iterable[Order]], Iterable[Found]]
 
 
 def scenario_of(name: str) -> Path:
@@ -73,7 +104,7 @@ def orders_of(case: Case, file: Path, settings: Sequence[str], effort: Effort) -
     ]
 
 
-def measure(order: Order) -> Mapping[str, float]:
+def measure(order: Order) -> Found:
     """What one run finds. Raises InputError and RunFailed.
 
     Where the limit of many VOs is expected, it is extrapolated from this run and one of half as
@@ -82,36 +113,88 @@ def measure(order: Order) -> Mapping[str, float]:
     name, file, settings = order
     case = CASES[name]
     run = grid.run(file, set=settings)
-    found = case.found(run)
+    found = _found(case, run)
     assert run.scenario is not None
     fewer = None if case.fewer is None else case.fewer(run.scenario)
     if fewer is None:
         return found
-    beside = case.found(grid.run(file, set=(*settings, *fewer.settings)))
+    beside = _found(case, grid.run(file, set=(*settings, *fewer.settings)))
     return extrapolated(found, beside, fewer)
 
 
-def extrapolated(
-    found: Mapping[str, float], beside: Mapping[str, float], sizes: Fewer
-) -> dict[str, float]:
+def _found(case: Case, run: Run) -> Found:
+    known = _known(case, run.scenario)
+    controls = np.empty(0) if known is None else known.found(run.results, steady(run))
+    return Found(case.found(run), controls)
+
+
+def _known(case: Case, scenario: Scenario | None) -> Jobs | None:
+    """What is known of the jobs, if they are those that the theory speaks of."""
+    if case.controls is None or scenario is None or generator_of(scenario) != "stochastic":
+        return None
+    return case.controls(scenario)
+
+
+def extrapolated(found: Found, beside: Found, sizes: Fewer) -> Found:
     """The limit a of a + b / n, by what was found for `many` and beside it for `few`."""
     many, few, _ = sizes
-    return {
-        name: (many * value - few * beside[name]) / (many - few) for name, value in found.items()
-    }
+
+    def limit(one: Any, other: Any) -> Any:
+        return (many * one - few * other) / (many - few)
+
+    figures = {name: limit(value, beside.figures[name]) for name, value in found.figures.items()}
+    return Found(figures, limit(found.controls, beside.controls))
+
+
+def _controls_expected(case: Case, file: Path, settings: Sequence[str]) -> Floats:
+    scenario = grid.load_scenario(file, settings)
+    known = _known(case, scenario)
+    fewer = None if case.fewer is None else case.fewer(scenario)
+    expected = np.empty(0) if known is None else known.expected()
+    if fewer is None or known is None:
+        return expected
+    beside = _known(case, grid.load_scenario(file, (*settings, *fewer.settings)))
+    assert beside is not None
+    whole, half = Found({}, expected), Found({}, beside.expected())
+    return extrapolated(whole, half, fewer).controls
 
 
 def verify(
-    orders: Sequence[Order],
-    over: Callable[[Callable[[Order], Mapping[str, float]], Iterable[Order]], Iterable[Any]] = map,
-) -> Iterator[Figure]:
-    """The figures of the case that all `orders` belong to; `over` maps, perhaps in processes."""
-    name, file, settings = orders[0]
-    case = CASES[name]
-    expected = case.expected(grid.load_scenario(file, settings))
-    found = list(over(measure, orders))
-    for figure, value in expected.items():
-        values = np.array([one.get(figure, np.nan) for one in found])
-        runs = len(values)
-        error = float(values.std(ddof=1)) / sqrt(runs) if runs > 1 else 0.0
-        yield Figure(name, figure, value, float(values.mean()), error, runs, case.exact)
+    case: Case,
+    settings: Sequence[str],
+    effort: Effort,
+    *,
+    file: Path | None = None,
+    full: bool = False,
+    over: Over = map,
+) -> list[Figure]:
+    """The figures of `case` with what the user set; `over` maps, perhaps in processes.
+
+    In a `full` one, runs are added until three standard errors are within what is asked for. Raises
+    InputError, also where the theory does not hold for the settings.
+    """
+    file = file or scenario_of(case.name)
+    orders = orders_of(case, file, settings, effort._replace(runs=effort.runs * MOST_TIMES))
+    scenario = grid.load_scenario(file, orders[0][2])
+    check_theory(case, scenario)
+    expected = case.expected(scenario)
+    controls = _controls_expected(case, file, orders[0][2])
+    found: list[Found] = []
+    wanted = 1 if case.exact else effort.runs
+    while True:
+        found += over(measure, orders[len(found) : wanted])
+        figures = [_figure(case, name, value, found, controls) for name, value in expected.items()]
+        missing = max(one.runs_missing for one in figures)
+        if not full or missing <= 0 or wanted == len(orders):
+            return figures
+        wanted = min(len(orders), wanted + max(missing, effort.runs // 4))
+
+
+def _figure(
+    case: Case, name: str, value: float, found: Sequence[Found], expected: Floats
+) -> Figure:
+    values = np.array([one.figures.get(name, np.nan) for one in found])
+    controls = np.array([one.controls for one in found])
+    mean, error = estimate(values, controls, expected)
+    off = worst(controls, expected)
+    return Figure(case.name, name, value, mean, error, len(values), case.exact, off)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,14 @@ import grid
 from grid.cli import app
 from grid.verify.case import Effort, Fewer
 from grid.verify.cases import CASES
-from grid.verify.verify import Figure, extrapolated, measure, orders_of, scenario_of, verify
+from grid.verify.verify import (
+    Figure,
+    Found,
+    extrapolated,
+    orders_of,
+    scenario_of,
+    verify,
+)
 
 PLANTED = Path(__file__).parent / "planted.py"
 SMALL = {
@@ -22,22 +30,22 @@ SMALL = {
     "loss": (Effort(20, 1_000),),
     "loss-by-size": (Effort(20, 1_000),),
     # At a load of 0.9 so few jobs do not reach the steady state.
-    "shorter-of-two": (Effort(20, 1_000), "load=0.5"),
-    "until-idle": (Effort(12, 500), "load=0.5"),
+    "shorter-of-two": (Effort(12, 600), "load=0.5"),
+    "until-idle": (Effort(10, 300), "load=0.5"),
     "retries": (Effort(12, 500),),
-    "steal": (Effort(12, 500), "load=0.5"),
+    "steal": (Effort(10, 300), "load=0.5"),
     "random-routing": (Effort(6, 600), "load=0.5"),
     "round-robin": (Effort(6, 600), "load=0.5"),
     "power-of-d": (Effort(6, 600), "load=0.5"),
     "least-loaded": (Effort(6, 600), "load=0.5"),
     # A load of 0.5 of each server.
-    "old-information": (Effort(10, 800), "gap_s=1000"),
+    "old-information": (Effort(10, 500), "gap_s=1000"),
 }
 
 
 def figures(name: str, *settings: str, effort: Effort | None = None) -> list[Figure]:
     case = CASES[name]
-    return list(verify(orders_of(case, scenario_of(name), settings, effort or case.quick)))
+    return verify(case, settings, effort or case.quick)
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES.values() if case.exact])
@@ -78,10 +86,12 @@ def test_steady_states_agree_at_other_values() -> None:
 
 def test_many_vos_are_extrapolated_from_two_numbers_of_them() -> None:
     """With 8 VOs and 4 alone the mean time is off by some percent."""
-    found = figures("until-idle", "vos=8", "load=0.5", effort=Effort(10, 400))
+    found = figures("until-idle", "vos=8", "load=0.5", effort=Effort(10, 150))
     assert [one.expected for one in found] == [pytest.approx(1 / (1 - 0.5**2))]
     assert {one.verdict(full=False) for one in found} == {"agrees"}
-    assert extrapolated({"a": 3.25}, {"a": 3.5}, Fewer(8, 4, ())) == {"a": 3.0}
+    many, few = Found({"a": 3.25}, np.array([5.0])), Found({"a": 3.5}, np.array([6.0]))
+    limit = extrapolated(many, few, Fewer(8, 4, ()))
+    assert (limit.figures, limit.controls.tolist()) == ({"a": 3.0}, [4.0])
 
 
 def test_half_of_the_servers_have_the_load_of_all() -> None:
@@ -136,14 +146,57 @@ def test_ties_and_boards_that_are_not_as_they_should_be_are_found(
     right = ["gap_s=1000", f"period_s={period_s}"]
     (order, *_) = orders_of(case, file, right, Effort(1, 1_000))
     expected = case.expected(grid.load_scenario(file, order[2]))
-    wrong = [measure(one) for one in orders_of(case, file, [*right, planted], Effort(12, 1_000))]
-    verdicts = []
-    for name, value in expected.items():
-        found = np.array([one[name] for one in wrong])
-        error = float(found.std(ddof=1)) / len(found) ** 0.5
-        figure = Figure(case.name, name, value, float(found.mean()), error, len(found), False)
-        verdicts.append(figure.verdict(full=False))
-    assert "differs" in verdicts
+    wrong = verify(replace(case, expected=lambda _: expected), [*right, planted], Effort(12, 1_000))
+    assert "differs" in {one.verdict(full=False) for one in wrong}
+
+
+@pytest.mark.parametrize(
+    ("name", "slower"),
+    [
+        ("shorter-of-two", "machines=[{cpus: 1, mips: 900}, {cpus: 1, mips: 900}]"),
+        ("until-idle", "mips=900"),
+    ],
+)
+def test_slower_machines_are_found_though_chance_is_taken_out(name: str, slower: str) -> None:
+    """What is taken out is worked out from what users submitted, not from what was served."""
+    case, effort = CASES[name], Effort(20, 800)
+    (found,) = verify(case, [f"vos.0.clusters.0.{slower}"], effort)
+    assert found.found > found.expected
+    assert found.verdict(full=False) == "differs"
+
+
+def test_jobs_that_are_other_ones_than_theory_speaks_of_are_found() -> None:
+    figure = Figure("mmc", "", 1.0, 1.0, 0.1, 20, False, jobs_off=5.0)
+    assert figure.verdict(full=False) == "differs"
+
+
+def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None:
+    settings, case = ["load=0.3"], CASES["least-loaded"]
+    (few,) = verify(case, settings, Effort(10, 150))
+    (many,) = verify(case, settings, Effort(10, 150), full=True)
+    assert few.runs == 10 < many.runs <= 80
+    assert many.error < few.error
+    assert many.runs_missing <= 0 or many.runs == 80
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "mistake"),
+    [
+        ("mmc", "load=1.2", "--set: found a load of 1.2, expected one below 1, "),
+        ("old-information", "gap_s=500", "--set: found a load of 1, expected one below 1, "),
+        ("steal", "load=1", "--set: found a load of 1, expected one below 1, "),
+        (
+            "shorter-of-two",
+            "vos.0.workload.settings.work={law: fixed, mean_s: 1000}",
+            "work.law: found 'fixed', expected exponential, ",
+        ),
+        ("least-loaded", "machines=300", "machines: found 300, expected fewer: "),
+    ],
+)
+def test_where_theory_does_not_hold_a_line_says_so(name: str, setting: str, mistake: str) -> None:
+    done = CliRunner().invoke(app, ["verify", "--quick", "--case", name, "--set", setting])
+    assert done.exit_code == 2
+    assert done.stderr.startswith(mistake)
 
 
 def test_latency_that_is_not_as_given_is_found() -> None:
