@@ -182,7 +182,7 @@ MANIFEST_KEYS: Columns = {
     "jobs.skipped.*": ("jobs", "Records of a log that were left out, by reason."),
     "messages": ("", "Messages that entities handled."),
     "snapshots": ("", "Status snapshots that VOs published."),
-    "rounds": ("", "Rounds of the coordinator of Ray actors; 0 in one process."),
+    "rounds": ("", "Windows that the Ray actors advanced by, together; 0 in one process."),
     "actors": ("", "Ray actors of the run; 0 in one process."),
     "start_seconds": ("s", "Real time before the first event: compiling, starting Ray, actors."),
     "wall_seconds": ("s", "Real time from the first event to the last."),

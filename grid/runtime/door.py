@@ -33,7 +33,7 @@ _NO_HANDSHAKE = (OSError, EOFError, AuthenticationError, AssertionError)
 
 
 class NobodyCame(RunFailed):
-    """The coordinator did not come in time."""
+    """The peer did not come in time."""
 
 
 class Door:
@@ -60,7 +60,7 @@ class Door:
         finally:
             self._socket.close()
             self._send_away(float("inf"))
-        raise NobodyCame(f"the coordinator did not come to {self.address} in {seconds:g} s")
+        raise NobodyCame(f"nobody who knows the key came to {self.address} in {seconds:g} s")
 
     def _let_in(self) -> None:
         """Greet who comes next, if anybody does, without waiting for what they have to say."""

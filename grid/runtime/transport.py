@@ -1,37 +1,40 @@
-"""How orders and answers pass between the coordinator and the Ray actors of a windowed run.
+"""How the Ray actors of a windowed run play their rounds together.
 
-`RayCalls` is the reference: one actor call an order, one `ray.get` a round. `Sockets` carries the
-same bytes over one authenticated connection to each actor, which Ray created, placed and watches;
-a round costs it some ten microseconds an actor instead of a millisecond.
+`RayCalls` is the reference: one actor call a round and actor, and the driver passes on what they
+say. With `Sockets` the actors tell each other directly, over authenticated connections; Ray
+creates, places and watches them, and the driver hears of them only in the pauses.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import re
-import select
+import socket
+import time
 from collections.abc import Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import ray
 
+from grid.model.arrays import Ints
 from grid.parts.origin import short_path
+from grid.results.look import ProcessLook
 from grid.runtime.cluster import LOOPBACK
-from grid.runtime.door import Address, Door, connect
-from grid.runtime.window import Answer, Order, Reply, Window
+from grid.runtime.door import Address, Door, NobodyCame, connect
+from grid.runtime.grants import Grants, News, is_over, is_pause
+from grid.runtime.ring import Link, Parcel, PeerLost, Ring, steps
+from grid.runtime.window import Played, Saved, Window
 from grid.scenario.build import Grid
 
 LOST = (
     ray.exceptions.RayActorError,
     ray.exceptions.ObjectLostError,
     ray.exceptions.NodeDiedError,
-    EOFError,
-    ConnectionError,
+    PeerLost,
 )
-"""What a transport raises where an actor is gone."""
+"""What is raised where an actor is gone, or others miss it."""
 
 POLL_SECONDS = 2.0
 
@@ -53,18 +56,6 @@ def last_line(error: BaseException) -> str:
     return f"{str(error).strip().splitlines()[-1].strip()}{where}"
 
 
-class Transport(Protocol):
-    """Carries one round of orders to the actors and their answers back. Raises one of `LOST`."""
-
-    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
-        """Send each order to the actor of that number; returns when all have answered."""
-        ...
-
-    def close(self) -> None:
-        """No order follows. Actors that are gone do not matter."""
-        ...
-
-
 @ray.remote(max_restarts=0, max_task_retries=0)
 class WindowActor:
     """A Ray actor that holds one window of a run, from its beginning or from a saved state."""
@@ -74,114 +65,153 @@ class WindowActor:
         grid: Grid,
         number: int,
         process_of: Sequence[int],
+        lookahead: Ints,
         events: bool,
         is_watched: bool,
     ) -> None:
         self._plan = (grid, number, process_of)
         self._how: dict[str, Any] = {"events": events, "is_watched": is_watched}
-        self._window: Window | None = None
+        self._grants = Grants(lookahead)
+        self._number, self._count = number, len(lookahead)
+        self._window: Window
+        self._ring: Ring
 
-    def begin(self, state: bytes | None) -> Reply | None:
-        """Go back to `state`, or start; where it starts, how it stands before its first order."""
+    def begin(self, state: bytes | None) -> str:
+        """Go back to `state`, or start; returns the Ray node that this is on."""
         self._window = Window(*self._plan, state, **self._how)
-        return self._window.first_reply() if state is None else None
+        return str(ray.get_runtime_context().get_node_id())
 
-    def carry_out(self, order: Order) -> Answer:
-        assert self._window is not None
-        return self._window.carry_out(order)
+    def listen(self, key: bytes, is_one_node: bool) -> list[Address]:
+        """Where those are to connect to who tell this actor their news, in the order of steps."""
+        host = LOOPBACK if is_one_node else ray.util.get_node_ip_address()
+        self._doors = [Door(host, key) for _ in steps(self._count)]
+        return [door.address for door in self._doors]
 
-    def listen(self, key: bytes, node: str) -> Address:
-        """Where the coordinator, on the Ray node `node`, is to connect to."""
-        is_here = ray.get_runtime_context().get_node_id() == node
-        self._door = Door(LOOPBACK if is_here else ray.util.get_node_ip_address(), key)
-        return self._door.address
+    def meet(self, addresses: Sequence[Address], key: bytes) -> bool:
+        """Connect to those whom this actor tells its news, and let the others in; if they come."""
+        with ThreadPoolExecutor(len(addresses) or 1) as pool:
+            coming = [pool.submit(door.wait) for door in self._doors]
+            try:
+                going = [connect(address, key) for address in addresses]
+                came = [one.result() for one in coming]
+            except (ConnectionError, NobodyCame):
+                return False
+        links = [Link(*map(_socket, pair)) for pair in zip(going, came, strict=True)]
+        self._ring = Ring(self._number, self._count, links)
+        return True
 
-    def serve(self) -> None:
-        """Carry out orders from the coordinator's connection until it is closed."""
-        with self._door.wait() as connection:
-            while True:
-                try:
-                    order = connection.recv_bytes()
-                except (EOFError, ConnectionError):
-                    return
-                answer = self.carry_out(pickle.loads(order))
-                try:
-                    connection.send_bytes(pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
-                except ConnectionError:
-                    return
+    def play(self, rounds: int, seconds: float) -> Played | None:
+        """As `Window.play`, over the connections; None if one of the others is gone."""
+        try:
+            return self._window.play(self._grants, self._ring.exchange, rounds, seconds)
+        except PeerLost:
+            self._ring.close()
+            return None
+        except BaseException:
+            self._ring.close()
+            raise
+
+    def report(self) -> tuple[News, list[Parcel]]:
+        return self._window.report()
+
+    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+        self._window.accept(told, batches)
+
+    def go_on(self, told: Sequence[News], batches: Sequence[bytes]) -> tuple[News, list[Parcel]]:
+        """A round: take in what all told and sent, go on, and report."""
+        self._window.accept(told, batches)
+        self._window.go_on(self._grants, told)
+        return self._window.report()
+
+    def save(self) -> Saved:
+        return self._window.save()
+
+    def look(self) -> ProcessLook:
+        return self._window.look()
 
     def outcome(self) -> Any:
-        assert self._window is not None
         return self._window.outcome()
 
 
-class RayCalls:
-    """Orders as actor calls."""
+def _socket(connection: Connection) -> socket.socket:
+    """The same connection, without the framing of its library."""
+    with connection:
+        return socket.socket(fileno=os.dup(connection.fileno()))
 
-    def __init__(self, actors: Sequence[Any]) -> None:
+
+def answers(actors: Sequence[Any], calls: list[Any]) -> list[Any]:
+    """What all `actors` answer to the `calls`. Raises what one of them raised, or one of `LOST`.
+
+    Then all have done with their calls: one that waits for another that is gone is ended.
+    """
+    try:
+        while True:
+            ready, waiting = ray.wait(calls, num_returns=len(calls), timeout=POLL_SECONDS)
+            ray.get(ready)
+            if not waiting:
+                return list(ray.get(calls))
+    except BaseException:
+        done, _ = ray.wait(calls, num_returns=len(calls), timeout=POLL_SECONDS)
+        for actor, call in zip(actors, calls, strict=True):
+            if call not in done:
+                ray.kill(actor)
+        raise
+
+
+class Transport(Protocol):
+    """Has the actors play."""
+
+    def play(self, rounds: int, seconds: float) -> Played:
+        """As `Window.play`, in all actors. Raises one of `LOST`."""
+        ...
+
+
+class RayCalls:
+    """The driver passes on what the actors say."""
+
+    def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
         self._actors = actors
 
-    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
-        calls = [self._actors[number].carry_out.remote(order) for number, order in orders]
-        answers = ray.get(calls)
-        return [(number, answer) for (number, _), answer in zip(orders, answers, strict=True)]
-
-    def close(self) -> None:
-        """Nothing to close."""
+    def play(self, rounds: int, seconds: float) -> Played:
+        end = time.perf_counter() + seconds
+        actors = self._actors
+        reports = answers(actors, [actor.report.remote() for actor in actors])
+        played = 0
+        while True:
+            told = [news for news, _ in reports]
+            batches: list[list[bytes]] = [[] for _ in actors]
+            for _, parcels in reports:
+                for target, batch in parcels:
+                    batches[target].append(batch)
+            sent = list(zip(actors, batches, strict=True))
+            is_late = played >= rounds or time.perf_counter() > end
+            if is_over(told) or (played and (is_late or is_pause(told))):
+                answers(actors, [actor.accept.remote(told, batch) for actor, batch in sent])
+                return Played(played, told)
+            reports = answers(actors, [actor.go_on.remote(told, batch) for actor, batch in sent])
+            played += 1
 
 
 class Sockets:
-    """Orders as bytes over a star of connections, each to the address of its actor's node."""
+    """The actors are connected to each other. `nodes` are the Ray nodes that they are on."""
 
-    def __init__(self, actors: Sequence[Any]) -> None:
-        key = os.urandom(32)
-        node = ray.get_runtime_context().get_node_id()
-        addresses = ray.get([actor.listen.remote(key, node) for actor in actors])
-        self._runs = [actor.serve.remote() for actor in actors]
-        self._connections: list[Connection] = []
-        try:
-            for address in addresses:
-                self._connections.append(connect(address, key))
-        except LOST:
-            # The others wait for a connection and would wait for ever.
-            for address in addresses[len(self._connections) :]:
-                with suppress(ConnectionError):
-                    self._connections.append(connect(address, key, seconds=POLL_SECONDS))
-            self.close()
-            raise
-        self._polls = [select.poll() for _ in actors]
-        for poll, connection in zip(self._polls, self._connections, strict=True):
-            poll.register(connection, select.POLLIN)
+    def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
+        self._actors = actors
+        key, count = os.urandom(32), len(actors)
+        one_node = len(set(nodes)) == 1
+        listen = [actor.listen.remote(key, one_node) for actor in actors]
+        addresses = answers(actors, listen)
+        meet = []
+        for number, actor in enumerate(actors):
+            to = [addresses[(number + far) % count][step] for step, far in enumerate(steps(count))]
+            meet.append(actor.meet.remote(to, key))
+        if not all(answers(actors, meet)):
+            raise PeerLost
 
-    def exchange(self, orders: Sequence[tuple[int, Order]]) -> list[tuple[int, Any]]:
-        for number, order in orders:
-            try:
-                data = pickle.dumps(order, pickle.HIGHEST_PROTOCOL)
-                self._connections[number].send_bytes(data)
-            except ConnectionError:
-                self._raise_reason(number)
-        return [(number, pickle.loads(self._receive(number))) for number, _ in orders]
-
-    def _receive(self, number: int) -> bytes:
-        """The next answer. A node that is lost closes no connection: ask Ray now and then."""
-        connection = self._connections[number]
-        try:
-            # The connection's own `poll` sets up anew what it waits with, each time.
-            while not self._polls[number].poll(1000 * POLL_SECONDS):
-                ended, _ = ray.wait([self._runs[number]], timeout=0)
-                if ended:
-                    raise EOFError
-            return connection.recv_bytes()
-        except (EOFError, ConnectionError):
-            self._raise_reason(number)
-
-    def _raise_reason(self, number: int) -> NoReturn:
-        """Raise what ended an actor's part, which is no death if its handlers raised something."""
-        ended, _ = ray.wait([self._runs[number]], timeout=POLL_SECONDS)
-        ray.get(ended)
-        raise EOFError("an actor closed its connection")
-
-    def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
-        ray.wait(self._runs, num_returns=len(self._runs), timeout=POLL_SECONDS)
+    def play(self, rounds: int, seconds: float) -> Played:
+        actors = self._actors
+        all_played = answers(actors, [actor.play.remote(rounds, seconds) for actor in actors])
+        if None in all_played:
+            raise PeerLost
+        played: Played = all_played[0]
+        return played

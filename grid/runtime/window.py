@@ -1,7 +1,7 @@
 """One side of a windowed run: a logical process that advances from grant to grant.
 
-Plain Python, no Ray: what an order and a reply are, and how the coordinator finds the times that
-it may grant. See Chandy and Misra (1979) for conservative synchronisation.
+Plain Python, no Ray: what a process tells and sends the others after each window, and how it finds
+from what they tell how far it may go.
 """
 
 from __future__ import annotations
@@ -9,54 +9,23 @@ from __future__ import annotations
 import io
 import pickle
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from operator import add
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from grid.kernel.network import UNREACHABLE
+from grid.kernel.event import Envelope
 from grid.kernel.process import LogicalProcess
-from grid.model.arrays import Ints
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
+from grid.runtime.grants import Grants, News, earliest_events, is_over, is_pause
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
+from grid.runtime.ring import Parcel
 from grid.runtime.schedulers import Schedulers
 from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
-
-LOOK = "look"
-Order = tuple[Time, list[bytes]] | str | None
-"""(grant, batches of other processes): take in the batches, then advance strictly below it.
-
-None: save your state. LOOK: say how you stand.
-"""
-
-
-@dataclass(slots=True)
-class Reply:
-    """What a process answers to an order.
-
-    `batches` holds (receiving process, earliest arrival, envelopes and posts) for each process
-    that anything goes to; the earliest arrival is NEVER where only posts go there. The process has
-    `events_held` events for the file of events, until it is told to save its state.
-    """
-
-    next_time: Time
-    idle: bool
-    now: Time
-    jobs: int
-    batches: list[tuple[int, Time, bytes]] = field(default_factory=list)
-    events_held: int = 0
-
-    def __reduce__(self) -> tuple[type[Reply], tuple[Any, ...]]:
-        """As the call that makes it, which takes a third of the time of its slots."""
-        told = (self.next_time, self.idle, self.now, self.jobs, self.batches, self.events_held)
-        return Reply, told
 
 
 @dataclass(slots=True)
@@ -71,7 +40,16 @@ class Saved:
     events: list[bytes]
 
 
-Answer = Reply | Saved | ProcessLook
+Exchange = Callable[[News, list[Parcel]], tuple[list[News], list[bytes]]]
+"""Tells the other processes what this one has to say and send; returns the news of all processes,
+and what they send to this one."""
+
+
+class Played(NamedTuple):
+    """So many rounds were played, and then all processes told this."""
+
+    rounds: int
+    told: list[News]
 
 
 class Window:
@@ -97,7 +75,6 @@ class Window:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
         self._number = number
         self._process_of = list(process_of)
-        self._count = max(process_of) + 1
         self._shared = Shared(grid)
         self._limit = self.EVENTS_AT_A_TIME if events else NEVER
         warm_up(grid)
@@ -114,25 +91,71 @@ class Window:
             self._store.keep_news()
         self._process.start()
 
-    def first_reply(self) -> Reply:
-        """Where the process stands before its first order."""
-        return self._reply()
+    def report(self) -> tuple[News, list[Parcel]]:
+        """How the process stands, and what it sends since it was last asked."""
+        process, store = self._process, self._store
+        outbox = process.take_outbox()
+        parcels: list[Parcel] = []
+        arrivals: list[tuple[int, Time]] = []
+        if outbox.envelopes:
+            by_process: dict[int, list[Envelope]] = {}
+            for envelope in outbox.envelopes:
+                by_process.setdefault(self._process_of[envelope[1]], []).append(envelope)
+            for target, envelopes in by_process.items():
+                arrivals.append((target, min(envelope[0] for envelope in envelopes)))
+                parcels.append((target, pickle.dumps(envelopes, pickle.HIGHEST_PROTOCOL)))
+        posts = pickle.dumps(outbox.posts, pickle.HIGHEST_PROTOCOL) if outbox.posts else b""
+        stands = (process.next_time(), process.idle, process.now, store.jobs, store.events_held)
+        return News(*stands, False, posts, tuple(arrivals)), parcels
 
-    def carry_out(self, order: Order) -> Answer:
-        """Take in what others sent, advance, and say what comes of it; or save the state."""
-        if order is None:
-            chunks, events = self._store.take(), self._store.take_events()
-            state = self._shared.dumps((self._process, self._store, self._schedulers))
-            return Saved(state, chunks, events)
-        if isinstance(order, str):
-            return look_at(self._process, self._store, time.process_time() - self._cpu)
-        grant, batches = order
+    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+        """Take in what the other processes told and sent."""
+        for number, news in enumerate(told):
+            if news.posts and number != self._number:
+                self._process.accept((), pickle.loads(news.posts))
         for batch in batches:
-            envelopes, posts = pickle.loads(batch)
-            self._process.accept(envelopes, posts)
+            self._process.accept(pickle.loads(batch))
+
+    def advance(self, grant: Time) -> None:
+        """Handle what happens strictly before `grant`, or the first of it where that is much."""
         self._process.advance(grant, self._limit)
         self._store.add(self._process.records)
-        return self._reply()
+
+    def go_on(self, grants: Grants, told: Sequence[News]) -> None:
+        """Advance to where the process may go now that all have told `told`."""
+        earliest = earliest_events(told)
+        grant = grants.of(self._number, earliest)
+        if earliest[self._number] < grant:
+            self.advance(grant)
+
+    def play(self, grants: Grants, exchange: Exchange, rounds: int, seconds: float) -> Played:
+        """Play round after round, together with the others, until a pause or the end.
+
+        There is a pause after `rounds` rounds, or some `seconds`, or where the processes hold many
+        events. Everything that was sent has arrived then.
+        """
+        end = time.perf_counter() + seconds
+        played = 0
+        while True:
+            news, parcels = self.report()
+            if self._number == 0 and time.perf_counter() > end:
+                news = news._replace(wants_pause=True)
+            told, batches = exchange(news, parcels)
+            self.accept(told, batches)
+            if is_over(told) or (played and (played >= rounds or is_pause(told))):
+                return Played(played, told)
+            self.go_on(grants, told)
+            played += 1
+
+    def save(self) -> Saved:
+        """Its state. What was recorded so far is handed over."""
+        chunks, events = self._store.take(), self._store.take_events()
+        state = self._shared.dumps((self._process, self._store, self._schedulers))
+        return Saved(state, chunks, events)
+
+    def look(self) -> ProcessLook:
+        """How the process stands, for those who watch the run."""
+        return look_at(self._process, self._store, time.process_time() - self._cpu)
 
     def outcome(self) -> RunOutcome:
         """What this process recorded and what it cost."""
@@ -153,25 +176,6 @@ class Window:
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,
         )
-
-    def _reply(self) -> Reply:
-        process = self._process
-        outbox = process.take_outbox()
-        reply = Reply(process.next_time(), process.idle, process.now, self._store.jobs)
-        reply.events_held = self._store.events_held
-        if not outbox.envelopes and not outbox.posts:
-            return reply
-        by_process: dict[int, list[Any]] = {}
-        for envelope in outbox.envelopes:
-            by_process.setdefault(self._process_of[envelope[1]], []).append(envelope)
-        targets = range(self._count) if outbox.posts else sorted(by_process)
-        for target in targets:
-            if target != self._number:
-                envelopes = by_process.get(target, [])
-                earliest = min((envelope[0] for envelope in envelopes), default=NEVER)
-                packed = pickle.dumps((envelopes, outbox.posts), pickle.HIGHEST_PROTOCOL)
-                reply.batches.append((target, earliest, packed))
-        return reply
 
 
 class Shared:
@@ -194,76 +198,6 @@ class Shared:
         unpickler = pickle.Unpickler(io.BytesIO(state))
         unpickler.persistent_load = self._parts.__getitem__  # type: ignore[method-assign]
         return unpickler.load()
-
-
-FEW = 32
-"""Up to so many processes, plain integers take less time than arrays."""
-
-
-class Coordinator:
-    """Grants times up to which nothing can reach a process any more.
-
-    For process i that is the least, over all processes j, of the time of j's next event plus the
-    shortest path of latencies from j to i; for j = i the way leads over others and back. What
-    nothing can reach runs to its own end.
-
-    All others go together, to the least of the times that those who can work may reach, and no
-    further than the next event of one who has to wait. For whoever ran ahead of the others would
-    wait for them later, and two that are a window apart would take turns for ever. It costs no
-    rounds while one alone has work; and the earliest of all can always work, so that a run ends.
-
-    `lookahead` has shape (processes, processes).
-    """
-
-    def __init__(self, lookahead: Ints, replies: Sequence[Reply]) -> None:
-        self._lookahead = lookahead
-        self._ways_to: list[list[Time]] = lookahead.T.tolist()
-        self._next = [reply.next_time for reply in replies]
-        self._idle = [reply.idle for reply in replies]
-        self._inbox: list[list[bytes]] = [[] for _ in replies]
-        self._inbox_time = [NEVER for _ in replies]
-        self.jobs = [0 for _ in replies]
-        self.events_held = [0 for _ in replies]
-        self.now: Time = 0
-        for number, reply in enumerate(replies):
-            self.take(number, reply)
-
-    @property
-    def done(self) -> bool:
-        """Nothing is left to do anywhere, and nothing is under way."""
-        return all(self._idle) and min(self._inbox_time) == NEVER
-
-    def orders(self) -> list[tuple[int, Order]]:
-        """The next order of each process that has something to do; at least one has."""
-        earliest = list(map(min, self._next, self._inbox_time))
-        reach = self._reach(earliest)
-        together = min(map(max, earliest, reach))
-        orders: list[tuple[int, Order]] = []
-        for number, first in enumerate(earliest):
-            grant = NEVER if reach[number] >= UNREACHABLE else together
-            if first < grant:
-                orders.append((number, (grant, self._inbox[number])))
-                self._inbox[number] = []
-                self._inbox_time[number] = NEVER
-        return orders
-
-    def _reach(self, earliest: list[Time]) -> list[Time]:
-        """Up to when nothing can reach each process whose next events are at `earliest`."""
-        if len(earliest) <= FEW:
-            return [min(map(add, earliest, ways)) for ways in self._ways_to]
-        times: list[Time] = (np.array(earliest)[:, None] + self._lookahead).min(axis=0).tolist()
-        return times
-
-    def take(self, number: int, reply: Reply) -> None:
-        """Process `number` has carried out its order."""
-        self._next[number] = reply.next_time
-        self._idle[number] = reply.idle
-        self.jobs[number] = reply.jobs
-        self.events_held[number] = reply.events_held
-        self.now = max(self.now, reply.now)
-        for target, earliest, batch in reply.batches:
-            self._inbox[target].append(batch)
-            self._inbox_time[target] = min(self._inbox_time[target], earliest)
 
 
 def deal(grid: Grid, placement: str, actors: int) -> list[int]:

@@ -6,10 +6,9 @@ replaced, all go back to what was saved last, and go on from there to the same r
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -19,19 +18,28 @@ from grid.model.job_results import JobResults
 from grid.results.look import Look
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
+from grid.runtime.grants import is_full, is_over
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
-from grid.runtime.transport import LOST, RayCalls, Sockets, Transport, WindowActor, why_not_made
-from grid.runtime.window import LOOK, Coordinator, deal
+from grid.runtime.transport import (
+    LOST,
+    RayCalls,
+    Sockets,
+    Transport,
+    WindowActor,
+    answers,
+    why_not_made,
+)
+from grid.runtime.window import Played, deal
 from grid.scenario.build import Grid
 
 if TYPE_CHECKING:
     from grid.results.event_file import EventSpool
 
 ROUNDS_A_CHECKPOINT = 5000
-EVENTS_A_CHECKPOINT = 1_000_000
-"""What actors keep of events for one, together: some 30 MB."""
-ROUNDS_A_PROGRESS = 64
+ROUNDS_A_PAUSE = 5000
+SECONDS_A_PAUSE = 0.5
+SECONDS_A_LOOK = 0.1
 ANSWER_SECONDS = 300.0
 DEATHS_IN_A_ROW = 20
 """So many deaths without a checkpoint between them are no accident."""
@@ -76,13 +84,13 @@ def run_windowed(
                 wall, cpu = time.perf_counter(), time.process_time()
                 total = _drive(workers, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
                 total.cpu_seconds += time.process_time() - cpu
+                total.wall_seconds = time.perf_counter() - wall
             except ray.exceptions.RayTaskError as error:
                 if isinstance(error.cause, PartFailed):
                     raise error.cause from None
                 raise
             finally:
                 workers.stop()
-    total.wall_seconds = time.perf_counter() - wall
     total.start_seconds = wall - started
     return total
 
@@ -92,8 +100,7 @@ class _Checkpoint:
     """What a run goes back to. `chunks` are the jobs that had ended by then."""
 
     states: list[bytes | None]
-    coordinator: Coordinator
-    chunks: list[JobResults] = field(default_factory=list)
+    chunks: list[JobResults]
 
 
 class _Workers:
@@ -118,59 +125,57 @@ class _Workers:
         self._begun = time.perf_counter()
         self._shared = ray.put(grid)
         self._table = ray.put(process_of)
+        members: list[list[int]] = [[] for _ in options]
+        for entity, process in enumerate(process_of):
+            members[process].append(entity)
+        self._lookahead = ray.put(grid.network.lookahead(members))
+        self._saved = _Checkpoint([None for _ in options], [])
         self._actors = [self._start_worker(number) for number in range(len(options))]
         self.deaths = 0
 
     def begin(self) -> None:
-        """Start all actors, from the beginning of the run."""
-        nothing: list[bytes | None] = [None] * len(self._actors)
-        replies = self._at(nothing)
-        members = [
-            [entity for entity, process in enumerate(self._process_of) if process == number]
-            for number in range(len(self._actors))
-        ]
-        coordinator = Coordinator(self._grid.network.lookahead(members), replies)
-        self.coordinator = copy.deepcopy(coordinator)
-        self._saved = _Checkpoint(nothing, coordinator)
-
-    def save(self, rounds: int) -> None:
-        """Have all actors save their state, to go back to from now on."""
-        self.look(rounds, is_saved=True)
-        answers = self.link.exchange([(number, None) for number in range(len(self._actors))])
-        chunks = self._saved.chunks + [chunk for _, saved in answers for chunk in saved.chunks]
-        states = [saved.state for _, saved in answers]
-        if self._spool is not None:
-            for number, saved in answers:
-                self._spool.add(number, saved.events)
-        self.coordinator.events_held = [0 for _ in answers]
-        self._saved = _Checkpoint(states, copy.deepcopy(self.coordinator), chunks)
-        self.deaths = 0
+        """Have all actors be as they were when they last saved, or at the beginning of the run."""
+        while not self._are_there() or not self._connected():
+            self._count_death()
 
     def go_back(self) -> None:
         """Replace the dead, and have all actors be as they were when they last saved."""
         self._count_death()
-        self.link.close()
-        self._at(self._saved.states)
         self._began_again = True
-        self.coordinator = copy.deepcopy(self._saved.coordinator)
+        self.begin()
+
+    def play(self, rounds: int) -> Played:
+        """Have all actors play up to so many rounds."""
+        seconds = SECONDS_A_PAUSE if self._watcher is None else SECONDS_A_LOOK
+        played = self.link.play(min(rounds, ROUNDS_A_PAUSE), seconds)
+        self.now = max(news.now for news in played.told)
+        return played
+
+    def save(self, rounds: int) -> None:
+        """Have all actors save their state, to go back to from now on."""
+        self.look(rounds, is_saved=True)
+        saved = answers(self._actors, [actor.save.remote() for actor in self._actors])
+        if self._spool is not None:
+            for number, one in enumerate(saved):
+                self._spool.add(number, one.events)
+        chunks = self._saved.chunks + [chunk for one in saved for chunk in one.chunks]
+        self._saved = _Checkpoint([one.state for one in saved], chunks)
+        self.deaths = 0
 
     def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
         """Show how the run stands, if somebody watches and it is time for that."""
         watcher = self._watcher
         if watcher is None or not (is_saved or is_over or watcher.is_due()):
             return
-        answers = self.link.exchange([(number, LOOK) for number in range(len(self._actors))])
-        processes = tuple(looked for _, looked in answers)
+        looks = answers(self._actors, [actor.look.remote() for actor in self._actors])
         real_s = time.perf_counter() - self._begun
         again, self._began_again = self._began_again, False
-        now = self.coordinator.now
-        watcher.look(Look(now, real_s, rounds, processes, is_saved, again, is_over))
+        watcher.look(Look(self.now, real_s, rounds, tuple(looks), is_saved, again, is_over))
 
     def outcome(self) -> RunOutcome:
         """What all actors recorded and what it cost them."""
-        self.link.close()
+        parts = answers(self._actors, [actor.outcome.remote() for actor in self._actors])
         total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
-        parts = ray.get([actor.outcome.remote() for actor in self._actors])
         for number, part in enumerate(parts):
             if self._spool is not None:
                 self._spool.add(number, part.events)
@@ -197,38 +202,32 @@ class _Workers:
             self._shared,
             number,
             self._table,
+            self._lookahead,
             self._spool is not None,
             self._watcher is not None,
         )
 
-    def _at(self, states: list[bytes | None]) -> list[Any]:
-        """Have each actor be in its state of `states`, and connect to all; what they answer."""
-        while True:
-            calls = [
-                actor.begin.remote(state) for actor, state in zip(self._actors, states, strict=True)
-            ]
-            dead = 0
-            answers = []
-            for number, call in enumerate(calls):
-                try:
-                    answers.append(ray.get(call, timeout=ANSWER_SECONDS))
-                except LOST as lost:
-                    if reason := why_not_made(lost):
-                        raise ActorDied(f"Ray actor {number} cannot start: {reason}") from None
-                    self._actors[number] = self._start_worker(number)
-                    dead += 1
-                except ray.exceptions.GetTimeoutError:
-                    raise ActorDied(f"actor {number} does not answer") from None
-            if not dead and self._connected():
-                return answers
-            self._count_death()
+    def _are_there(self) -> bool:
+        """Have each actor go to the saved state; those who are dead are replaced."""
+        states = zip(self._actors, self._saved.states, strict=True)
+        calls = [actor.begin.remote(state) for actor, state in states]
+        nodes = []
+        for number, call in enumerate(calls):
+            try:
+                nodes.append(ray.get(call, timeout=ANSWER_SECONDS))
+            except LOST as lost:
+                if reason := why_not_made(lost):
+                    raise ActorDied(f"Ray actor {number} cannot start: {reason}") from None
+                self._actors[number] = self._start_worker(number)
+            except ray.exceptions.GetTimeoutError:
+                raise ActorDied(f"actor {number} does not answer") from None
+        self._nodes = nodes
+        return len(nodes) == len(calls)
 
     def _connected(self) -> bool:
-        actors = self._actors
+        connect = Sockets if self._transport == "sockets" else RayCalls
         try:
-            self.link: Transport = (
-                Sockets(actors) if self._transport == "sockets" else RayCalls(actors)
-            )
+            self.link: Transport = connect(self._actors, self._nodes)
         except LOST:
             return False
         return True
@@ -241,18 +240,19 @@ class _Workers:
 
 def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | None) -> RunOutcome:
     """Round after round until nothing is left to do."""
-    rounds = 0
+    rounds = unsaved = 0
     while True:
         try:
-            while not workers.coordinator.done:
-                rounds += 1
-                for number, reply in workers.link.exchange(workers.coordinator.orders()):
-                    workers.coordinator.take(number, reply)
-                many_events = sum(workers.coordinator.events_held) >= EVENTS_A_CHECKPOINT
-                if rounds % checkpoint == 0 or many_events:
+            while True:
+                played, told = workers.play(checkpoint - unsaved)
+                rounds, unsaved = rounds + played, unsaved + played
+                if is_over(told):
+                    break
+                if unsaved >= checkpoint or is_full(told):
                     workers.save(rounds)
-                if progress is not None and rounds % ROUNDS_A_PROGRESS == 0:
-                    progress(workers.coordinator.now, sum(workers.coordinator.jobs), jobs)
+                    unsaved = 0
+                if progress is not None:
+                    progress(workers.now, sum(news.jobs for news in told), jobs)
                 workers.look(rounds)
             workers.look(rounds, is_over=True)
             total = workers.outcome()
@@ -260,3 +260,4 @@ def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | N
             return total
         except LOST:
             workers.go_back()
+            unsaved = 0

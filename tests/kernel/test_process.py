@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from grid.kernel.entity import Context, random_stream
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER
+from grid.runtime.grants import Grants, News, earliest_events
+from grid.runtime.ring import Parcel
+from tests.runtime.rounds import grants_of, rounds
 
 LATENCY, LOCAL = 50, 7
 
@@ -143,6 +148,30 @@ class Gossip:
         ctx.send(self.peers[-1], 5)
 
 
+class Alone:
+    """Has a process take part in rounds."""
+
+    def __init__(self, number: int, process_of: list[int], process: LogicalProcess) -> None:
+        self.number, self.process_of, self.process = number, process_of, process
+
+    def report(self) -> tuple[News, list[Parcel]]:
+        box, process = self.process.take_outbox(), self.process
+        arrivals = tuple((self.process_of[e[1]], e[0]) for e in box.envelopes)
+        sent = [(self.process_of[e[1]], pickle.dumps(e)) for e in box.envelopes]
+        posts = pickle.dumps(box.posts)
+        stands = (process.next_time(), process.idle, process.now, 0, 0)
+        return News(*stands, False, posts, arrivals), sent
+
+    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+        self.process.accept([pickle.loads(batch) for batch in batches])
+        for number, news in enumerate(told):
+            if number != self.number:
+                self.process.accept([], pickle.loads(news.posts))
+
+    def go_on(self, grants: Grants, told: Sequence[News]) -> None:
+        self.process.advance(grants.of(self.number, earliest_events(told)))
+
+
 @given(
     seed=st.integers(0, 1000),
     sites=st.lists(st.integers(0, 3), min_size=2, max_size=7),
@@ -152,8 +181,6 @@ def test_no_partition_changes_what_happens(
     seed: int, sites: list[int], partition: list[int]
 ) -> None:
     """Several processes under conservative grants record just what one process records."""
-    from grid.runtime.window import Coordinator, Reply
-
     names = [f"e{i}" for i in range(len(sites))]
     link = network(names, sites)
     first_rows = {name: np.zeros((1, 1)) for name in names}
@@ -172,32 +199,10 @@ def test_no_partition_changes_what_happens(
         LogicalProcess(entities([names[e] for e in group]), link, seed, first_rows)
         for group in members
     ]
-
-    def reply(number: int) -> Reply:
-        import pickle
-
-        box = parts[number].take_outbox()
-        answer = Reply(parts[number].next_time(), parts[number].idle, parts[number].now, 0)
-        for target in range(len(parts)):
-            mine = [e for e in box.envelopes if process_of[e[1]] == target]
-            if target != number and (mine or box.posts):
-                earliest = min((e[0] for e in mine), default=NEVER)
-                answer.batches.append((target, earliest, pickle.dumps((mine, box.posts))))
-        return answer
-
     for part in parts:
         part.start()
-    coordinator = Coordinator(link.lookahead(members), [reply(n) for n in range(len(parts))])
-    while not coordinator.done:
-        import pickle
-
-        orders = coordinator.orders()
-        assert orders
-        for number, (grant, batches) in orders:
-            for batch in batches:
-                parts[number].accept(*pickle.loads(batch))
-            parts[number].advance(grant)
-        for number, _ in orders:
-            coordinator.take(number, reply(number))
+    players = [Alone(number, process_of, part) for number, part in enumerate(parts)]
+    for _ in rounds(players, grants_of(link, process_of)):
+        pass
     together = sorted((r for part in parts for r in part.records), key=lambda r: r[:4])
     assert together == sorted(whole.records, key=lambda r: r[:4])

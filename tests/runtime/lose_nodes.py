@@ -58,7 +58,7 @@ def live(folder: Path) -> dict[str, object]:
 
 def in_windows() -> dict[str, object]:
     grid = grid_of(REPOSITORY / "scenarios/partial-utility.yaml", ["vos.0.count=3"])
-    windowed.ROUNDS_A_PROGRESS = 7
+    windowed.ROUNDS_A_PAUSE = 7
     kills = KillsNode(2)
     expected = run_sequential(grid)
     outcome = windowed.run_windowed(grid, actors=2, rounds_a_checkpoint=50, progress=kills)

@@ -20,9 +20,10 @@ from grid.results.event_words import event_words
 from grid.runtime.events import spool_of
 from grid.runtime.run import execute, save
 from grid.runtime.sequential import run_sequential
-from grid.runtime.window import Coordinator, Reply, Saved, Window
+from grid.runtime.window import Window
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
+from tests.runtime.rounds import grants_of, rounds
 from tests.story.random_runs import played, random_grid
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -32,31 +33,22 @@ def in_windows(grid: Grid, processes: int, path: Path) -> int:
     """Write the events of a run over so many windows; returns how often states were saved."""
     process_of = [entity % processes for entity in range(len(grid.names))]
     windows = [Window(grid, number, process_of, events=True) for number in range(processes)]
-    members = [[e for e, p in enumerate(process_of) if p == n] for n in range(processes)]
-    coordinator = Coordinator(
-        grid.network.lookahead(members), [window.first_reply() for window in windows]
-    )
     spool = spool_of(grid)
-    saved, chunks = 0, []
-    while not coordinator.done:
-        for number, reply in [(n, windows[n].carry_out(one)) for n, one in coordinator.orders()]:
-            assert isinstance(reply, Reply)
-            coordinator.take(number, reply)
-        if sum(coordinator.events_held) > 150:
-            saved += 1
+    times_saved, chunks = 0, []
+    for told in rounds(windows, grants_of(grid.network, process_of, processes)):
+        if sum(news.events_held for news in told) > 150:
+            times_saved += 1
             for number, window in enumerate(windows):
-                state = window.carry_out(None)
-                assert isinstance(state, Saved)
-                spool.add(number, state.events)
-                chunks += state.chunks
-                windows[number] = Window(grid, number, process_of, state.state, events=True)
-            coordinator.events_held = [0] * processes
+                saved = window.save()
+                spool.add(number, saved.events)
+                chunks += saved.chunks
+                windows[number] = Window(grid, number, process_of, saved.state, events=True)
     for number, window in enumerate(windows):
         outcome = window.outcome()
         spool.add(number, outcome.events)
         chunks += outcome.chunks
     spool.write(path, in_order(chunks), grid.directory)
-    return saved
+    return times_saved
 
 
 def test_the_file_is_the_same_bytes_on_any_placement(

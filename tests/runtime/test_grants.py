@@ -1,9 +1,11 @@
-"""The times that a coordinator grants: safe and live whatever the latencies, and not in turns."""
+"""The times up to which processes may go: safe and live with any latencies, and not in turns."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from hypothesis import strategies as st
 from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.runtime import window
-from grid.runtime.window import Coordinator, Order, Reply
+from grid.runtime import grants as rule
+from grid.runtime.grants import Grants, News, earliest_events, is_over
+from grid.runtime.ring import Parcel
+from tests.runtime.rounds import rounds
 
 
 def shortest_ways(direct: list[list[Time]]) -> Ints:
@@ -36,31 +40,38 @@ class Toy:
         self.number, self.links, self.events = number, links, sorted(events)
         self.now: Time = 0
         self.handled: list[Time] = []
+        self.sent: dict[int, list[tuple[Time, int]]] = {}
 
-    def carry_out(self, order: Order) -> Reply:
-        assert order is not None
-        grant, batches = order
+    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
         for batch in batches:
             for event in pickle.loads(batch):
                 assert event[0] >= self.now, "it came too late"
                 heappush(self.events, event)
-        sent: dict[int, list[tuple[Time, int]]] = {}
+
+    def go_on(self, grants: Grants, told: Sequence[News]) -> None:
+        self.advance(grants.of(self.number, earliest_events(told)))
+
+    def advance(self, grant: Time) -> None:
+        if self.events and self.events[0][0] < grant:
+            self.now = grant
         while self.events and self.events[0][0] < grant:
             time, budget = heappop(self.events)
             self.handled.append(time)
             target = (time + budget) % len(self.links)
             if budget and self.links[target] < UNREACHABLE and target != self.number:
                 event = (time + self.links[target] + time % 3, budget - 1)
-                sent.setdefault(target, []).append(event)
-        self.now = grant
-        return self.reply(sent)
+                self.sent.setdefault(target, []).append(event)
 
-    def reply(self, sent: dict[int, list[tuple[Time, int]]] | None = None) -> Reply:
+    def report(self) -> tuple[News, list[Parcel]]:
         first = self.events[0][0] if self.events else NEVER
-        reply = Reply(first, not self.events, self.now, 0)
-        for target, events in (sent or {}).items():
-            reply.batches.append((target, min(events)[0], pickle.dumps(events)))
-        return reply
+        arrivals = tuple((target, min(events)[0]) for target, events in self.sent.items())
+        parcels = [(target, pickle.dumps(events)) for target, events in self.sent.items()]
+        self.sent = {}
+        return told(first, not self.events, arrivals), parcels
+
+
+def told(first: Time, idle: bool = False, arrivals: tuple[tuple[int, Time], ...] = ()) -> News:
+    return News(first, idle, 0, 0, 0, False, b"", arrivals)
 
 
 @st.composite
@@ -72,25 +83,33 @@ def grids(draw: st.DrawFn) -> tuple[list[list[Time]], list[list[tuple[Time, int]
     return direct, [draw(st.lists(event, max_size=6)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("few", [0, window.FEW])
+def handled_at_once(direct: list[list[Time]], events: list[list[tuple[Time, int]]]) -> list[Any]:
+    """What each toy handles where the earliest event of all is always next: the slow way."""
+    toys = [Toy(n, links, events[n]) for n, links in enumerate(direct)]
+    while any(toy.events for toy in toys):
+        first = min((toy for toy in toys if toy.events), key=lambda toy: toy.events[0])
+        first.advance(first.events[0][0] + 1)
+        for target, sent in first.sent.items():
+            for event in sent:
+                heappush(toys[target].events, event)
+        first.sent = {}
+    return [toy.handled for toy in toys]
+
+
+@pytest.mark.parametrize("few", [0, rule.FEW])
 def test_no_grant_is_too_late_and_all_is_handled(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Safe: nothing comes before the time of its receiver. Live: somebody works in each round."""
-    monkeypatch.setattr(window, "FEW", few)
+    monkeypatch.setattr(rule, "FEW", few)
 
     @given(grids())
     def holds(drawn: tuple[list[list[Time]], list[list[tuple[Time, int]]]]) -> None:
         direct, events = drawn
         toys = [Toy(n, links, events[n]) for n, links in enumerate(direct)]
-        coordinator = Coordinator(shortest_ways(direct), [toy.reply() for toy in toys])
-        while not coordinator.done:
-            orders = coordinator.orders()
-            worked = sum(len(toy.handled) for toy in toys)
-            for number, reply in [(n, toys[n].carry_out(order)) for n, order in orders]:
-                coordinator.take(number, reply)
+        worked = -1
+        for _ in rounds(toys, Grants(shortest_ways(direct))):
             assert sum(len(toy.handled) for toy in toys) > worked
-        for toy in toys:
-            assert toy.handled == sorted(toy.handled)
-        assert all(len(toy.handled) >= len(events[n]) for n, toy in enumerate(toys))
+            worked = sum(len(toy.handled) for toy in toys)
+        assert [toy.handled for toy in toys] == handled_at_once(direct, events)
 
     holds()
 
@@ -99,42 +118,45 @@ def test_a_grant_that_is_too_long_is_noticed() -> None:
     """The test above can fail: with ways that are longer than the links."""
     direct = [[UNREACHABLE, 5], [5, UNREACHABLE]]
     toys = [Toy(0, direct[0], [(0, 5), (1, 5)]), Toy(1, direct[1], [(1, 0), (30, 0)])]
-    coordinator = Coordinator(3 * shortest_ways(direct), [toy.reply() for toy in toys])
     with pytest.raises(AssertionError, match="too late"):
-        while not coordinator.done:
-            for number, order in coordinator.orders():
-                coordinator.take(number, toys[number].carry_out(order))
+        for _ in rounds(toys, Grants(3 * shortest_ways(direct))):
+            pass
 
 
 @given(first=st.integers(0, 100), second=st.integers(0, 100))
 def test_two_that_always_have_work_do_not_take_turns(first: int, second: int) -> None:
     """However far apart they begin: both work in each round from when the later one is reached."""
-    ways = np.array([[20, 10], [10, 20]])
-    coordinator = Coordinator(ways, [Reply(time, False, 0, 0) for time in (first, second)])
+    grants, earliest = Grants(np.array([[20, 10], [10, 20]])), [first, second]
     for number in range(60):
-        orders = coordinator.orders()
-        assert number <= abs(first - second) / 10 or len(orders) == 2
-        for process, (grant, _) in orders:
-            coordinator.take(process, Reply(grant, False, grant, 0))
+        after = [max(time, grants.of(n, earliest)) for n, time in enumerate(earliest)]
+        both = all(one > other for one, other in zip(after, earliest, strict=True))
+        assert number <= abs(first - second) / 10 or both
+        earliest = after
 
 
 def test_who_alone_has_work_goes_as_far_as_its_own_messages_can_come_back() -> None:
-    ways = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
-    idle = Reply(NEVER, True, 0, 0)
-    assert Coordinator(ways, [Reply(100, False, 0, 0), idle, idle]).orders() == [(0, (120, []))]
+    grants = Grants(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
+    assert grants.of(0, [100, NEVER, NEVER]) == 120
 
 
 def test_all_go_together_and_no_further_than_who_waits() -> None:
     """Three processes in a row, ten and twenty apart."""
-    ways = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
+    grants = Grants(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
 
-    def grants(*times: Time) -> dict[int, Time]:
-        replies = [Reply(time, time == NEVER, 0, 0) for time in times]
-        return {n: order[0] for n, order in Coordinator(ways, replies).orders() if order}
+    def granted(*times: Time) -> dict[int, Time]:
+        found = {number: grants.of(number, list(times)) for number in range(3)}
+        return {number: grant for number, grant in found.items() if times[number] < grant}
 
     # Process 0 may run below 105 + 10, process 1 below 110; process 2 has nothing to do.
-    assert grants(100, 105, NEVER) == {0: 110, 1: 110}
+    assert granted(100, 105, NEVER) == {0: 110, 1: 110}
     # Process 0 may run below 120, but process 1 has to wait, and has something to do at 112.
-    assert grants(100, 112, NEVER) == {0: 112}
+    assert granted(100, 112, NEVER) == {0: 112}
     # So does process 2, before that, and nothing can reach it there.
-    assert grants(100, 112, 111) == {0: 112, 2: 112}
+    assert granted(100, 112, 111) == {0: 112, 2: 112}
+
+
+def test_what_is_under_way_counts_as_the_next_event_of_its_receiver() -> None:
+    sent = told(50, arrivals=((1, 60), (2, 90)))
+    assert earliest_events([sent, told(70), told(80)]) == [50, 60, 80]
+    assert not is_over([told(NEVER, idle=True, arrivals=((1, 60),)), told(NEVER, idle=True)])
+    assert is_over([told(NEVER, idle=True), told(9, idle=True)])

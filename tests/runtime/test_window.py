@@ -14,9 +14,10 @@ from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.runtime.sequential import run_sequential
-from grid.runtime.window import Coordinator, Reply, Window
+from grid.runtime.window import Window
 from grid.scenario.build import Grid
 from grid.selection.registry import SELECTIONS
+from tests.runtime.rounds import grants_of, rounds
 from tests.scenario.grids import grid_of, vo
 
 
@@ -26,15 +27,8 @@ def in_windows(grid: Grid, partition: list[int]) -> tuple[list[JobResults], int]
     used = sorted(set(drawn))
     process_of = [used.index(process) for process in drawn]
     windows = [Window(grid, number, process_of) for number in range(len(used))]
-    members = [[e for e, p in enumerate(process_of) if p == n] for n in range(len(used))]
-    replies = [window.first_reply() for window in windows]
-    coordinator = Coordinator(grid.network.lookahead(members), replies)
-    while not coordinator.done:
-        orders = coordinator.orders()
-        assert orders
-        for number, reply in [(n, windows[n].carry_out(order)) for n, order in orders]:
-            assert isinstance(reply, Reply)
-            coordinator.take(number, reply)
+    for _ in rounds(windows, grants_of(grid.network, process_of)):
+        pass
     outcomes = [window.outcome() for window in windows]
     chunks = [chunk for outcome in outcomes for chunk in outcome.chunks]
     return chunks, sum(outcome.messages for outcome in outcomes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -33,21 +35,29 @@ def result(outcome: RunOutcome) -> str:
 
 
 class Killer:
-    """A progress function that kills an actor now and then, `times` in all."""
+    """A progress function that has an actor killed soon, now and then; `times` in all."""
 
     def __init__(self, times: int, seed: int) -> None:
         self.left = times
         self._random = random.Random(seed)
+        self._soon = threading.Thread()
 
-    def __call__(self, now: int, jobs: int, total: int) -> None:
-        if self.left and self._random.random() < 0.3:
-            os.kill(self._random.choice(actor_pids("WindowActor")), signal.SIGKILL)
+    def __call__(self, now: int, jobs: int, total: int, more: str = "", /) -> None:
+        if self.left and not self._soon.is_alive() and self._random.random() < 0.1:
+            pid = self._random.choice(actor_pids("WindowActor"))
+            self._soon = threading.Timer(self._random.uniform(0, 0.01), kill, [pid])
+            self._soon.start()
             self.left -= 1
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PROGRESS", 7)
+    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 7)
 
 
 @pytest.mark.parametrize(("transport", "kills"), [("sockets", 16), ("calls", 4)])

@@ -1,0 +1,103 @@
+"""Up to when each process of a windowed run may go: from what all tell each other after a window.
+
+All processes are told the same and reckon the same, so that nobody has to grant anything to
+anybody. See Chandy and Misra (1979) for conservative synchronisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import add
+from typing import NamedTuple
+
+import numpy as np
+
+from grid.kernel.network import UNREACHABLE
+from grid.model.arrays import Ints
+from grid.model.time import NEVER, Time
+
+
+class News(NamedTuple):
+    """What a process tells all others after each window: plain values only.
+
+    `next_time` is that of its next event; `arrivals` has, for each process that it sends messages
+    to, its number and the earliest arrival. `posts` are pickled posts for all, empty if there are
+    none. So many `jobs` have ended with it, and it holds `events_held` events for the file of
+    events, until it is told to save its state.
+    """
+
+    next_time: Time
+    idle: bool
+    now: Time
+    jobs: int
+    events_held: int
+    wants_pause: bool
+    posts: bytes
+    arrivals: tuple[tuple[int, Time], ...]
+
+
+def is_over(told: Sequence[News]) -> bool:
+    """Nothing is left to do anywhere, and nothing is under way."""
+    return all(news.idle and not news.arrivals for news in told)
+
+
+EVENTS_A_PAUSE = 1_000_000
+"""What processes keep of events for the file of events, together: some 30 MB."""
+
+
+def is_full(told: Sequence[News]) -> bool:
+    """It is time to take away the events that processes hold."""
+    return sum(news.events_held for news in told) >= EVENTS_A_PAUSE
+
+
+def is_pause(told: Sequence[News]) -> bool:
+    """All stop here for a moment, for those who look at the run or save it."""
+    return any(news.wants_pause for news in told) or is_full(told)
+
+
+def earliest_events(told: Sequence[News]) -> list[Time]:
+    """When each process has its next event, with what the others send it."""
+    earliest = [news.next_time for news in told]
+    for news in told:
+        for target, arrival in news.arrivals:
+            earliest[target] = min(earliest[target], arrival)
+    return earliest
+
+
+FEW = 32
+"""Up to so many processes, plain integers take less time than arrays."""
+
+
+class Grants:
+    """Finds times up to which nothing can reach a process any more.
+
+    For process i that is the least, over all processes j, of the time of j's next event plus the
+    shortest path of latencies from j to i; for j = i the way leads over others and back. What
+    nothing can reach runs to its own end.
+
+    All others go together, to the least of the times that those who can work may reach, and no
+    further than the next event of one who has to wait. For whoever ran ahead of the others would
+    wait for them later, and two that are a window apart would take turns for ever. It costs no
+    rounds while one alone has work; and the earliest of all can always work, so that a run ends.
+
+    `lookahead` has shape (processes, processes).
+    """
+
+    def __init__(self, lookahead: Ints) -> None:
+        self._lookahead = lookahead
+        self._ways_to: list[list[Time]] = lookahead.T.tolist()
+
+    def of(self, number: int, earliest: list[Time]) -> Time:
+        """The grant of process `number`, where the next events of all are at `earliest`.
+
+        Where it is not later than its own next event, it has to wait.
+        """
+        reach = self._reach(earliest)
+        return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
+
+    def _reach(self, earliest: list[Time]) -> list[Time]:
+        """Up to when nothing can reach each process whose next events are at `earliest`."""
+        if len(earliest) <= FEW:
+            return [min(map(add, earliest, ways)) for ways in self._ways_to]
+        times: list[Time] = (np.array(earliest)[:, None] + self._lookahead).min(axis=0).tolist()
+        return times

@@ -1,0 +1,72 @@
+"""Processes that tell each other their news: all hear all, whatever their number and its size."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import pytest
+
+from grid.runtime.grants import News
+from grid.runtime.ring import Link, Parcel, PeerLost, Ring, steps
+
+T = TypeVar("T")
+
+
+def rings(count: int) -> list[Ring]:
+    """So many, connected in this process."""
+    links: list[list[Link]] = [[] for _ in range(count)]
+    for step in steps(count):
+        pairs = [socket.socketpair() for _ in range(count)]
+        for number in range(count):
+            links[number].append(Link(pairs[number][0], pairs[number - step][1]))
+    return [Ring(number, count, own) for number, own in enumerate(links)]
+
+
+def news(number: int, posts: bytes = b"") -> News:
+    return News(number, number % 2 == 0, 2**61 - number, 0, 0, False, posts, ((number, 7),))
+
+
+def together(ring_of: list[Ring], each: Callable[[Ring, int], T]) -> list[T]:
+    try:
+        with ThreadPoolExecutor(len(ring_of)) as pool:
+            return list(pool.map(each, ring_of, range(len(ring_of))))
+    finally:
+        for ring in ring_of:
+            ring.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 13])
+@pytest.mark.parametrize("size", [1, 300_000])
+def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(count: int, size: int) -> None:
+    """300 kB are more than a socket holds, and all send at once."""
+    posts = [bytes([number]) * size for number in range(count)]
+
+    def each(ring: Ring, number: int) -> list[tuple[list[News], list[bytes]]]:
+        heard = []
+        for turn in range(3):
+            others = [to for to in range(count) if to != number and (to + number + turn) % 3]
+            parcels: list[Parcel] = [(to, bytes([number, to, turn])) for to in others]
+            heard.append(ring.exchange(news(number, posts[number]), parcels))
+        return heard
+
+    everybody = [news(number, posts[number]) for number in range(count)]
+    for number, heard in enumerate(together(rings(count), each)):
+        for turn, (told, batches) in enumerate(heard):
+            assert told == everybody
+            senders = [n for n in range(count) if n != number and (number + n + turn) % 3]
+            assert sorted(batches) == [bytes([n, number, turn]) for n in senders]
+
+
+def test_who_waits_for_one_that_is_gone_is_told() -> None:
+    first, second, third = rings(3)
+    second.close()
+
+    def each(ring: Ring, number: int) -> None:
+        with pytest.raises(PeerLost):
+            ring.exchange(news(number), [])
+        ring.close()
+
+    together([first, third], each)
