@@ -56,3 +56,7 @@ Force = Annotated[
         "--force", help="Replace the run in the folder, even one of another scenario or kind."
     ),
 ]
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Show it on a page in the browser while it goes on."),
+]

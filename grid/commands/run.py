@@ -16,11 +16,10 @@ from grid.commands.options import (
     Quiet,
     ScenarioFile,
     ShowTraceback,
+    Watch,
 )
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from grid.runtime.looking import Watcher
     from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
@@ -107,12 +106,6 @@ Settings = Annotated[
 ]
 
 
-Watch = Annotated[
-    bool,
-    typer.Option("--watch", help="Show the run on a page in the browser while it goes on."),
-]
-
-
 def run(
     scenario: ScenarioFile,
     in_process: InProcess = False,
@@ -150,12 +143,11 @@ def run(
         of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
         of_one |= {"--events": events}
-        of_one["--watch"] = watch
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
             wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
         settings += [] if seed is None else [f"seed={seed}"]
-        _run_many(scenario, settings, seeds, out, address, in_process, traceback, quiet)
+        _run_many(scenario, settings, seeds, out, address, in_process, traceback, quiet, watch)
         return
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
@@ -181,6 +173,7 @@ def _run_many(
     in_process: bool,
     traceback: bool,
     quiet: bool,
+    watch: bool,
 ) -> None:
     from grid.commands.sweep import Task, carry_out
     from grid.experiment.multirun import experiment_of
@@ -189,7 +182,8 @@ def _run_many(
     with endings(traceback=traceback):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds)
     folder = out if out is not None else Path("sweeps") / experiment.name
-    carry_out(Task(experiment, None, folder, address, None, in_process, traceback, quiet))
+    how: dict[str, Any] = {"traceback": traceback, "quiet": quiet, "watch": watch}
+    carry_out(Task(experiment, None, folder, address, None, in_process, **how))
 
 
 def _run_one(
@@ -205,6 +199,7 @@ def _run_one(
     """Load, run and save; then say what came of it."""
     from contextlib import nullcontext
 
+    from grid.commands.pages import page_that_says
     from grid.results.run_folder import check_folder
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import execute, save
@@ -219,7 +214,7 @@ def _run_one(
         check_folder(folder, scenario=loaded.name, live=is_live, force=force)
         how |= {"live": _live(folder, *pace) if pace is not None else None}
         how |= {"progress": RunProgress(display), "stage": display.stage}
-        page = _page() if how.pop("watch") else nullcontext()
+        page = page_that_says() if how.pop("watch") else nullcontext()
         with page as shown:
             how["watcher"] = _watcher(display, shown, is_live)
             finished = execute(loaded, str(path), **how)
@@ -235,13 +230,6 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     from grid.runtime.run import Live
 
     return Live(Pace(speedup, kill, time_limit), folder.resolve() / JOURNALS)
-
-
-def _page() -> AbstractContextManager[Watcher | None]:
-    """A page that watches a run."""
-    from grid.watch.beside import page_beside
-
-    return page_beside(lambda address: typer.echo(f"watch it at {address}"))
 
 
 def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher | None:

@@ -19,6 +19,7 @@ from grid.commands.options import (
     Quick,
     Quiet,
     ShowTraceback,
+    Watch,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Task:
     quiet: bool = False
     quick: bool = False
     study_page: Path | None = None
+    watch: bool = False
 
 
 def sweep(
@@ -66,6 +68,7 @@ def sweep(
     overrides: Overrides = None,
     traceback: ShowTraceback = False,
     quiet: Quiet = False,
+    watch: Watch = False,
 ) -> None:
     """Run a scenario under many settings and seeds; what is there already is not run again.
 
@@ -80,7 +83,8 @@ def sweep(
         loaded = load_experiment(file, quick=quick, overrides=list(overrides or []))
         folder = out if out is not None else Path("sweeps") / loaded.name
         _check_page(page, loaded)
-        task = Task(loaded, file, folder, address, cpus, in_process, traceback, quiet, quick, page)
+        how = traceback, quiet, quick, page, watch
+        task = Task(loaded, file, folder, address, cpus, in_process, *how)
         if dry_run:
             from grid.experiment.dry_run import dry_run_lines
 
@@ -93,6 +97,9 @@ def sweep(
 
 def carry_out(task: Task) -> None:
     """Do the runs that are missing, print the results, write the report."""
+    from contextlib import nullcontext
+
+    from grid.commands.pages import page_that_says
     from grid.experiment.progress import sweep_progress
     from grid.experiment.reporting import write_report
     from grid.experiment.sweep import run_sweep
@@ -102,7 +109,8 @@ def carry_out(task: Task) -> None:
     folder = task.folder
     words = f"Finished runs are in {folder}; the same command goes on."
     shown = display_on(sys.stderr, quiet=task.quiet)
-    with endings(words, folder, traceback=task.traceback), shown as display:
+    page_of = page_that_says() if task.watch else nullcontext()
+    with endings(words, folder, traceback=task.traceback), shown as display, page_of as watching:
         done = run_sweep(
             task.experiment,
             task.file,
@@ -111,6 +119,7 @@ def carry_out(task: Task) -> None:
             cpus=task.cpus,
             in_process=task.in_process,
             progress=sweep_progress(display, in_process=task.in_process),
+            tell=watching.tell if watching is not None else None,
         )
         page = None
         if len(done.failures) < done.runs:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from grid.experiment.sweep import Progress, Tally
+from grid.experiment.sweep import Progress
+from grid.experiment.sweep_looks import Tally
 from grid.runtime.progress import Display
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from grid.experiment.agenda import Kind
 from grid.experiment.cases import MAX_BYTES, Case, Objects, Point, expand, key_of
 from grid.experiment.code import code_version
-from grid.experiment.record import Answer, Step, Work, attempt
+from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json, write_text
+from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError
 
 
@@ -48,17 +49,6 @@ class Sweep:
     start_seconds: float = 0.0
     run_seconds: float = 0.0
     damaged: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How far a sweep is: of its `runs`, `kept` were there before, and `failed` are not `done`."""
-
-    runs: int
-    kept: int
-    done: int = 0
-    failed: int = 0
-    running: int = 0
 
 
 Progress = Callable[[Tally], None]
@@ -103,6 +93,13 @@ class _Part:
     def kept(self) -> int:
         return len(set(self.keys)) - len(self.missing)
 
+    def kept_records(self) -> Iterator[tuple[str, Record]]:
+        """The runs that are there already, by their keys."""
+        missing = dict(self.missing)
+        return (
+            (key, self.store.record(key)) for key in dict.fromkeys(self.keys) if key not in missing
+        )
+
 
 def run_sweep(
     experiment: ExperimentSection,
@@ -114,31 +111,40 @@ def run_sweep(
     in_process: bool = False,
     progress: Progress | None = None,
     objects: Objects | None = None,
+    tell: Tell | None = None,
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
     `file` is where the experiment stands; None: in Python. Raises InputError where `folder` is
     something else, or a combination makes no right scenario; a run that fails is in the Sweep.
+    `tell` is for those who watch.
     """
     place = Place(address, cpus, in_process)
     wanted = Wanted(experiment, file, folder, objects=objects or {})
-    (found,) = run_sweeps([wanted], place, progress)
+    (found,) = run_sweeps([wanted], place, progress, tell)
     if isinstance(found, InputError):
         raise found
     return found
 
 
 def run_sweeps(
-    wanted: Sequence[Wanted], place: Place, progress: Progress | None = None
+    wanted: Sequence[Wanted],
+    place: Place,
+    progress: Progress | None = None,
+    tell: Tell | None = None,
 ) -> list[Sweep | InputError]:
     """Several sweeps as one: no CPU waits for the last runs of one while others have some left.
 
-    Runs are taken from all in turn. A sweep that cannot begin gives its InputError instead.
+    Runs are taken from all in turn. A sweep that cannot begin gives its InputError instead. `tell`
+    hears of the first one.
     """
     with ExitStack() as locks:
         parts = [_part(one, locks) for one in wanted]
         right = [part for part in parts if isinstance(part, _Part)]
-        start_seconds, run_seconds = _run_missing(right, place, progress)
+        looks = None
+        if tell is not None and right:
+            looks = SweepLooks(tell, wanted[0].experiment, right[0].cases, right[0].keys)
+        start_seconds, run_seconds = _run_missing(right, place, progress, looks)
         return [
             _finished(part, start_seconds, run_seconds) if isinstance(part, _Part) else part
             for part in parts
@@ -186,7 +192,10 @@ def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
 
 
 def _run_missing(
-    parts: Sequence[_Part], place: Place, progress: Progress | None
+    parts: Sequence[_Part],
+    place: Place,
+    progress: Progress | None,
+    looks: SweepLooks | None = None,
 ) -> tuple[float, float]:
     """Do the runs that the parts lack. Seconds until workers were ready, and from then on."""
     in_turn = itertools.zip_longest(
@@ -197,12 +206,15 @@ def _run_missing(
     tally = Tally(kept + len(runs), kept)
     if progress is not None:
         progress(tally)
+    if looks is not None:
+        looks.begin(parts[0].kept_records(), tally)
     work = [(n, case.scenario, case.file, case.measure) for n, (_, _, case) in enumerate(runs)]
     begun = ready = time.monotonic()
     number_of = {id(part): number for number, part in enumerate(parts)}
     kinds = [(number_of[id(part)], case.kind) for part, _, case in runs]
     for step in _steps(work, kinds, place):
         tally = dataclasses.replace(tally, running=step.running)
+        ended: tuple[str, Answer | None] | tuple[()] = ()
         if step.number is None:
             ready = time.monotonic() if step.is_first else ready
         else:
@@ -210,8 +222,13 @@ def _run_missing(
             is_done = _keep(part, key, case, step.answer)
             more = {"done": tally.done + 1} if is_done else {"failed": tally.failed + 1}
             tally = dataclasses.replace(tally, **more)
+            ended = key, step.answer
         if progress is not None:
             progress(tally)
+        if looks is not None:
+            looks.step(tally, *ended)
+    if looks is not None:
+        looks.end(tally)
     return ready - begun, time.monotonic() - ready
 
 

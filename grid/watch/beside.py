@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from typing import Any
 
 from grid.model.errors import RunFailed
 from grid.model.interventions import Wish
 from grid.results.look import Beginning, Look
+from grid.results.sweep_look import SweepBeginning, SweepNews
 
 LOOK_SECONDS = 0.25
 """Between two looks, in real time."""
@@ -40,11 +42,18 @@ class PageBeside:
     def __init__(self, connection: Connection, say: Callable[[str], None]) -> None:
         self._connection = connection
         self._say = say
-        self._outbox: queue.Queue[Look | None] = queue.Queue()
+        self._outbox: queue.Queue[Look | SweepNews | None] = queue.Queue()
         self._next = self._last_asked = 0.0
         self._sender = threading.Thread(target=self._send, daemon=True)
 
-    def begin(self, beginning: Beginning) -> None:
+    def tell(self, told: SweepBeginning | SweepNews) -> None:
+        """Show a sweep, first its beginning. Raises RunFailed where its page cannot be served."""
+        if isinstance(told, SweepBeginning):
+            self.begin(told)
+        else:
+            self._outbox.put(told)
+
+    def begin(self, beginning: Beginning | SweepBeginning) -> None:
         """Show the run. Raises RunFailed where its page cannot be served."""
         try:
             self._connection.send(beginning)
@@ -52,7 +61,7 @@ class PageBeside:
         except (EOFError, OSError):
             found = None
         if not isinstance(found, Address):
-            raise RunFailed(f"the page of the run cannot be served: {found or 'it did not start'}")
+            raise RunFailed(f"its page cannot be served: {found or 'it did not start'}")
         self._say(found)
         self._sender.start()
 
@@ -115,11 +124,17 @@ def _serve(connection: Connection, port: int) -> None:
     os.nice(NICENESS)
     from grid.watch.running import Running
     from grid.watch.server import Page
+    from grid.watch.sweep import SweepShown
 
     with suppress(EOFError, OSError):
-        run = Running(connection.recv(), connection.send)
+        first = connection.recv()
+        shown: Any
+        if isinstance(first, SweepBeginning):
+            shown = SweepShown(first)
+        else:
+            shown = Running(first, connection.send)
         try:
-            page = Page(run, port)
+            page = Page(shown, port)
         except OSError as error:
             connection.send(error)
             return
@@ -128,7 +143,7 @@ def _serve(connection: Connection, port: int) -> None:
         serving.start()
         with suppress(EOFError):
             while True:
-                run.take(connection.recv())
+                shown.take(connection.recv())
         # Pages see how the run ended.
         time.sleep(LAST_SECONDS)
         page.end()

@@ -10,7 +10,7 @@ import hmac
 import json
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from grid.report.page import colours
 from grid.report.style import CONFIG, script
 from grid.watch.source import Answer, NotThere, Source
+from grid.watch.sweep import SweepShown
 
 HOST = "127.0.0.1"
 """Nothing listens beyond this machine."""
@@ -50,12 +51,12 @@ _HERE = Path(__file__).parent
 class Page:
     """A page for `source`, at `address` from now on; `serve` answers until it is told to end."""
 
-    def __init__(self, source: Source, port: int = 0) -> None:
+    def __init__(self, source: Source | SweepShown, port: int = 0) -> None:
         self._socket = socket.create_server((HOST, port))
         bound: int = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(TOKEN_BYTES)
         self.address = f"http://{HOST}:{bound}/{token}/"
-        guarded = Guard(application(source), token, bound)
+        guarded = Guard(_pages_of(source), token, bound)
         quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
         self._server = uvicorn.Server(
             uvicorn.Config(guarded, lifespan="off", ws="none", date_header=False, **quiet)
@@ -124,6 +125,12 @@ def _is_of_a_script(headers: Headers) -> bool:
     return "origin" in headers and headers.get("content-type") == "application/json"
 
 
+def _pages_of(source: Source | SweepShown) -> Starlette:
+    if isinstance(source, SweepShown):
+        return sweep_application(source)
+    return application(source)
+
+
 def application(source: Source) -> Starlette:
     """Answers the questions of a page, each under its name, and gives the page's own files."""
 
@@ -155,9 +162,22 @@ def application(source: Source) -> Starlette:
     }
     routes = [Route(f"/{name}", question(answer)) for name, answer in questions.items()]
     routes.append(Route("/wish", partial(_wish, source), methods=["POST"]))
-    texts = {name: partial(_text, name) for name in SCRIPTS}
+    return _with_files(routes, "page.html", SCRIPTS)
+
+
+def sweep_application(sweep: SweepShown) -> Starlette:
+    """The same for the page of a sweep, which asks one question only."""
+
+    def asked(_: Request) -> Response:
+        return _json(sweep.answer())
+
+    return _with_files([Route("/sweep", asked)], "sweep.html", ("sweep.js", "words.js"))
+
+
+def _with_files(routes: list[Route], page: str, scripts: Sequence[str]) -> Starlette:
+    texts = {name: partial(_text, name) for name in scripts}
     files: dict[str, tuple[Callable[[], str], str]] = {
-        "": (lambda: _text("page.html"), "text/html"),
+        "": (lambda: _text(page), "text/html"),
         "page.css": (lambda: f"{colours()}\n{_text('page.css')}", "text/css"),
         "vega.js": (_drawing, "text/javascript"),
         **{name: (text, "text/javascript") for name, text in texts.items()},

@@ -32,6 +32,15 @@ def test_a_run_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None
     assert digests[0] == digests[1] != []
 
 
+def test_a_sweep_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    command = ["run", f"{tmp_path}/scenario.yaml", "--seeds", "2", "--in-process", "--watch"]
+    watched = CliRunner().invoke(app, [*command, "--out", f"{tmp_path}/sweep"])
+    assert watched.exit_code == 0, watched.output
+    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stdout, re.M)
+    assert "2 of 2 runs are in" in watched.stdout
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int) -> None:
     folder = write_run(tmp_path)
@@ -51,8 +60,8 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
     [
         (["watch", "nowhere"], "manifest.json: found no such file"),
         (["watch", "run", "--port", "70000"], "--port"),
-        (["run", "two-vos", "--live", "--watch"], "--watch has a meaning in virtual time only"),
-        (["run", "two-vos", "--seeds", "2", "--watch"], "--watch has a meaning for a single run"),
+        (["run", "two-vos", "--in-process", "--live", "--watch"], "needs Ray actors"),
+        (["run", "two-vos", "--seeds", "2", "--events"], "--events has a meaning for a single run"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:

@@ -14,7 +14,8 @@ import grid
 from grid.experiment.cases import load_experiment
 from grid.experiment.paper_figures import paper_figures
 from grid.experiment.study import read_study
-from grid.experiment.sweep import Sweep, Tally, run_sweep
+from grid.experiment.sweep import Sweep, run_sweep
+from grid.experiment.sweep_looks import Tally
 from grid.model.errors import InputError
 from tests.experiment.small_experiments import EXPERIMENT, files, write
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from grid.experiment.progress import sweep_progress
-from grid.experiment.sweep import Tally
+from grid.experiment.sweep_looks import Tally
 from grid.runtime import progress
 from grid.runtime.progress import Display, RunProgress, display_on
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import grid
 from grid.watch.server import Page
 from grid.watch.source import Source
+from grid.watch.sweep import SweepShown
 from tests.report.small_reports import SCENARIO
 
 
@@ -26,7 +27,7 @@ def write_run(folder: Path, vos: int = 3) -> Path:
 
 
 @contextmanager
-def served(source: Source) -> Iterator[str]:
+def served(source: Source | SweepShown) -> Iterator[str]:
     """The address of a page for `source`, which is served until the block ends."""
     page = Page(source)
     thread = threading.Thread(target=page.serve)
