@@ -15,6 +15,9 @@ const configOf = (about, width) => ({
   legend: { ...about.vega.legend, columns: 2, labelLimit: Math.max(100, width / 2 - 50) },
 });
 
+// Whole pixels that fit: a chart of half a pixel more would have to be scrolled.
+const roomIn = (holder) => Math.floor(holder.getBoundingClientRect().width);
+
 // One chart after the other, so that a page answers meanwhile.
 export class Courses {
   constructor(holder, about) {
@@ -37,7 +40,7 @@ export class Courses {
   async draw(now) {
     this.unit = unitOf(this.about.to - this.about.from);
     for (const chart of this.charts) {
-      const wide = chart.holder.clientWidth;
+      const wide = roomIn(chart.holder);
       if (!wide) continue;
       const fresh = make("div");
       const { view } = await vegaEmbed(fresh, this.spec(chart.figure, now, wide), OPTIONS);
@@ -112,7 +115,7 @@ export class Gantt {
     const names = Object.keys(answer.rows);
     const rows = answer.rows.job.map((_, place) =>
       Object.fromEntries(names.map((name) => [name, answer.rows[name][place]])));
-    const wide = this.holder.clientWidth;
+    const wide = roomIn(this.holder);
     const spec = { ...answer.chart, width: wide, autosize: { type: "fit-x", contains: "padding" },
       config: configOf(this.about, wide), datasets: { gantt: rows } };
     const { x } = spec.layer[0].encoding;

@@ -291,8 +291,11 @@ panel(1000, () => {
   find("bars").textContent = answer.chart ? `${counted(answer.jobs, "job")} in this time.${cut}` : "";
 });
 
-let waiting = 0;
-addEventListener("resize", () => {
+// The width changes with the window, and when a scroll bar comes or goes.
+let waiting = 0, widthBefore = null;
+new ResizeObserver(([{ contentRect }]) => {
+  if (contentRect.width === widthBefore) return;
+  widthBefore = contentRect.width;
   clearTimeout(waiting);
   waiting = setTimeout(() => {
     picture.layOut();
@@ -300,7 +303,7 @@ addEventListener("resize", () => {
     if (courses.lines) courses.draw(state.time);
     panels.at(-1).asked = null;
   }, 200);
-});
+}).observe(document.querySelector("main"));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrix.draw());
 
 go(goesOn ? about.to : about.from);
