@@ -55,7 +55,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         size = len(made["submit_us"])
         for name, value in (DEFAULTS | {"site": -1}).items():
             if name not in made:
-                made[name] = np.full(size, value, COLUMNS[name])
+                made[name] = np.broadcast_to(np.array(value, COLUMNS[name]), (size,))
         return cls(**made, requirements=requirements or [])
 
     def __len__(self) -> int:
@@ -63,7 +63,10 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     def take(self, rows: npt.NDArray[np.intp] | Bools | slice) -> JobTable:
         """The given rows, in the given order."""
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
+        columns: dict[str, Any] = {"number": self.number[rows]}
+        for name in COLUMNS:
+            if name not in columns:
+                columns[name] = _taken(getattr(self, name), rows, len(columns["number"]))
         requirements: list[tuple[Requirement, ...]] = []
         if self.requirements:
             indexes = np.arange(len(self))[rows]
@@ -97,6 +100,20 @@ LIMITS: dict[str, tuple[float, float]] = {
 """The least and the most that a column may hold."""
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
 _columns_of_a_job = attrgetter(*_OF_A_JOB)
+
+
+def held_once(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The column; if it has one value throughout, without memory for each row."""
+    if len(column) < 2 or column.strides == (0,) or (column != column[0]).any():
+        return column
+    return np.broadcast_to(column[:1].copy(), column.shape)
+
+
+def _taken(column: npt.NDArray[Any], rows: Any, count: int) -> npt.NDArray[Any]:
+    if count and column.strides == (0,):
+        return np.broadcast_to(column[:1], (count,))
+    taken: npt.NDArray[Any] = column[rows]
+    return taken
 
 
 def concatenate(tables: Sequence[JobTable]) -> JobTable:

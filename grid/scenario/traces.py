@@ -12,6 +12,7 @@ from grid.model.time import from_seconds
 from grid.scenario.workload_sections import TraceFilterSection, WorkloadSection
 from grid.workload.convert import read_any_log
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
+from grid.workload.repeated import repeated
 from grid.workload.swf import Route, SwfLog, jobs_from_swf
 from grid.workload.trace import filter_log, scale_interarrival
 
@@ -70,7 +71,15 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
         jobs, more = jobs_from_swf(
             log, route=route, max_processors=max_processors, predecessors=waits
         )
-    return jobs, reasons | more
+    return _repeated(jobs, workload.repeat, path), reasons | more
+
+
+def _repeated(jobs: JobTable, times: int, path: Path) -> JobTable:
+    """Raises InputError where numbers or times of jobs would pass what they may be."""
+    try:
+        return repeated(jobs, times)
+    except ValueError as error:
+        raise InputError([Mistake(str(path), None, "repeat", str(times), str(error))]) from None
 
 
 def _swf_route(path: Path, route: GwfRoute | None) -> Route | None:

@@ -195,6 +195,11 @@ class WorkloadSection(Section):
         description="Multiplies the times between submissions of the trace. Below 1 the load "
         "grows. Default: as the trace has them.",
     )
+    repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
+        default=1,
+        description="The jobs of the trace come so many times, one time after the other. Each "
+        "begins one mean time between submissions after the last, and numbers jobs on.",
+    )
     waits_for_predecessors: Annotated[bool, Field(strict=True)] = Field(
         default=False,
         description="A job for which the SWF log names a preceding job comes when that one has "
@@ -225,6 +230,8 @@ class WorkloadSection(Section):
         for name in ("route", "filter", "interarrival_factor", "waits_for_predecessors"):
             if getattr(self, name) not in (None, False) and self.trace is None:
                 raise ValueError(f"`{name}` only with `trace`")
+        if self.repeat > 1 and self.trace is None:
+            raise ValueError("`repeat` only with `trace`")
         if self.waits_for_predecessors and self.enters == "cluster":
             raise ValueError("`waits_for_predecessors` only with `enters: scheduler`")
         return self
