@@ -71,6 +71,10 @@ class JobResults(JobSummary[Ints, Floats]):
         own = {name: getattr(self, name) for name in _OWN}
         return own | self.placement._asdict() | self.outcome._asdict()
 
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """The column of that name."""
+        return self.columns()[name]
+
     @classmethod
     def of(cls, columns: Mapping[str, npt.NDArray[Any]]) -> JobResults:
         """The table that has these columns, which are all of `RESULT_COLUMNS`."""
@@ -81,7 +85,11 @@ class JobResults(JobSummary[Ints, Floats]):
 
     def take(self, rows: npt.NDArray[np.intp] | Bools | slice) -> JobResults:
         """The given rows, in the given order."""
-        return self.of({name: column[rows] for name, column in self.columns().items()})
+        return JobResults.of({name: column[rows] for name, column in self.columns().items()})
+
+    def reordered(self, order: Ints) -> JobResults:
+        """All rows in another order."""
+        return self.take(order)
 
 
 _OWN = dtypes(JobResults)

@@ -12,6 +12,7 @@ from grid.model.job_results import NO_TIME, NOWHERE, JobResults
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
 from grid.results.occupancy import first_machines, machine_cpus, machine_numbers, ran, ran_once
+from grid.results.starts_and_ends import first_overbooked, starts_and_ends
 
 Broken = tuple[str, Bools]
 """A rule, as what its breakers do, and which jobs break it."""
@@ -31,22 +32,17 @@ def check(results: JobResults, directory: Directory, submitted: int | None = Non
     mistakes = []
     if submitted is not None and submitted != len(results):
         mistakes.append(f"{submitted} jobs were submitted, and {len(results)} have ended")
-    places = list(_places(results, directory))
-    for text, breakers in [*_identities(results), *_times(results), *places]:
-        if breakers.any():
-            mistakes.append(_sentence(results, directory, text, breakers))
-    if not any(breakers.any() for _, breakers in places):
-        mistakes += _overbooked(results, directory)
-    return mistakes
+    # One after the other, since of long tables each takes much memory.
+    for rules in (_identities(results), _times(results)):
+        mistakes += [_sentence(results, directory, *one) for one in rules if one[1].any()]
+    places = _places(results, directory)
+    misplaced = [_sentence(results, directory, *one) for one in places if one[1].any()]
+    return mistakes + (misplaced or _overbooked(results, directory))
 
 
 def _identities(results: JobResults) -> Iterator[Broken]:
     """Who the jobs are, how they ended, and what was counted."""
-    order = np.lexsort((results.number, results.vo))
-    vo, number = results.vo[order], results.number[order]
-    again = np.zeros(len(results), np.bool_)
-    again[order[1:]] = (vo[1:] == vo[:-1]) & (number[1:] == number[:-1])
-    yield "stand in the table more than once", again
+    yield "stand in the table more than once", _again(results)
     submit = results.submit_us
     late = np.zeros(len(results), np.bool_)
     same_vo = results.vo[:-1] == results.vo[1:]
@@ -72,6 +68,18 @@ def _identities(results: JobResults) -> Iterator[Broken]:
         results.outcome.held_us,
     )
     yield "have a negative count", np.logical_or.reduce([count < 0 for count in counts])
+
+
+def _again(results: JobResults) -> Bools:
+    """Which jobs have the number of an earlier one of their VO."""
+    vo, number = results.vo, results.number
+    again = np.zeros(len(results), np.bool_)
+    if (vo[1:] == vo[:-1]).all() and (number[1:] > number[:-1]).all():
+        return again
+    order = np.lexsort((number, vo))
+    vo, number = vo[order], number[order]
+    again[order[1:]] = (vo[1:] == vo[:-1]) & (number[1:] == number[:-1])
+    return again
 
 
 def _times(results: JobResults) -> Iterator[Broken]:
@@ -119,26 +127,22 @@ def _places(results: JobResults, directory: Directory) -> Iterator[Broken]:
 
 def _overbooked(results: JobResults, directory: Directory) -> list[str]:
     """A sweep over the starts and ends of each machine, an end before a start at one instant."""
-    outcome = results.outcome
-    rows = np.flatnonzero(ran_once(results, directory))
-    machine = np.tile(machine_numbers(results, directory)[rows], 2)
-    times = np.concatenate([outcome.end_us[rows], outcome.start_us[rows]])
-    processors = results.processors[rows]
-    order = np.lexsort((times, machine))
-    machine, times = machine[order], times[order]
-    # All that was taken of a machine is given back, so each machine begins at zero.
-    busy = np.cumsum(np.concatenate([-processors, processors])[order])
+    events = starts_and_ends(results, ran_once(results, directory))
+    small = events.dtype
+    machine = machine_numbers(results, directory).astype(small)
     cpus = machine_cpus(directory)
-    over = np.flatnonzero(busy > cpus[machine])
-    numbers, first = np.unique(machine[over], return_index=True)
+    first, most = first_overbooked(events, machine, results.processors.astype(small), cpus)
+    numbers = np.flatnonzero(first >= 0)
     lines = []
-    for number, event in zip(numbers[:_MACHINES_NAMED], over[first], strict=False):
+    for number in numbers[:_MACHINES_NAMED].tolist():
+        event = events[first[number]]
+        time_us = results.outcome.start_us[event] if event >= 0 else results.outcome.end_us[~event]
         cluster = int(np.searchsorted(first_machines(directory), number, side="right")) - 1
         entry = directory.clusters[cluster]
         name = f"machine {number - first_machines(directory)[cluster]} of {entry.name}"
         lines.append(
-            f"{name} of {directory.vos[entry.vo]} has {cpus[number]} CPUs, and {busy[event]} were "
-            f"busy at {times[event] / SECOND_US:.6f} s"
+            f"{name} of {directory.vos[entry.vo]} has {cpus[number]} CPUs, and {most[number]} were "
+            f"busy at {time_us / SECOND_US:.6f} s"
         )
     if len(numbers) > _MACHINES_NAMED:
         lines.append(f"{len(numbers) - _MACHINES_NAMED} more machines had too many CPUs busy")

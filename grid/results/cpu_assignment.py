@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grid.model.arrays import Bools, Ints
+from grid.model.arrays import Bools, SomeInts
 from grid.model.compiled import inner, kernel
 from grid.model.job_results import JobResults
 from grid.results.directory import Directory
 from grid.results.occupancy import machine_cpus, machine_numbers, ran_once
+from grid.results.starts_and_ends import starts_and_ends
 
 _BLOCK = 64
 """CPUs that are looked at together: a block without a free CPU is passed over at once."""
@@ -27,12 +28,12 @@ class CpuIntervals:
     CPUs are numbered through the grid, in the order of its clusters and their machines.
     """
 
-    begin: Ints
-    count: Ints
-    first: Ints
-    last: Ints
+    begin: SomeInts
+    count: SomeInts
+    first: SomeInts
+    last: SomeInts
 
-    def of(self, rows: slice) -> tuple[Ints, Ints, Ints]:
+    def of(self, rows: slice) -> tuple[SomeInts, SomeInts, SomeInts]:
         """First CPU and last CPU of all intervals of these jobs, and where each job's begin."""
         counts = self.count[rows]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -48,28 +49,26 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     than the table claims.
     """
     outcome = results.outcome
-    rows = np.flatnonzero(ran_once(results, directory) & (outcome.end_us > outcome.start_us))
-    times = np.concatenate([outcome.end_us[rows], outcome.start_us[rows]])
-    # An end is written ~row, so that it differs from the start of the same job.
-    events = np.concatenate([~rows, rows])[np.lexsort((np.repeat([0, 1], len(rows)), times))]
+    events = starts_and_ends(
+        results, ran_once(results, directory) & (outcome.end_us > outcome.start_us)
+    )
     cpus = machine_cpus(directory)
     first_cpu = np.concatenate([[0], np.cumsum(cpus)]).astype(np.int64)
     first_block = np.concatenate([[0], np.cumsum(-(-cpus // _BLOCK))]).astype(np.int64)
-    machines = machine_numbers(results, directory)
-    begin, count, first, last = number_cpus(
-        events, machines, results.processors, first_cpu, first_block
-    )
-    return CpuIntervals(begin, count, first.copy(), last.copy())
+    small = events.dtype
+    machines = machine_numbers(results, directory).astype(small)
+    processors = results.processors.astype(small)
+    return CpuIntervals(*number_cpus(events, machines, processors, first_cpu, first_block))
 
 
 @kernel()
 def number_cpus(
-    events: Ints,
-    machines: Ints,
-    processors: Ints,
-    first_cpu: Ints,
-    first_block: Ints,
-) -> tuple[Ints, Ints, Ints, Ints]:
+    events: SomeInts,
+    machines: SomeInts,
+    processors: SomeInts,
+    first_cpu: SomeInts,
+    first_block: SomeInts,
+) -> tuple[SomeInts, SomeInts, SomeInts, SomeInts]:
     """`begin`, `count`, `first` and `last` of `CpuIntervals`, jobs starting and ending in turn.
 
     An end is written ~row in `events`. By row: `machines`, numbered through the grid, and
@@ -81,9 +80,9 @@ def number_cpus(
         for cpu in range(first_cpu[machine + 1] - first_cpu[machine]):
             free_in_block[first_block[machine] + cpu // _BLOCK] += 1
     begin = np.zeros(len(machines), np.int64)
-    count = np.zeros(len(machines), np.int64)
-    first = np.empty(max(len(events), 16), np.int64)
-    last = np.empty(max(len(events), 16), np.int64)
+    count = np.zeros(len(machines), np.int32)
+    first = np.empty(max(len(events) // 2, 16), np.int32)
+    last = np.empty(max(len(events) // 2, 16), np.int32)
     used = 0
     for event in events:
         row = event if event >= 0 else ~event
@@ -95,7 +94,7 @@ def number_cpus(
                 _release(flags, blocks, first[interval] - base, last[interval] - base)
         elif blocks.sum() >= processors[row]:
             if used + processors[row] > len(first):
-                room = 2 * len(first) + processors[row]
+                room = len(first) + len(first) // 2 + processors[row]
                 first, last = _longer(first, room), _longer(last, room)
             begin[row] = used
             used = _take(flags, blocks, processors[row], base, first, last, used)
@@ -104,8 +103,8 @@ def number_cpus(
 
 
 @inner()
-def _longer(column: Ints, room: int) -> Ints:
-    longer = np.empty(room, np.int64)
+def _longer(column: SomeInts, room: int) -> SomeInts:
+    longer = np.empty(room, column.dtype)
     for place in range(len(column)):
         longer[place] = column[place]
     return longer
@@ -114,11 +113,11 @@ def _longer(column: Ints, room: int) -> Ints:
 @inner()
 def _take(
     free: Bools,
-    free_in_block: Ints,
+    free_in_block: SomeInts,
     wanted: int,
     base: int,
-    first: Ints,
-    last: Ints,
+    first: SomeInts,
+    last: SomeInts,
     used: int,
 ) -> int:
     """Takes the `wanted` lowest free CPUs, writes their intervals from `used` on; the new end.
@@ -147,7 +146,7 @@ def _take(
 
 
 @inner()
-def _release(free: Bools, free_in_block: Ints, first: int, last: int) -> None:
+def _release(free: Bools, free_in_block: SomeInts, first: int, last: int) -> None:
     for cpu in range(first, last + 1):
         free[cpu] = True
         free_in_block[cpu // _BLOCK] += 1

@@ -23,9 +23,8 @@ def digest(results: JobResults) -> str:
     endian on every machine. Floats count by their bits, so 0.0 and -0.0 differ.
     """
     state = hashlib.sha256()
-    columns = results.columns()
     for name in DIGEST_COLUMNS:
-        values = columns[name]
+        values = results.column(name)
         values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
         state.update(f"{name} {values.dtype.str} {len(values)}\n".encode())
         state.update(values.data)

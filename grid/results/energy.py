@@ -48,11 +48,11 @@ def cluster_energy(
     NaN where no watts are known, and everywhere if no job ran. The `histories` say when machines
     were off.
     """
-    joules, done = job_energy(results, directory), results.take(ran(results))
     clusters = len(directory.clusters)
     jobs, idle = np.full(clusters, np.nan), np.full(clusters, np.nan)
-    if len(done) == 0:
+    if not has_watts(directory).any() or not ran(results).any():
         return jobs, idle
+    joules, done = job_energy(results, directory), results.take(ran(results))
     joules = np.nan_to_num(joules[ran(results)])
     displaced = _held_s(done) * done.outcome.watts_idle
     span_us = int(results.submit_us.min()), int(done.outcome.end_us.max())

@@ -23,7 +23,7 @@ from grid.results.energy import cluster_energy
 from grid.results.exchange import exchanged_cpu_seconds, figures_of
 from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
-from grid.results.occupancy import busy_seconds, first_machines, machine_cpus, ran
+from grid.results.occupancy import busy_seconds, first_machines, machine_cpus, rows_that_ran
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
@@ -60,16 +60,17 @@ def metrics(
     vo_of_machine = np.repeat(vo_of_cluster, np.diff(first_machines(directory)))
     span = _makespan(results)
     jobs_j, idle_j = cluster_energy(results, directory, histories)
-    by_vo = np.argsort(results.vo, kind="stable")
-    bounds = np.searchsorted(results.vo[by_vo], np.arange(len(directory.vos) + 1))
-    gangs = [one for one in histories if one.levels.smallest is not None]
+    bounds = np.cumsum([0, *np.bincount(results.vo, minlength=len(directory.vos))])
     several = len(directory.vos) > 1
-    exchanged = exchanged_cpu_seconds(results, len(directory.vos))
+    by_vo = results.reordered(np.argsort(results.vo, kind="stable")) if several else results
+    gangs = [one for one in histories if one.levels.smallest is not None]
+    exchanged = exchanged_cpu_seconds(results, len(directory.vos)) if several else np.zeros((1, 1))
     vos = {}
     for position, name in enumerate(directory.vos):
-        jobs = results.take(by_vo[bounds[position] : bounds[position + 1]])
+        jobs = by_vo.take(slice(bounds[position], bounds[position + 1])) if several else results
         own = vo_of_machine == position
-        vos[name] = _of_jobs(jobs) | _of_machines(busy[own], cpus[own], span)
+        of_jobs = _of_jobs(jobs)
+        vos[name] = of_jobs | _of_machines(busy[own], cpus[own], span)
         vos[name] |= combine(figures, directory, position)
         mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
@@ -78,7 +79,8 @@ def metrics(
             vos[name] |= figures_of(exchanged, position)
             vos[name] |= decision_figures(sums_of(counted, position), len(jobs))
         vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
-    whole = _of_jobs(results) | _of_machines(busy, cpus, span)
+    of_all = of_jobs if not several else _of_jobs(results)
+    whole = of_all | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:
         whole |= _lost(gangs)
@@ -109,30 +111,46 @@ def _of_jobs(jobs: JobResults) -> Figures:
     """Counts, and means over jobs and users: see `grid.results.definitions.OF_JOBS`."""
     outcome, placement = jobs.outcome, jobs.placement
     completed = outcome.state == JobState.COMPLETED
-    wait = _seconds(outcome.start_us - jobs.submit_us)
-    run = _seconds(outcome.held_us - outcome.lost_us)[completed]
-    response = _seconds(outcome.end_us - jobs.submit_us)[completed]
-    due = jobs.deadline_us < NEVER
-    in_time = completed & (outcome.end_us <= jobs.deadline_us)
-    late = _mean((~in_time[due]).astype(np.float64))
+    # Of long tables, no more columns are held at once than must be.
+    wait_mean = _mean(_seconds(outcome.start_us - jobs.submit_us)[rows_that_ran(jobs)])
+    late = _late_share(jobs, completed)
+    hops_mean = _mean(placement.hops.astype(np.float64))
+    rows = slice(None) if completed.all() else completed
+    run = _seconds(outcome.held_us - outcome.lost_us)[rows]
+    response = _seconds(outcome.end_us - jobs.submit_us)[rows]
+    bounded = _mean(np.maximum(1.0, response / np.maximum(run, BOUND_S)))
+    response_mean = _mean(response)
+    if not (run > 0).all():
+        response, run = response[run > 0], run[run > 0]
+    slowdown = _mean(response / run)
+    del response, run
     return {
         "jobs_submitted": len(jobs),
         "jobs_completed": int(np.count_nonzero(completed)),
         "jobs_failed": int(np.count_nonzero(outcome.state == JobState.FAILED)),
         "jobs_rejected": int(np.count_nonzero(outcome.state == JobState.REJECTED)),
         "jobs_forwarded": int(np.count_nonzero(placement.hops > 0)),
-        "hops_mean": _mean(placement.hops.astype(np.float64)),
+        "hops_mean": hops_mean,
         **_of_users(jobs, completed),
-        "wait_mean": _mean(wait[ran(jobs)]),
-        "slowdown_mean": _mean(response[run > 0] / run[run > 0]),
-        "bounded_slowdown_mean": _mean(np.maximum(1.0, response / np.maximum(run, BOUND_S))),
+        "wait_mean": wait_mean,
+        "slowdown_mean": slowdown,
+        "bounded_slowdown_mean": bounded,
         "late_percent": None if late is None else 100.0 * late,
-        "response_time_mean": _mean(response),
+        "response_time_mean": response_mean,
         "makespan": _makespan(jobs),
         "preemptions": int(outcome.preemptions.sum()),
         "restarts": int(outcome.restarts.sum()),
         "lost_cpu_seconds": float((_seconds(outcome.lost_us) * jobs.processors).sum()),
     }
+
+
+def _late_share(jobs: JobResults, completed: Bools) -> float | None:
+    """Of the jobs with a deadline, the share that were not completed in time."""
+    due = jobs.deadline_us < NEVER
+    if not due.any():
+        return None
+    in_time = completed & (jobs.outcome.end_us <= jobs.deadline_us)
+    return _mean((~in_time[due]).astype(np.float64))
 
 
 def _of_users(jobs: JobResults, completed: Bools) -> Figures:
@@ -148,17 +166,18 @@ def _of_users(jobs: JobResults, completed: Bools) -> Figures:
     jobs_of_user = np.bincount(user, minlength=users)
     utility = np.bincount(user, weights=placement.utility, minlength=users)
     assigned = placement.assigned_us >= 0
-    to_assigned = _seconds(placement.assigned_us - jobs.submit_us)
-    executed = _seconds(outcome.end_us - placement.assigned_us)
     every = np.ones(len(jobs), np.bool_)
     mean_utility = _mean(utility / jobs_of_user)
+    until = _seconds(placement.assigned_us - jobs.submit_us)
+    submission = _user_mean(until, assigned, user, users)
+    until = _seconds(outcome.end_us - placement.assigned_us)
     return {
         "user_success_ratio": _user_mean(completed.astype(np.float64), every, user, users),
         "user_utility": mean_utility,
         "user_utility_one_minus_mean": None if mean_utility is None else 1.0 - mean_utility,
         "user_utility_one_minus_root": _mean(1.0 - np.sqrt(utility) / jobs_of_user),
-        "submission_time_mean": _user_mean(to_assigned, assigned, user, users),
-        "execution_time_mean": _user_mean(executed, completed & assigned, user, users),
+        "submission_time_mean": submission,
+        "execution_time_mean": _user_mean(until, completed & assigned, user, users),
     }
 
 
@@ -176,17 +195,34 @@ def _of_machines(busy: Floats, cpus: Ints, span: float | None) -> Figures:
 
 def _users(jobs: JobResults) -> tuple[npt.NDArray[np.intp], int]:
     """The number of each job's user among the users here, and how many users there are."""
-    numbers, user = np.unique(jobs.user, return_inverse=True)
-    pairs, pair = np.unique(jobs.vo * max(len(numbers), 1) + user, return_inverse=True)
-    return pair, len(pairs)
+    vo = jobs.vo
+    user, numbers = _numbered(jobs.user)
+    if not len(vo) or (vo == vo[0]).all():
+        return user, numbers
+    return _numbered(vo * max(numbers, 1) + user)
+
+
+def _numbered(values: Ints) -> tuple[Ints, int]:
+    """The place of each value among the different ones in rising order, and how many these are."""
+    least = int(values.min(initial=0))
+    if int(values.max(initial=0)) - least > 4 * len(values) + 1000:
+        different, place = np.unique(values, return_inverse=True)
+        return place, len(different)
+    above = values - least
+    there = np.zeros(int(above.max(initial=-1)) + 1, np.bool_)
+    there[above] = True
+    places: Ints = (np.cumsum(there) - 1)[above]
+    return places, int(there.sum())
 
 
 def _user_mean(
     values: Floats, chosen: Bools, user: npt.NDArray[np.intp], users: int
 ) -> float | None:
     """The mean over users of the mean over each user's chosen jobs."""
-    counts = np.bincount(user[chosen], minlength=users)
-    sums = np.bincount(user[chosen], weights=values[chosen], minlength=users)
+    if not chosen.all():
+        user, values = user[chosen], values[chosen]
+    counts = np.bincount(user, minlength=users)
+    sums = np.bincount(user, weights=values, minlength=users)
     having = counts > 0
     return _mean(sums[having] / counts[having])
 
@@ -194,7 +230,7 @@ def _user_mean(
 def _makespan(jobs: JobResults) -> float | None:
     """Seconds from the first submission to the last end, None if no job ran."""
     outcome = jobs.outcome
-    ended = outcome.end_us[ran(jobs)]
+    ended = outcome.end_us[rows_that_ran(jobs)]
     return int(ended.max() - jobs.submit_us.min()) / SECOND_US if len(ended) else None
 
 

@@ -22,6 +22,12 @@ def ran(results: JobResults) -> Bools:
     return rows
 
 
+def rows_that_ran(results: JobResults) -> Bools | slice:
+    """The same, or a slice if all were: with it columns are not copied."""
+    rows = ran(results)
+    return slice(None) if rows.all() else rows
+
+
 def ran_once(results: JobResults, directory: Directory) -> Bools:
     """Which jobs held all their CPUs from start to end without a break. Shape (jobs,)."""
     outcome, placement = results.outcome, results.placement
@@ -58,7 +64,7 @@ def machine_numbers(results: JobResults, directory: Directory) -> Ints:
 def busy_seconds(results: JobResults, directory: Directory) -> Floats:
     """CPU seconds that jobs held on each machine, failed jobs included. Shape (machines,)."""
     outcome = results.outcome
-    rows = ran(results)
+    rows = rows_that_ran(results)
     held = outcome.held_us[rows] / SECOND_US * results.processors[rows]
     numbers = machine_numbers(results, directory)[rows]
     busy = np.bincount(numbers, weights=held, minlength=len(machine_cpus(directory)))

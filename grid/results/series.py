@@ -14,7 +14,7 @@ from grid.model.time import SECOND_US
 from grid.results.directory import Directory
 from grid.results.energy import extra_watts, has_watts, held_times, idle_watts
 from grid.results.loss import lost_processors
-from grid.results.occupancy import ran
+from grid.results.occupancy import ran, rows_that_ran
 
 POINTS = 2000
 
@@ -53,12 +53,19 @@ def series(
     outcome, placement = results.outcome, results.placement
     edges = edges_of(results, points)
     clusters, bins = len(directory.clusters), len(edges) - 1
-    rows = ran(results)
-    starts, processors = outcome.start_us[rows], results.processors[rows]
-    cluster, ones = placement.cluster[rows], np.ones(len(starts), np.int64)
-    assigned = np.where(placement.assigned_us < 0, outcome.start_us, placement.assigned_us)[rows]
-    busy = _means(cluster, starts, outcome.end_us[rows], processors, edges, clusters)
-    queued = _means(cluster, assigned, starts, ones, edges, clusters)
+    rows = rows_that_ran(results)
+    cluster, starts = placement.cluster[rows], outcome.start_us[rows]
+    processors = results.processors[rows]
+    held, waits = _Areas(clusters, edges), _Areas(clusters, edges)
+    held.step(cluster, starts, processors)
+    held.step(cluster, outcome.end_us[rows], processors, up=False)
+    del processors
+    ones = np.broadcast_to(np.int64(1), starts.shape)
+    waits.step(cluster, starts, ones, up=False)
+    assigned = placement.assigned_us[rows]
+    waits.step(cluster, np.where(assigned < 0, starts, assigned), ones)
+    busy, queued = held.means(), waits.means()
+    del starts, assigned
     lost, licenses = np.full(busy.shape, np.nan), np.full(busy.shape, np.nan)
     for history in histories if bins else ():
         number, levels = history.cluster, history.levels
@@ -77,18 +84,19 @@ def series(
         queued=queued.ravel(),
         lost_cpus=lost.ravel(),
         license_use=licenses.ravel(),
-        power_w=_power(results.take(rows), directory, edges, histories).ravel(),
+        power_w=_power(results, directory, edges, histories).ravel(),
     )
 
 
 def _power(
-    jobs: JobResults, directory: Directory, edges: Ints, histories: Sequence[ClusterHistory]
+    results: JobResults, directory: Directory, edges: Ints, histories: Sequence[ClusterHistory]
 ) -> Floats:
     """Watts of each cluster, means over each interval. Shape (clusters, intervals)."""
-    outcome, cluster = jobs.outcome, jobs.placement.cluster
     known = has_watts(directory)
     if not known.any():
         return np.full((len(known), len(edges) - 1), np.nan)
+    jobs = results.take(ran(results))
+    outcome, cluster = jobs.outcome, jobs.placement.cluster
     watts = extra_watts(jobs)
     power = _means(cluster, outcome.start_us, outcome.end_us, watts, edges, len(known))
     held = held_times(histories)
@@ -110,11 +118,44 @@ def edges_of(results: JobResults, points: int = POINTS) -> Ints:
     return np.append(np.arange(first, last, width), last)
 
 
+class _Areas:
+    """Step functions of whole numbers, one a cluster, summed over each interval between `edges`.
+
+    Steps may come in any order. Sums are exact where they stay below 2^63, whatever they pass
+    through on the way.
+    """
+
+    def __init__(self, clusters: int, edges: Ints) -> None:
+        self._edges = edges
+        self._bins = len(edges) - 1
+        self._area = np.zeros((clusters, self._bins), np.int64)
+        self._steps = np.zeros((clusters, self._bins), np.int64)
+
+    def step(self, cluster: Ints, times: Ints, weights: Ints, *, up: bool = True) -> None:
+        """At these times, from the first edge to the last, the functions step by the weights."""
+        if not self._bins:
+            return
+        edges = self._edges
+        place = np.minimum((times - edges[0]) // (edges[1] - edges[0]), self._bins - 1)
+        area = (edges[1:][place] - times) * weights
+        place += cluster * self._bins
+        add = np.add if up else np.subtract
+        add.at(self._area.reshape(-1), place, area)
+        add.at(self._steps.reshape(-1), place, weights)
+
+    def means(self) -> Floats:
+        """Means over each interval. Shape (clusters, intervals)."""
+        lengths = np.diff(self._edges)
+        levels = np.cumsum(self._steps, axis=1) - self._steps
+        means: Floats = (self._area + levels * lengths) / lengths
+        return means
+
+
 def _means(
     cluster: Ints,
     begin_us: Ints,
     end_us: Ints,
-    weight: Ints | Floats,
+    weight: Floats,
     edges: Ints,
     clusters: int,
 ) -> Floats:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from grid.model.errors import InputError, PartFailed
-from grid.model.job_results import in_order
 from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
 from grid.runtime.sequential import NeverEnds, run_sequential
@@ -61,7 +60,7 @@ def subject_of(scenario: Scenario, file: str, decisions: bool = False) -> Subjec
     scenario = scenario.model_copy(update={"faults": None})
     grid, _ = realize(scenario, file)
     outcome = run_sequential(grid)
-    results = in_order(outcome.chunks)
+    results = outcome.results()
     ends = results.outcome.end_us if len(results) else results.submit_us
     lasts_s = max(1.0, to_seconds(int(ends.max(initial=0))))
     return Subject(scenario, file, lasts_s, outcome.messages, decisions)
@@ -88,7 +87,7 @@ def attempt(subject: Subject, seed: int) -> Trial:
         limit = LONGEST * subject.messages
         healed_us = from_seconds(faults.heal_s) + virtual_rules(grid).longest_wait_us
         outcome = run_sequential(grid, limit=limit, limit_from_us=healed_us)
-        results = in_order(outcome.chunks)
+        results = outcome.results()
         mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
         return Trial(seed, outcome.broken_rules() + mistakes)
     except InputError:

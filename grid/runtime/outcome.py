@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from grid.model.event import Event
-from grid.model.job_results import JobResults, JobRow, columns_of
+from grid.model.job_results import JobResults, JobRow, columns_of, in_order
 from grid.model.records import (
     ClusterFigure,
     ClusterHistory,
@@ -17,6 +17,7 @@ from grid.model.records import (
     VoFigure,
 )
 from grid.model.time import Time, to_seconds
+from grid.results.spool import ResultSpool
 from grid.runtime.schedulers import SchedulerTime
 
 
@@ -47,6 +48,8 @@ class RunOutcome:
     """
 
     chunks: list[JobResults] = field(default_factory=list)
+    spool: ResultSpool | None = None
+    """Has the jobs that are not in `chunks`, if there are more than memory is for."""
     messages: int = 0
     snapshots: int = 0
     rounds: int = 0
@@ -63,6 +66,15 @@ class RunOutcome:
     events: list[bytes] = field(default_factory=list)
     """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
     schedulers: list[SchedulerTime] = field(default_factory=list)
+
+    def results(self) -> JobResults:
+        """The table of jobs, in order. Its parts are taken over: to be called once."""
+        if self.spool is None:
+            return in_order(self.chunks)
+        if self.chunks:
+            self.spool.add(self.chunks)
+            self.chunks.clear()
+        return self.spool.in_order()
 
     def broken_rules(self, *, cut_short: bool = False) -> list[str]:
         """A line for each rule that an entity broke, the earliest first.
@@ -104,12 +116,17 @@ class RunOutcome:
 
 
 class RecordStore:
-    """Turns what entities record into columns as it comes, so that no row stays an object long."""
+    """Turns what entities record into columns as it comes, so that no row stays an object long.
+
+    One that `spools` puts jobs to disk where they get too many, into its `spool`.
+    """
 
     ROWS_AT_A_TIME = 8192
     EVENTS_AT_A_TIME = 32_768
+    JOBS_IN_MEMORY = 500_000
+    """They take 110 MB."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, spools: bool = False) -> None:
         self.jobs = 0
         self.events_held = 0
         self.figures: list[ClusterFigure] = []
@@ -120,6 +137,9 @@ class RecordStore:
         self.jobs_left: list[JobsLeft] = []
         self._rows: list[JobRow] = []
         self._chunks: list[JobResults] = []
+        self._in_memory = 0
+        self._spools = spools
+        self.spool: ResultSpool | None = None
         self._events: list[Event] = []
         self._packed: list[bytes] = []
         self._news: list[JobResults] | None = None
@@ -165,7 +185,7 @@ class RecordStore:
         return news
 
     def take(self) -> list[JobResults]:
-        """All that came, as chunks of columns."""
+        """All that came, as chunks of columns, but for what a spool has."""
         self._pack()
         chunks, self._chunks = self._chunks, []
         return chunks
@@ -191,5 +211,10 @@ class RecordStore:
 
     def _add_chunk(self, chunk: JobResults) -> None:
         self._chunks.append(chunk)
+        self._in_memory += len(chunk)
+        if self._spools and self._in_memory > self.JOBS_IN_MEMORY:
+            self.spool = self.spool or ResultSpool()
+            self.spool.add(self._chunks)
+            self._chunks, self._in_memory = [], 0
         if self._news is not None:
             self._news.append(chunk)

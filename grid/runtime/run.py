@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from grid import __version__
 from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.job import JobState
-from grid.model.job_results import JobResults, in_order
+from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
@@ -183,6 +185,8 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     played = _play(grid, how, file)
     # The jobs as they were submitted take as much room as what became of them.
     del grid
+    if played.outcome.spool is not None:
+        gc.collect()
     run = _checked(played, how)
     run.manifest["parts"] = scenario.parts.hashes()
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
@@ -266,7 +270,7 @@ def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     name, source, seed, outcome, lived, directory, submitted, may_pass_the_end, events = played
     how.stage("checking the results")
-    results = in_order(outcome.chunks)
+    results = outcome.results()
     unfinished = lived.unfinished if lived is not None else 0
     if outcome.jobs_left and not unfinished and not may_pass_the_end:
         raise JobsNeverStarted("; ".join(_never_started(outcome.jobs_left, directory)))
@@ -302,9 +306,9 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
 
 
 def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
-    counts = Counter(results.outcome.state.tolist())
+    counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
     final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
-    jobs: dict[str, Any] = {state.name.lower(): counts.get(state.value, 0) for state in final}
+    jobs: dict[str, Any] = {state.name.lower(): counts[state.value] for state in final}
     jobs["skipped"] = {}
     return {
         "version": __version__,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 EVENTS_AT_A_TIME = 20_000
 WATCHED_EVENTS = 2000
+EVENTS_OF_DIRECT_JOBS = 16
+"""Where jobs enter clusters directly, one event may bring the results of 20,000 jobs."""
 
 
 class NeverEnds(RunFailed):
@@ -45,10 +47,12 @@ def run_sequential(
     around = Around(time.thread_time, schedulers.connect)
     entities = entities_of(grid, grid.names, around, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
-    store = RecordStore()
+    store = RecordStore(spools=True)
     looks = SequentialLooks(watcher, process, store)
     jobs = sum(grid.jobs_by_vo())
     events, at_a_time = 0, min(EVENTS_AT_A_TIME if watcher is None else WATCHED_EVENTS, limit)
+    if any(table is not None for table in grid.direct):
+        at_a_time = min(at_a_time, EVENTS_OF_DIRECT_JOBS)
     counts = limit_from_us == 0
     with schedulers.held():
         process.start()
@@ -71,6 +75,7 @@ def run_sequential(
     looks.now_and_then(is_over=True)
     return RunOutcome(
         chunks=store.take(),
+        spool=store.spool,
         figures=store.figures,
         decisions=store.decisions,
         histories=store.histories,

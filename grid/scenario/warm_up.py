@@ -27,6 +27,7 @@ from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
 from grid.results.cpu_assignment import number_cpus
+from grid.results.starts_and_ends import first_overbooked, merged
 from grid.scenario.build import Grid
 from grid.selection.interface import Selection
 from grid.selection.registry import GuardedSelection
@@ -92,8 +93,10 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
 
 def _number_cpus() -> None:
     """The numbering of no CPUs."""
-    nothing, one = np.zeros(0, np.int64), np.zeros(1, np.int64)
-    number_cpus(nothing, nothing, nothing, one, one)
+    nothing, times, one = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64)
+    events = merged(times, nothing, times, nothing)
+    first_overbooked(events, nothing, nothing, one)
+    number_cpus(events, nothing, nothing, one, one)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:
