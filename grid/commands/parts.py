@@ -113,10 +113,10 @@ def _show(kind: Kind, name: str) -> None:
         try:
             name, source = resolve_reference(name, (Path(),))
         except (OSError, ValueError) as error:
-            raise WrongPart(repr(name), f"a {kind.title}: {error}") from None
+            raise WrongPart(repr(name), f"{kind.one}: {error}") from None
         known = Parts({name: source})
     part = known.find(kind, name)
-    typer.echo(f"{part.origin.name}, a {kind.title}: {kind.task}")
+    typer.echo(f"{part.origin.name}, {kind.one}: {kind.task}")
     typer.echo(inspect.getdoc(part.target) or "It has no docstring.")
     settings = list(lines_on(part.declared.model))
     typer.echo("settings:" if settings else "It has no settings.")

@@ -35,6 +35,11 @@ class Kind:
     """Where a scenario names one."""
 
     @property
+    def one(self) -> str:
+        """The title with its article."""
+        return f"{'an' if self.title[0] in 'aeiou' else 'a'} {self.title}"
+
+    @property
     def group(self) -> str:
         """The group of its entry points."""
         return f"grid.{self.name}"

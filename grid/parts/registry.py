@@ -81,7 +81,7 @@ class Parts:
         if ":" in name:
             return _part(kind, name, *self._at(kind, name))
         if name not in known:
-            raise WrongPart(repr(name), expected_name(name, known, f"a {kind.title}"))
+            raise WrongPart(repr(name), expected_name(name, known, f"{kind.one}"))
         if name in kind.own:
             return _own_part(kind, name)
         if name in objects:
@@ -134,7 +134,7 @@ class Parts:
         name = reference.rpartition(":")[2]
         source = self.sources.get(reference)
         if source is None:
-            expected = f"a {kind.title} of a file that the scenario names"
+            expected = f"{kind.one} of a file that the scenario names"
             raise WrongPart(repr(reference), expected)
         try:
             module = source.load()
@@ -167,7 +167,7 @@ def _all_plugged_in() -> tuple[EntryPoint, ...]:
 def _taken(kind: Kind, name: str, what: str, owners: Mapping[str, str]) -> WrongPart:
     return WrongPart(
         f"{what} that is called {name!r}",
-        f"another name for a {kind.title}, for that is taken by {owners[name]}",
+        f"another name for {kind.one}, for that is taken by {owners[name]}",
     )
 
 
@@ -179,7 +179,7 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
         for step in attribute.split("."):
             found = getattr(found, step)
     except AttributeError:
-        expected = f"a {kind.title}, and {module} has no {attribute}"
+        expected = f"{kind.one}, and {module} has no {attribute}"
         raise WrongPart(repr(name), expected) from None
     except Exception as error:
         raise _not_loaded(kind, name if name == value else f"{name} ({value})", error) from None
@@ -197,7 +197,7 @@ def _not_loaded(
     elif own is not None:
         line = own.tb_lineno
     where = f" ({source.shown}:{line})" if source is not None else ""
-    expected = f"a {kind.title} that can be loaded: {said(error)}{where}"
+    expected = f"{kind.one} that can be loaded: {said(error)}{where}"
     return WrongPart(repr(name), expected, details=shown_frames(error, own) if own else "")
 
 
@@ -211,7 +211,7 @@ def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool =
     label = f"{shown}:{name.rpartition(':')[2]}" if shown else name
     if not callable(target):
         raise WrongPart(
-            f"{label}, a {type(target).__name__}", f"a {kind.title}: a class or function"
+            f"{label}, a {type(target).__name__}", f"{kind.one}: a class or function"
         )
     origin = origin_of(kind.title, label, target, shown)
     try:
@@ -231,7 +231,7 @@ def _made(part: Part, values: dict[str, Any]) -> Any:
         if part.is_own:
             raise
         failed = part.origin.failed("making it", error)
-        expected = f"a {part.kind.title} that can be made: {failed}"
+        expected = f"{part.kind.one} that can be made: {failed}"
         raise WrongPart(repr(part.origin.name), expected, (), failed.details) from None
 
 

@@ -48,13 +48,13 @@ def find_parts(
     for place in places(root):
         if is_reference(place.name.value):
             name = str(place.name.value)
-            place.name.value = found(name, place.name, place.name_path, f"a {place.kind.title}")
+            place.name.value = found(name, place.name, place.name_path, f"{place.kind.one}")
         weights = at(root, (*place.path, "settings", "weights"))
         if weights is not None and isinstance(weights.value, dict):
             path = (*place.path, "settings", "weights")
             for name in [name for name in weights.value if is_reference(name)]:
                 node = weights.value.pop(name)
-                new = found(name, node, (*path, name), f"a {HEURISTICS.title}")
+                new = found(name, node, (*path, name), f"{HEURISTICS.one}")
                 weights.value[new] = node
     return Parts(sources, given.objects), mistakes
 
@@ -107,7 +107,7 @@ def _taken_names(root: Node) -> Iterator[Mistake]:
             names = known[place.kind.name]
             name = str(place.name.value).rpartition(":")[2]
             if name in names:
-                expected = f"another name for a {place.kind.title}, for {names[name]} has a {name}"
+                expected = f"another name for {place.kind.one}, for {names[name]} has a {name}"
                 yield place.name.mistake(place.name_path, expected)
             names.setdefault(name, "this scenario")
 

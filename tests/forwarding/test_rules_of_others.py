@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import grid
 from grid.model.errors import InputError, RunFailed
+from tests.scenario.grids import vo
 
 RULES = """
 from typing import Annotated
@@ -113,3 +115,28 @@ def test_a_wrong_answer_is_told_in_one_line(rule: str, admission: str, said: str
         run(f"mine.py:{rule}", admission)
     assert said in str(failed.value)
     assert "mine.py:" in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("page", "part", "key", "figure"),
+    [
+        ("forwarding.md", "ask_two", "when_busy", "leases"),
+        ("information.md", "Star", "information", "messages_of_information_a_job"),
+    ],
+)
+def test_parts_of_the_pages_do_what_the_pages_say(
+    page: str, part: str, key: str, figure: str, tmp_path: Path
+) -> None:
+    """In one process here; rules and overlays of files go to Ray actors as all parts do."""
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / page).read_text("utf-8")
+    (code,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if part in one]
+    (tmp_path / "my_parts.py").write_text(code)
+    jobs = [{"submit_s": 2 * n, "run_s": 30} for n in range(8)]
+    scenario = {
+        "name": "pages",
+        "protocol": {key: f"{tmp_path / 'my_parts.py'}:{part}", "snapshot_period_s": 5},
+        "vos": [vo("a", 1, jobs), vo("b", 1), vo("c", 1), vo("d", 1)],
+    }
+    found = grid.run(scenario).metrics["grid"]
+    assert found[figure] > 0
+    assert found["jobs_forwarded"] > 0
