@@ -32,7 +32,7 @@ def write_study_page(
         f"# {about.title}",
         f"Written by `{_command(study.name, page, quick)}`.{_if_quick(quick)}",
         f"## Question\n\n{_prose(about.question)}",
-        f"## Set-up\n\n{_prose(about.set_up)}\n\n{_axes(study)}",
+        f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{_axes(study)}",
         "## Pictures\n\n" + "\n\n".join(pictures),
         "## Answer\n\n" + "\n\n".join(_answer(study, one) for one in about.answers),
     ]
@@ -51,11 +51,19 @@ def _command(name: str, page: Path, quick: bool) -> str:
 
 
 def _if_quick(quick: bool) -> str:
-    return " With `--quick`: fewer values and seeds than the study has." if quick else ""
+    if not quick:
+        return ""
+    said = "fewer values and seeds than the study has, and what stands under Set-up as set"
+    return f" With `--quick`: {said}, whatever the text says."
 
 
 def _prose(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
+def _set(experiment: ExperimentSection) -> str:
+    """What is set in all runs, a line for each."""
+    return "".join(f"- set: `{key}: {value}`\n" for key, value in experiment.set.items())
 
 
 def _axes(study: Study) -> str:

@@ -80,3 +80,16 @@ def test_only_a_study_has_a_page(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["sweep", str(file), "--page", str(tmp_path / "x.md")])
     assert done.exit_code == 2
     assert "expected a study" in done.stderr
+
+
+def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    quick = {"set": {"size": 2}, "seeds": 3, "axes": {"ttl": [0]}}
+    file.write_text(yaml.safe_dump(experiment(quick=quick), sort_keys=False))
+    words = ["sweep", str(file), "--quick", "--in-process", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*words, "--page", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "With `--quick`: fewer values and seeds" in text
+    assert "- set: `size: 2`\n- processors: " in text
+    assert "- seeds: 3;" in text
