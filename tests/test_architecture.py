@@ -41,7 +41,7 @@ MAY_IMPORT = {
     },
     "report": {"model", "results", "scenario"},
     "verify": {"model", "runtime", "scenario"},
-    # Agents sit inside a run, in the place of a policy, a selection, a rule, or the core of a cluster.
+    # Agents sit inside a run, in the place of a policy, a selection, a rule, or a core.
     "env": {
         "model", "kernel", "parts", "policies", "selection", "forwarding", "cluster", "scenario",
         "results", "runtime",

@@ -60,7 +60,7 @@ class Schedulers:
         if isinstance(policy, Batsim):
             conversation = Conversation(place, policy.scheduler)
             self._conversations.append(conversation)
-            policy.connect(conversation.ask)
+            policy.connect(conversation.ask, place)
 
     def times(self) -> list[SchedulerTime]:
         """What each cost, by its cluster."""
@@ -166,7 +166,10 @@ class Conversation:
             endpoint = f"ipc://{self._folder.name}/scheduler"
             self._start(endpoint)
         self._socket = zmq.Context.instance().socket(zmq.REQ)
-        self._socket.connect(endpoint)
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            raise self._failed(f"cannot be asked: {error}") from None
         for data, answer in self._said:
             if self._exchange(data) != answer:
                 raise self._failed("answers otherwise when it is asked the same again")

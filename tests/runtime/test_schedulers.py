@@ -64,6 +64,13 @@ def starts(run: Run) -> dict[int, float]:
     return dict(zip(table["job_id"].to_pylist(), table["starting_time"].to_pylist(), strict=True))
 
 
+START = """def start(job, alloc):
+    data = {'job_id': job, 'alloc': alloc}
+    event = {'timestamp': message['now'], 'type': 'EXECUTE_JOB', 'data': data}
+    if rounds > 1: answer['events'].append(event)
+"""
+
+
 def script(tmp_path: Path, body: str) -> str:
     """A scheduler: what it does with the text of a message, and `socket` at hand."""
     file = tmp_path / "scheduler.py"
@@ -144,8 +151,14 @@ def test_a_served_policy_over_a_socket_is_the_policy_itself(policy: str) -> None
         ("answer = 'yes'", "answered 'yes', expected an object with now and events"),
         ("if rounds == 2: socket.send(b'{'); continue", "answered b'{', expected JSON"),
         ("pass", "policy batsim never started 5 jobs"),
+        (START + "start('grid!0', '99')", "starts job grid!0 on resources '99', expected numbers"),
+        (START + "start(f'grid!{rounds}', '0')", "starts job grid!2, which does not wait here"),
+        (
+            START + "start('grid!0', '0-1'); start('grid!0', '0-1')",
+            "cluster lab/pool: the scheduler",
+        ),
     ],
-    ids=["dies", "slow", "nonsense", "no-json", "idle"],
+    ids=["dies", "slow", "nonsense", "no-json", "idle", "outside", "no-such-job", "twice"],
 )
 def test_a_scheduler_that_goes_wrong_ends_the_run_with_a_line(
     tmp_path: Path, body: str, said: str
@@ -161,6 +174,13 @@ def test_a_scheduler_that_goes_wrong_ends_the_run_with_a_line(
 def test_a_command_that_is_not_there() -> None:
     with pytest.raises(PartFailed, match="cannot be started: there is no such command"):
         grid.run(pool(asks("no-such-scheduler {endpoint}"), 2))
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://localhost", "ipc:///" + 40 * "long"])
+def test_an_endpoint_that_is_none(endpoint: str) -> None:
+    policy = {"name": "batsim", "settings": {"endpoint": endpoint}}
+    with pytest.raises((InputError, PartFailed), match=r"expected tcp://HOST:PORT|cannot be asked"):
+        grid.run(pool(policy, 2))
 
 
 def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ Protocol: https://batsim.readthedocs.io/en/latest/protocol.html, version 4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Annotated, Any, NamedTuple
@@ -37,6 +38,7 @@ WORKLOAD = "grid"
 CLOCK_US = SECOND_US
 """What a scheduler's clock shows at the beginning of virtual time: one second has passed since it
 was told that the simulation begins, for some take a time of 0 for none at all."""
+_ENDPOINT = re.compile(r"tcp://[^\s/*]+:\d{1,5}|ipc://\S.*")
 MOST_IDLE_CALLS, MOST_ROUNDS = 100_000, 1000
 """How often a scheduler may ask to be called and do nothing, and be asked at one instant."""
 
@@ -82,6 +84,7 @@ class Batsim:
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self._converse: Converse | None = None
+        self._place = ""
         self._has_begun = False
         self._busy = 0
         """Bit mask of the resources that hold jobs."""
@@ -96,9 +99,10 @@ class Batsim:
         self._ready_us: Time = -CLOCK_US
         self._idle_calls = 0
 
-    def connect(self, converse: Converse) -> None:
-        """From now on, this carries messages."""
+    def connect(self, converse: Converse, place: str = "") -> None:
+        """From now on, this carries messages; `place` names the cluster in what is said of them."""
         self._converse = converse
+        self._place = place
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         plan = Plan()
@@ -112,7 +116,7 @@ class Batsim:
             self._notice(view, now)
             self._carry_on(view, now, plan)
         except ValueError as error:
-            raise PartFailed(f"the scheduler {self._shown} {error}") from None
+            raise PartFailed(f"{self._shown} {error}") from None
         # Calls wait while nobody is there, or a run would never end.
         wanted = self._here() or self._events or self._decisions
         plan.wake_us = self._next_us() if wanted else NEVER
@@ -133,7 +137,8 @@ class Batsim:
 
     @property
     def _shown(self) -> str:
-        return repr(self.scheduler.command or self.scheduler.endpoint)
+        place = f"cluster {self._place}: " if self._place else ""
+        return f"{place}the scheduler {(self.scheduler.command or self.scheduler.endpoint)!r}"
 
     # What happened
 
@@ -232,7 +237,10 @@ class Batsim:
         resources = decision.data.get("alloc")
         if not isinstance(resources, str):
             raise ValueError(f"starts job {known.name} on {resources!r}, expected a text")
-        held = mask_of(resources, _resources(view))
+        try:
+            held = mask_of(resources, _resources(view))
+        except ValueError as error:
+            raise ValueError(f"starts job {known.name} on {error}") from None
         if held & self._busy:
             taken = text_of(held & self._busy)
             raise ValueError(f"starts job {known.name} on resources {taken}, which are busy")
@@ -341,11 +349,11 @@ def batsim(
 ) -> Batsim:
     """A scheduler of Batsim's: a process that speaks its protocol, version 4."""
     if (command is None) == (endpoint is None):
-        given = "both" if command is not None else "neither"
-        raise WrongPart(f"{given} of command and endpoint", "one of them")
+        given = "both a command and an endpoint" if command is not None else "neither"
+        raise WrongPart(given, "a command or an endpoint", ("command",))
     if command is not None and "{endpoint}" not in command:
         expected = "a command with {endpoint}, where the scheduler is to listen"
         raise WrongPart(repr(command[:60]), expected, ("command",))
-    if endpoint is not None and not endpoint.startswith(("tcp://", "ipc://")):
+    if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         raise WrongPart(repr(endpoint[:60]), "tcp://HOST:PORT or ipc://FILE", ("endpoint",))
     return Batsim(Scheduler(command or "", endpoint or "", patience_s))

@@ -32,9 +32,11 @@ def drawn_jobs(count: int, seed: int) -> JobTable:
     )
 
 
-def schedule(policy: Policy, jobs: JobTable) -> tuple[list[int], list[int], list[int]]:
-    """Start, end and state of each job of a pool of `CPUS` processors under `policy`, by row."""
-    cluster = make_cluster(Cluster("pool", (Machine("pool", CPUS),), "batsim"), policy)
+def schedule(
+    policy: Policy, jobs: JobTable, processors: int = CPUS
+) -> tuple[list[int], list[int], list[int]]:
+    """Start, end and state of each job of a pool of so many processors under `policy`, by row."""
+    cluster = make_cluster(Cluster("pool", (Machine("pool", processors),), "batsim"), policy)
     cluster.submit_rows(jobs)
     cluster.advance(2**60)
     rows, outcome = cluster.take_ended_rows()

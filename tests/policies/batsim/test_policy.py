@@ -223,8 +223,8 @@ def test_a_scheduler_that_only_wants_to_be_called_ends_the_run(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({}, "neither of command and endpoint"),
-        ({"command": "x {endpoint}", "endpoint": "tcp://x:1"}, "both of command and endpoint"),
+        ({}, "found neither, expected a command or an endpoint"),
+        ({"command": "x {endpoint}", "endpoint": "tcp://x:1"}, "both a command and an endpoint"),
         ({"command": "pybatsim fcfs"}, r"a command with \{endpoint\}"),
         ({"endpoint": "http://x"}, "tcp://HOST:PORT"),
         ({"endpoint": "tcp://x:1", "patience_s": 0}, "greater than 0|above 0"),

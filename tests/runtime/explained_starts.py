@@ -1,0 +1,231 @@
+"""Why another scheduler decides otherwise than ours, decision by decision.
+
+A schedule is replayed from what was said. After each event, one of ours is asked what it would
+start in the very state in which the other is: the same jobs wait, the same ones run. Where both
+decide alike, a start that is not that of our own schedule follows from earlier ones. Where they do
+not, the first job in the order of the queue that only one of them starts needs a reason, and each
+reason is checked against what is free.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from grid.model.job_table import JobTable
+from grid.model.time import NEVER
+
+Event = tuple[str, int]
+"""`end` or `submit`, and the row of the job."""
+SCATTERED = "enough processors are free, but not so many in a row"
+RESERVED = "those that are free in a row are kept for the first job"
+LATER = "the first job has to wait longer, for processors in a row"
+FORGOTTEN = "the reservation of the first job is forgotten between jobs that run"
+UNEXPLAINED = "no reason known"
+
+
+class Heard(NamedTuple):
+    """What was said at one instant, and what was then started, with the mask of its processors."""
+
+    time_us: int
+    events: list[Event]
+    started: list[tuple[int, int]]
+
+
+@dataclass
+class State:
+    """What the scheduler knows at one time; `running` has the expected end and the mask by row."""
+
+    jobs: JobTable
+    processors: int
+    now: int = 0
+    waiting: list[int] = field(default_factory=list)
+    running: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def free(self) -> int:
+        """The mask of the processors that are free."""
+        taken = (1 << self.processors) - 1
+        for _, mask in self.running.values():
+            taken &= ~mask
+        return taken
+
+    def width(self, row: int) -> int:
+        return int(self.jobs.processors[row])
+
+    def expected_end(self, row: int) -> int:
+        return self.now + int(self.jobs.estimate_us[row])
+
+    def hear(self, event: Event) -> None:
+        kind, row = event
+        if kind == "submit":
+            self.waiting.append(row)
+        else:
+            del self.running[row]
+
+    def start(self, row: int, mask: int) -> None:
+        self.waiting.remove(row)
+        self.running[row] = (self.expected_end(row), mask)
+
+
+def in_turn(state: State) -> list[int]:
+    """What FCFS starts."""
+    started, free = [], state.free.bit_count()
+    for row in state.waiting:
+        if state.width(row) > free:
+            break
+        free -= state.width(row)
+        started.append(row)
+    return started
+
+
+def backfilling(state: State) -> list[int]:
+    """What EASY starts."""
+    started = in_turn(state)
+    blocked = state.waiting[len(started) :]
+    if not blocked:
+        return started
+    ends = [(end, mask.bit_count()) for end, mask in state.running.values()]
+    ends += [(state.expected_end(row), state.width(row)) for row in started]
+    free = state.free.bit_count() - sum(map(state.width, started))
+    extra, shadow = free - state.width(blocked[0]), state.now
+    for end, width in sorted(ends):
+        if extra >= 0 and end > shadow:
+            break
+        extra, shadow = extra + width, end
+    for row in blocked[1:]:
+        if state.width(row) > free:
+            continue
+        if state.expected_end(row) > shadow:
+            if state.width(row) > extra:
+                continue
+            extra -= state.width(row)
+        free -= state.width(row)
+        started.append(row)
+    return started
+
+
+def reasons(
+    jobs: JobTable, processors: int, said: list[Heard], decide: Callable[[State], list[int]]
+) -> Iterator[tuple[int, int, str]]:
+    """(time, row, reason) of each decision that is not that of `decide` in the same state."""
+    state = State(jobs, processors)
+    for time_us, events, started in said:
+        state.now = time_us
+        left, is_alike = list(started), True
+        for place, event in enumerate(events):
+            state.hear(event)
+            if not is_alike:
+                continue
+            ours, count = decide(state), len(left)
+            if place < len(events) - 1:
+                count = min(count, len(ours))
+            is_alike = ours == [row for row, _ in left[:count]]
+            if not is_alike:
+                yield (
+                    time_us,
+                    *_reason(state, ours, [one for one in left if one[0] in state.waiting]),
+                )
+                continue
+            for row, mask in left[:count]:
+                state.start(row, mask)
+            del left[:count]
+        for row, mask in left:
+            state.start(row, mask)
+
+
+def _reason(state: State, ours: list[int], theirs: list[tuple[int, int]]) -> tuple[int, str]:
+    """The first job in the order of the queue that only one starts, and why."""
+    masks = dict(theirs)
+    row = next((row for row in state.waiting if (row in ours) != (row in masks)), -1)
+    if row < 0:
+        return row, UNEXPLAINED
+    head = next(one for one in state.waiting if one not in masks or one not in ours)
+    before = [one for one in state.waiting[: state.waiting.index(row)] if one in masks]
+    free = state.free
+    for one in before:
+        free &= ~masks[one]
+    if row in ours and longest_run(free) < state.width(row):
+        return row, SCATTERED
+    if row == head:
+        return row, UNEXPLAINED
+    reserved_us, rectangles = _reservation(state, head, masks)
+    in_time = state.expected_end(row) <= reserved_us
+    if row in ours:
+        kept = any(longest_run(free & ~one) < state.width(row) for one in rectangles)
+        return row, RESERVED if kept and not in_time else UNEXPLAINED
+    beside = in_time or any(masks[row] & one == 0 for one in rectangles)
+    if beside and reserved_us > _shadow(state, head, masks):
+        return row, LATER
+    around = _run_around(masks[row], free)
+    forgotten = any(_is_inside(around, one) for one in rectangles)
+    return row, FORGOTTEN if forgotten else UNEXPLAINED
+
+
+def _ends(state: State, head: int, masks: dict[int, int]) -> list[tuple[int, int]]:
+    """(expected end, mask) of what runs when the first job's reservation is made, in order."""
+    turn = state.waiting[: state.waiting.index(head)]
+    ends = [(state.expected_end(row), masks[row]) for row in turn if row in masks]
+    return sorted([*state.running.values(), *ends])
+
+
+def _shadow(state: State, head: int, masks: dict[int, int]) -> int:
+    """When the estimates free enough processors for the first job, wherever they are."""
+    ends = _ends(state, head, masks)
+    free = state.processors - sum(mask.bit_count() for _, mask in ends)
+    for end, mask in ends:
+        free += mask.bit_count()
+        if free >= state.width(head):
+            return end
+    return NEVER
+
+
+def _reservation(state: State, head: int, masks: dict[int, int]) -> tuple[int, list[int]]:
+    """When they free enough in a row, and which these may be: the first or last of those free."""
+    ends, width = _ends(state, head, masks), state.width(head)
+    free = (1 << state.processors) - 1
+    for _, mask in ends:
+        free &= ~mask
+    for end, mask in ends:
+        free |= mask
+        if longest_run(free) >= width:
+            around = _run_around(mask, free)
+            low, high = _lowest(around), around.bit_length()
+            block = (1 << width) - 1
+            return end, [block << low, block << high - width]
+    return NEVER, []
+
+
+def longest_run(free: int) -> int:
+    """How many consecutive processors of `free` there are at most."""
+    length = 0
+    while free:
+        free &= free << 1
+        length += 1
+    return length
+
+
+def _run_around(mask: int, free: int) -> int:
+    """The consecutive processors, free or of the mask, in which those of the mask are."""
+    free |= mask
+    around = mask
+    while (wider := (around | around << 1 | around >> 1) & free) != around:
+        around = wider
+    return around
+
+
+def _lowest(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def _is_inside(mask: int, block: int) -> bool:
+    """Whether it lies in the block and touches neither end of it."""
+    inside = mask & ~block == 0
+    return inside and _lowest(mask) > _lowest(block) and mask.bit_length() < block.bit_length()
+
+
+def told(found: Iterator[tuple[int, int, str]]) -> Counter[str]:
+    """How often there is each reason."""
+    return Counter(reason for _, _, reason in found)
