@@ -3,15 +3,20 @@ import { make } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 let isPaused = false;
+let asked = 0;
 
-// Whether somebody who is asked once more says yes.
+// Whether somebody who is asked once more says yes; to the last question, and to no earlier one,
+// for a browser tells of a closed dialog some time after it.
 function isSure(words) {
-  const dialog = find("sure");
+  const dialog = find("sure"), mine = ++asked;
   find("sure-words").textContent = words;
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((answer) =>
-    dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"), { once: true }));
+    dialog.addEventListener("close", () => {
+      dialog.dataset.answered = mine;
+      answer(mine === asked && dialog.returnValue === "yes");
+    }, { once: true }));
 }
 
 async function send(wish) {

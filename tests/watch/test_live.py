@@ -23,6 +23,8 @@ from grid.runtime.run import Live, Run, execute, save
 from grid.scenario.load import load_scenario
 from grid.watch.beside import page_beside
 from grid.watch.replay import Replay
+from tests.report import chromium
+from tests.watch.pressing import press
 from tests.watch.small_runs import get, wish
 
 SCENARIO = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "two.yaml"
@@ -86,8 +88,7 @@ def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> R
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
-@pytest.mark.parametrize("placement", ["vo", "entity"])
-def test_every_job_ends_once_whatever_is_pressed(placement: str, tmp_path: Path) -> None:
+def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
     at: dict[str, float] = {}
 
     def presses(script: Script) -> None:
@@ -111,7 +112,7 @@ def test_every_job_ends_once_whatever_is_pressed(placement: str, tmp_path: Path)
         assert sum(last["states"][0]) == 0
         assert sum(last["states"][1]) == 5
 
-    run = played(tmp_path, placement, presses)
+    run = played(tmp_path, "entity", presses)
     results = run.results
     assert check(results, run.directory, len(results)) == []
     assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
@@ -132,3 +133,36 @@ def test_every_job_ends_once_whatever_is_pressed(placement: str, tmp_path: Path)
     on_north = (host == 0) & (start_s > at["machine"] + 1)
     assert (start_s[on_north] >= at["heal"]).all()
     assert np.count_nonzero(start_s >= at["heal"]) > 0
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+@pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
+def test_every_job_ends_once_whatever_is_pressed_in_a_browser(tmp_path: Path) -> None:
+    def presses(script: Script) -> None:
+        # The run is not to end while the browser starts.
+        script.wish("pause")
+        with chromium.browser() as page:
+            page.show(script.address, 1280)
+            page.wait_for("document.querySelectorAll('#figures dt').length > 8")
+            lines = "document.querySelectorAll('#done-lines li').length"
+            page.wait_for(f"{lines} === 1")
+            buttons = ("vo", "kill", "machine", "pause", "pause", "pause", "heal")
+            for count, id in enumerate(buttons, start=1):
+                press(page, id, "No")
+                assert page.value(lines) == count
+                press(page, id, "Yes")
+                page.wait_for(f"{lines} === {count + 1}", 60)
+            page.wait_for("document.getElementById('what').textContent.includes('is over')", 100)
+            assert "healed" in page.value("document.getElementById('done-lines').textContent")
+            assert page.complaints == []
+            assert all(url.startswith((script.address, "data:")) for url in page.requests)
+
+    run = played(tmp_path, "vo", presses)
+    assert check(run.results, run.directory, 5) == []
+    assert run.manifest["live"]["unfinished"] == 0
+    done = [one.wish for one in read_interventions(tmp_path / "run")]
+    assert [one.what for one in done] == [
+        "pause", "take_vo_down", "kill", "take_machine_down", "go_on", "pause", "go_on", "heal"
+    ]  # fmt: skip
+    assert (done[1].vo, done[3].cluster) == ("north", "cluster")

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from grid.model.interventions import Intervention, LiveFacts, Wish
 from grid.results.look import Look
 from grid.runtime.run import execute
 from grid.scenario.load import load_scenario
 from grid.watch.replay import Replay
+from grid.watch.running import Running
 from tests.report import chromium
 from tests.report.small_reports import SCENARIO
 from tests.watch.looking import Watching
+from tests.watch.pressing import press
 from tests.watch.small_runs import served, write_run
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
@@ -141,6 +144,51 @@ def test_a_server_that_ends_is_told(browser: chromium.Browser, tmp_path: Path) -
         show(browser, address, 1280)
     browser.press("End")
     browser.wait_for("document.getElementById('trouble').textContent.includes('has ended')")
+
+
+def test_each_button_asks_once_more_and_wishes_what_it_says(
+    browser: chromium.Browser, tmp_path: Path
+) -> None:
+    """On the page of a live run whose looks are those of a run in virtual time."""
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    file, watching, wishes = tmp_path / "scenario.yaml", Watching(), list[Wish]()
+    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    entities = ("vo1/cluster/cluster", "vo2/scheduler")
+    facts = LiveFacts(1.0, entities, (3, 0, 3))
+    run = Running(watching.beginning._replace(live=facts), wishes.append)
+    look = watching.looks[0]._replace(is_over=False, more={"messages late, p50 (ms)": 1.5})
+    run.take(look)
+    with served(run) as address:
+        show(browser, address, 1280)
+        browser.wait_for("document.getElementById('figures').textContent.includes('late, p50')")
+        clusters = "document.querySelectorAll('#wish-cluster option').length"
+        assert browser.value(clusters) == 2
+        for id in ("pause", "heal", "kill", "vo", "machine", "cut"):
+            press(browser, id, "No")
+        press(browser, "vo", "Escape")
+        assert wishes == []
+        for id in ("pause", "heal", "kill", "vo", "machine", "cut"):
+            press(browser, id, "Yes")
+        browser.wait_for("document.getElementById('wished').textContent.includes('Cut vo1 off')")
+        assert wishes == [
+            Wish("pause"),
+            Wish("heal"),
+            Wish("kill", entity=entities[0]),
+            Wish("take_vo_down", vo="vo1"),
+            Wish("take_machine_down", vo="vo1", cluster="cluster", machine=0),
+            Wish("cut_off", vo="vo1", other="vo2"),
+        ]
+        run.take(look._replace(done=(Intervention(1, 2_000_000, 2.0, wishes[0]),)))
+        browser.wait_for("document.querySelectorAll('#done-lines li').length === 1")
+        assert "go on" in browser.value("document.getElementById('wish-pause').textContent")
+        browser.value("document.getElementById('wish-number').value = 77")
+        press(browser, "machine", "Yes")
+        browser.wait_for("document.getElementById('trouble').textContent.includes('machine')")
+        assert len(wishes) == 6
+        run.take(look._replace(is_over=True))
+        browser.wait_for("document.getElementById('wishes').hidden")
+        # The browser itself tells of the wish that was refused.
+        assert len(browser.complaints) == 1
 
 
 def test_a_run_that_goes_on_is_followed(browser: chromium.Browser, tmp_path: Path) -> None:
