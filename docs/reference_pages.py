@@ -191,11 +191,26 @@ def papers_page() -> str:
     )
     lines.append("## The papers that are reproduced, and the logs\n")
     lines += [f"- {citation(one)}" for one in cited["references"]]
-    lines.append(
-        "\nThe short names stand for these papers in the whole documentation. What we find about "
-        "their claims: [the papers, and what we find](explanation/papers-and-claims.md).\n"
-    )
+    lines.append("\nThe short names stand for these papers in the whole documentation.\n")
+    lines += verdicts()
     return "\n".join(lines)
+
+
+def verdicts() -> list[str]:
+    """The claims of the papers, and what came of each, from the index that `grid reproduce` left."""
+    index = (ROOT / "scenarios/experiments/reproduced/README.md").read_text(encoding="utf-8")
+    lines = ["## What we find\n"]
+    lines.append(
+        "[How claims are judged](explanation/papers-and-claims.md). A sub-claim is one comparison "
+        "at one setting. The tables behind this one are in the folder "
+        "`scenarios/experiments/reproduced` of the repository, a page for each paper.\n"
+    )
+    lines += [index.splitlines()[2].partition(" What the verdicts")[0], ""]
+    lines += ["| claim | what the paper says | sub-claims |", "| --- | --- | --- |"]
+    for row in re.findall(r"^\| \[([A-Z0-9]+-\d+)\]\(.*?\) \|(.*)\|(.*)\|(.*)\|$", index, re.M):
+        claim, says, _, counts = (cell.strip() for cell in row)
+        lines.append(f"| {claim} | {says} | {counts.partition('. By what the paper')[0]} |")
+    return [*lines, ""]
 
 
 def citation(entry: Mapping[str, Any]) -> str:

@@ -135,9 +135,9 @@ def test_examples_do_what_the_page_says(page: Path) -> None:
 @pytest.mark.usefixtures("in_a_folder")
 def test_the_study_of_the_readme_is_an_experiment() -> None:
     (study,) = (one.text for one in blocks((ROOT / "README.md").read_text()) if "axes:" in one.text)
-    Path("old-information.yaml").write_text(study)
+    Path("age-of-news.yaml").write_text(study)
     assert len(study.splitlines()) <= 10
-    assert CliRunner().invoke(app, ["check", "old-information.yaml"]).exit_code == 0
+    assert CliRunner().invoke(app, ["check", "age-of-news.yaml"]).exit_code == 0
 
 
 def test_the_policy_of_the_tutorial_plans() -> None:

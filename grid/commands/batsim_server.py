@@ -9,7 +9,8 @@ import typer
 from grid.commands.endings import endings, wrong
 
 Endpoint = Annotated[
-    str, typer.Option(help="Where to listen, as ZeroMQ writes it: tcp://*:PORT or ipc://FILE.")
+    str,
+    typer.Option(help="Where to listen, as ZeroMQ writes it: tcp://127.0.0.1:PORT or ipc://FILE."),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -19,7 +20,7 @@ Settings = Annotated[
 
 def batsim_server(
     policy: Annotated[str, typer.Argument(help="A local policy that `grid policies` lists.")],
-    endpoint: Endpoint = "tcp://*:28000",
+    endpoint: Endpoint = "tcp://127.0.0.1:28000",
     overrides: Settings = None,
 ) -> None:
     """Let a policy decide for Batsim, or for whoever speaks its protocol, version 4.
@@ -29,7 +30,7 @@ def batsim_server(
     from importlib.util import find_spec
 
     if find_spec("zmq") is None:
-        wrong(["This needs pyzmq: pip install grid-emulator[batsim]"])
+        wrong(["This needs pyzmq: pip install pyzmq"])
     with endings():
         import yaml  # type: ignore[import-untyped]
 

@@ -3,7 +3,7 @@
 `ClusterEnv` (Gymnasium) is the queue of one cluster, or the selection of one VO; `GridEnv`
 (PettingZoo, parallel) is the forwarding of all VOs. `AgentPolicy`, `AgentSelection` and
 `AgentForwarding` let what was trained there decide in any scenario; they need nothing installed.
-The environments need `pip install grid-emulator[learning]`.
+The environments need the extra `learning` of the package: `pip install ".[learning]"` in a clone.
 """
 
 from __future__ import annotations
@@ -58,6 +58,6 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in _OPTIONAL:
             raise
-        wanted = "pip install grid-emulator[learning]"
+        wanted = "pip install gymnasium pettingzoo greenlet"
         raise ImportError(f"grid.env.{name} needs {error.name}: {wanted}") from None
     return getattr(module, name)

@@ -28,7 +28,7 @@ OF_DECISIONS = (
     ),
     Metric(
         "refusals", "refusals", "",
-        "How often a job was to have a resource at once, and its CPUs were taken.",
+        "How often a job was sent to a resource that was believed to be free, and was not.",
         "sum over all jobs that came to the VO, its own as well, or all", COUNT, "less",
     ),
     Metric(
@@ -38,14 +38,13 @@ OF_DECISIONS = (
     ),
     Metric(
         "herd_mean", "herd, mean", "",
-        "How many VOs sent jobs to one resource on the same word of it, which is a status told at "
-        "one time.",
-        "mean over the words that any VO went by, of the VO's resources, or all", "1 or more",
+        "How many VOs sent jobs to one resource because of the same status of it, told at one time.",
+        "mean over the told statuses that any VO acted on, of the VO's resources, or all", "1 or more",
         "less",
     ),
     Metric(
         "herd_largest", "herd, largest", "",
-        "The largest such number of VOs.", "words of the VO's resources, or of all", COUNT, "less",
+        "The largest such number of VOs.", "told statuses of the VO's resources, or of all", COUNT, "less",
     ),
     Metric(
         "leases", "leases", "",

@@ -248,5 +248,5 @@ def check_schedulers(grid: Grid, *, live: bool) -> None:
                 expected = "a run in virtual time: what a scheduler has in mind is in no journal"
                 raise one_mistake(f"{place}: policy", "batsim in a live run", expected)
             if find_spec("zmq") is None:
-                expected = "pyzmq for policy batsim: pip install grid-emulator[batsim]"
+                expected = "pyzmq for policy batsim: pip install pyzmq"
                 raise one_mistake(place, "no pyzmq", expected)
