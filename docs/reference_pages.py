@@ -197,7 +197,7 @@ def papers_page() -> str:
 
 
 def verdicts() -> list[str]:
-    """The claims of the papers, and what came of each, from the index that `grid reproduce` left."""
+    """The claims of the papers and what came of each, from the index of `grid reproduce`."""
     index = (ROOT / "scenarios/experiments/reproduced/README.md").read_text(encoding="utf-8")
     lines = ["## What we find\n"]
     lines.append(

@@ -38,13 +38,15 @@ OF_DECISIONS = (
     ),
     Metric(
         "herd_mean", "herd, mean", "",
-        "How many VOs sent jobs to one resource because of the same status of it, told at one time.",
-        "mean over the told statuses that any VO acted on, of the VO's resources, or all", "1 or more",
-        "less",
+        "How many VOs sent jobs to one resource because of the same status of it, told at one "
+        "time.",
+        "mean over the told statuses that any VO acted on, of the VO's resources, or all",
+        "1 or more", "less",
     ),
     Metric(
         "herd_largest", "herd, largest", "",
-        "The largest such number of VOs.", "told statuses of the VO's resources, or of all", COUNT, "less",
+        "The largest such number of VOs.", "told statuses of the VO's resources, or of all",
+        COUNT, "less",
     ),
     Metric(
         "leases", "leases", "",
