@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.entities.known_status import KnownStatus
+from grid.entities.known_status import KnownStatus, ResourceClasses
 from grid.entities.tally import Tally
 from grid.information.interface import Letter, Overlay, View
 from grid.kernel.entity import Context
@@ -44,7 +44,8 @@ class Sources:
     `services` are all Information Services, by VO. `reads_board`: whether snapshots of anybody are
     heard. A snapshot that could only repeat the last one is not published: what was told before
     the last multiple of `period_us`, seen `delay_us` later, is still true then. Letters go out in
-    rounds until `last_submission_us`, and then while there is news.
+    rounds until `last_submission_us`, and then while there is news. With `classes`, it tells the
+    best resource of each class in place of all of them.
     """
 
     overlay: Overlay
@@ -55,6 +56,7 @@ class Sources:
     period_us: Time | None = None
     delay_us: Time = 0
     last_submission_us: Time = 0
+    classes: ResourceClasses | None = None
 
 
 @dataclass(slots=True)
@@ -164,11 +166,16 @@ class InformationService:
 
     def _table(self, ctx: Context, answers: Iterable[Entry]) -> ResourceTable:
         sources = self._sources
-        board = ctx.read_board() if sources.reads_board else None
         confirmed_us = 0
         if sources.period_us is not None:
             seen_us = max(0, ctx.now - sources.delay_us)
             confirmed_us = seen_us - seen_us % sources.period_us
+        classes = sources.classes
+        if classes is not None and self._known.has_all(classes):
+            best = ctx.read_least(classes.classes)
+            if best is not None:
+                return self._known.best_of(classes, ctx.now, *best, confirmed_us)
+        board = ctx.read_board() if sources.reads_board else None
         table = self._known.table(ctx.now, board, answers, confirmed_us)
         if sources.discount is None:
             return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +30,19 @@ ASSIGNED, WORK, TOLD, CONFIRMED = range(4)
 """Rows of the array that a table of resources is made of."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceClasses:
+    """Of a grid in which the best resource of each class will do, as long as all VOs are in it.
+
+    `columns` are all resources as the board has them, and `classes` numbers them by what does not
+    change about them. The resources of VO v are rows first[v] to before first[v + 1].
+    """
+
+    columns: ResourceColumns
+    classes: Ints
+    first: tuple[int, ...]
+
+
 class KnownStatus:
     """Members and status, for VO number `vo` with its `own` resources.
 
@@ -46,8 +60,7 @@ class KnownStatus:
         view_size: int | None = None,
     ) -> None:
         self.members: dict[int, ResourceColumns] = {vo: own}
-        self.peers: tuple[int, ...] = ()
-        """The other VOs that are in the grid, in ascending order."""
+        self._peers: tuple[int, ...] | None = None
         self.entries: dict[int, Entry] = {}
         self._heard_us: dict[int, Time] = {}
         self._vo = vo
@@ -59,6 +72,13 @@ class KnownStatus:
         publishers = [publisher if publisher in heard else -1 for publisher, _ in board_vos]
         self._row_vo = np.repeat(np.array(publishers, np.int64), [rows for _, rows in board_vos])
         self._laid_out = False
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """The other VOs that are in the grid, in ascending order."""
+        if self._peers is None:
+            self._peers = tuple(sorted(vo for vo in self.members if vo != self._vo))
+        return self._peers
 
     def join(self, vo: int, resources: ResourceColumns) -> None:
         """VO number `vo` shares these resources from now on."""
@@ -123,8 +143,39 @@ class KnownStatus:
         assigned, work_s, told_us, confirmed = status
         return ResourceTable(self._columns, assigned, work_s, told_us, confirmed, now)
 
+    def has_all(self, classes: ResourceClasses) -> bool:
+        """Whether all VOs of the grid are in it."""
+        return len(self.members) == len(classes.first) - 1
+
+    def best_of(
+        self, classes: ResourceClasses, now: Time, places: Ints, rows: Rows, confirmed_us: Time
+    ) -> ResourceTable:
+        """Its own resources, and those of others at these places on the board, in one order.
+
+        `places` are in ascending order, and none of them is of this VO.
+        """
+        first, end = classes.first[self._vo], classes.first[self._vo + 1]
+        before, own = int(np.searchsorted(places, first)), end - first
+        every = np.concatenate((places[:before], np.arange(first, end), places[before:]))
+        status = np.empty((4, len(every)))
+        there = slice(before, before + own)
+        for others, mine in (
+            (slice(0, before), rows[:before]),
+            (slice(before + own, None), rows[before:]),
+        ):
+            status[ASSIGNED, others] = mine[:, ASSIGNED_CPUS]
+            status[WORK, others] = mine[:, WORK_S]
+            status[TOLD, others] = mine[:, TOLD_US]
+        np.maximum(status[TOLD], confirmed_us, out=status[CONFIRMED])
+        status[ASSIGNED, there] = self._own_assigned
+        status[WORK, there] = self._own_work_s_at(now)
+        status[TOLD:, there] = now
+        assigned, work_s, told_us, confirmed = status
+        columns = classes.columns.take(every)
+        return ResourceTable(columns, assigned, work_s, told_us, confirmed, now)
+
     def _members_changed(self) -> None:
-        self.peers = tuple(sorted(vo for vo in self.members if vo != self._vo))
+        self._peers = None
         self._laid_out = False
 
     def _fill_in(self, status: Rows, entry: Entry) -> None:

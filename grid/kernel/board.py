@@ -9,11 +9,13 @@ hold if each snapshot had been sent to it as a message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from grid.kernel.entity import Rows
+from grid.kernel.least import Least
+from grid.model.arrays import Ints
 from grid.model.time import Time
 
 Post = tuple[int, Time, Rows]
@@ -41,6 +43,7 @@ class Board:
         self._recent: dict[int, Time] = {}
         """When those last posted whose rows some readers may not see yet."""
         self._longest_latency_us = longest_latency_us
+        self._least: Least | None = None
 
     def keep_for(self, longest_latency_us: Time) -> None:
         """From now on that is the longest latency of any reader."""
@@ -59,6 +62,8 @@ class Board:
         older.append((posted_us, self._newest[part].copy()))
         self._newest[part] = rows
         self._posted_us[publisher] = self._recent[publisher] = time
+        if self._least is not None:
+            self._least.post(publisher, time, rows)
         # Of the superseded rows, the newest that every reader can already see stays: a reader
         # for whom a later one is still under way falls back on it. All before it are dead.
         reach = present - self._longest_latency_us
@@ -82,3 +87,27 @@ class Board:
                         rows[self.slices[publisher]] = older
                         break
         return rows
+
+    def least(self, now: Time, latency_us: Time, classes: Ints) -> Least:
+        """What readers that are so far away from others see at `now`, by class of row.
+
+        There is one for all readers of a board; `classes` and the latency are always the same.
+        """
+        least = self._least
+        if least is None or least.classes is not classes or least.latency_us != latency_us:
+            rows = self.read(now, [latency_us] * len(self.slices))
+            publishers = np.repeat(
+                np.arange(len(self.slices)), [one.stop - one.start for one in self.slices]
+            )
+            under_way = sorted(self._since(now - latency_us), key=lambda post: post[0])
+            least = self._least = Least(classes, publishers, rows, under_way, latency_us)
+        return least
+
+    def _since(self, time: Time) -> Iterator[tuple[Time, int, Rows]]:
+        """What was posted after `time`."""
+        for publisher, posted_us in enumerate(self._posted_us):
+            if posted_us > time:
+                for before_us, rows in self._older[publisher]:
+                    if before_us > time:
+                        yield before_us, publisher, rows
+                yield posted_us, publisher, self._newest[self.slices[publisher]].copy()

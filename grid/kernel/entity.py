@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from grid.kernel.event import BACKGROUND_TIMER, TIMER
-from grid.model.arrays import Floats
+from grid.model.arrays import Floats, Ints
 from grid.model.time import NEVER, Time
 
 Rows = Floats
@@ -42,19 +42,32 @@ class Effects:
         self.saved.clear()
 
 
+def nothing_by_class(classes: Ints) -> None:
+    """For those who cannot read the board by class."""
+
+
 class Context:
     """The world as one entity sees it while it handles one message.
 
     The context only notes in `effects` what the entity wants; whoever runs the entity carries it
     out after the handler has returned. `read_board()` gives the rows that others have published,
-    as this entity sees them now; see `grid.kernel.board`.
+    as this entity sees them now; see `grid.kernel.board`. `read_least(classes)` gives the best of
+    each class of these rows and their places, see `grid.kernel.least`; None where only
+    `read_board` can tell.
     """
 
-    __slots__ = ("_rng", "effects", "name", "now", "read_board", "seed")
+    __slots__ = ("_rng", "effects", "name", "now", "read_board", "read_least", "seed")
 
-    def __init__(self, name: str, seed: int, read_board: Callable[[], Rows]) -> None:
+    def __init__(
+        self,
+        name: str,
+        seed: int,
+        read_board: Callable[[], Rows],
+        read_least: Callable[[Ints], tuple[Ints, Rows] | None] = nothing_by_class,
+    ) -> None:
         self.name = name
         self.read_board = read_board
+        self.read_least = read_least
         self.now: Time = 0
         self.seed = seed
         self.effects = Effects()

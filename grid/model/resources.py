@@ -51,7 +51,7 @@ class ResourceColumns:
     def __len__(self) -> int:
         return len(self.vo)
 
-    def take(self, rows: Bools) -> ResourceColumns:
+    def take(self, rows: Bools | Ints) -> ResourceColumns:
         """Those of the rows."""
         return ResourceColumns(*(column[rows] for column in _columns(self)))
 
@@ -140,6 +140,16 @@ def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     """All rows of all parts, one part after the other; at least one part."""
     columns = zip(*map(_columns, parts), strict=True)
     return ResourceColumns(*map(np.concatenate, columns))
+
+
+def classes_of(resources: ResourceColumns) -> Ints:
+    """A number for each resource, the same for those that differ in nothing but place and name."""
+    alike = (
+        "cpus", "widest", "mips", "operating_system", "architecture", "ram_mb", "disk_mb",
+    )  # fmt: skip
+    columns = np.stack([getattr(resources, name).astype(np.float64) for name in alike])
+    _, numbers = np.unique(columns, axis=1, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
 
 
 def status_rows(resources: ResourceColumns, assigned: Floats, work_s: Floats, now: Time) -> Floats:

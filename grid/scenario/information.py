@@ -6,21 +6,31 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from grid.entities import names
 from grid.entities.information_service import InformationService, Sources
-from grid.entities.known_status import KnownStatus
+from grid.entities.known_status import KnownStatus, ResourceClasses
 from grid.entities.resource_manager import SnapshotRules
-from grid.forwarding.rules import FORWARDING
+from grid.forwarding.admission import ADMISSION, everyone
+from grid.forwarding.local_rules import never, when_nothing_free
+from grid.forwarding.rules import FORWARDING, forward, queue, reject
 from grid.information.discounts import DISCOUNTS
+from grid.information.graphs import All
 from grid.information.interface import Overlay, Whom
 from grid.information.registry import INFORMATION
 from grid.kernel.entity import random_stream
 from grid.model.grid_settings import GridSettings
 from grid.model.platform import VirtualOrganization
-from grid.model.resources import resources_of
+from grid.model.resources import classes_of, concatenate_resources, resources_of
 from grid.model.time import Time
 from grid.parts.registry import Parts
 from grid.selection.registry import SELECTIONS
+
+BY_CLASS = (queue, forward, reject, never, when_nothing_free)
+"""Rules that ask for no more than the best resource: free, anywhere, here, elsewhere."""
+LEAST_OF_A_CLASS = 2
+"""With fewer resources a class, on average, nothing is gained."""
 
 
 class GridInformation:
@@ -66,15 +76,52 @@ class GridInformation:
     def tells_work(self) -> bool:
         """Whether anybody wants to know how much work is left on resources."""
         protocol, find = self._settings.protocol, self._parts.find
-        selections = {repr((vo.selection, vo.selection_settings)): vo for vo in self._vos}
-        wanting: list[Any] = [
-            self._parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
-            for vo in selections.values()
-        ]
+        wanting: list[Any] = list(self._selections.values())
         wanting.append(find(DISCOUNTS, protocol.discount).target)
         rules = [protocol.when_busy, *(vo.when_busy for vo in self._vos if vo.when_busy)]
         wanting += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
         return any(getattr(one, "needs_work", False) for one in wanting)
+
+    @cached_property
+    def _classes(self) -> ResourceClasses | None:
+        """If for all decisions the best resource of each class will do, and these are few.
+
+        That is so if all VOs hear of all others, in full, if no selection and no rule asks more of
+        resources than which is the best one by what they are and how loaded, and if nobody is
+        barred from any.
+        """
+        settings, protocol = self._settings, self._settings.protocol
+        plain = protocol.discount == "as_told" and protocol.snapshot_detail == "full"
+        if settings.faults is not None or protocol.avoid_loops or not plain:
+            return None
+        if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
+            return None
+        parts = [resources_of(vo, position) for position, vo in enumerate(self._vos)]
+        columns = concatenate_resources(parts)
+        classes = classes_of(columns)
+        if LEAST_OF_A_CLASS * (int(classes.max()) + 1) > len(columns):
+            return None
+        first = np.cumsum([0, *map(len, parts)])
+        return ResourceClasses(columns, classes, tuple(first.tolist()))
+
+    def _decides_by_class(self, vo: VirtualOrganization) -> bool:
+        protocol, find = self._settings.protocol, self._parts.find
+        rule = find(FORWARDING, vo.when_busy or protocol.when_busy).target
+        admits = find(ADMISSION, vo.admission).target
+        return (
+            any(rule is one for one in BY_CLASS)
+            and admits is everyone
+            and bool(getattr(self._selections[repr(_selection(vo))], "best_of_class_will_do", 0))
+        )
+
+    @cached_property
+    def _selections(self) -> dict[str, Any]:
+        """Of each kind in the grid, one."""
+        kinds = {repr(_selection(vo)): vo for vo in self._vos}
+        return {
+            name: self._parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+            for name, vo in kinds.items()
+        }
 
     def snapshot_rules(self, position: int) -> SnapshotRules:
         """When that VO publishes snapshots; never where nobody hears them."""
@@ -104,6 +151,7 @@ class GridInformation:
             period_us=None if settings.faults else protocol.snapshot_period_us,
             delay_us=settings.network.longest_us,
             last_submission_us=self._last_submission_us,
+            classes=self._classes,
         )
         known = KnownStatus(position, own, board_vos, hears, overlay.view_size)
         return InformationService(position, known, sources)
@@ -122,3 +170,7 @@ class GridInformation:
             DISCOUNTS, protocol.discount, dict(protocol.discount_settings)
         )
         return made
+
+
+def _selection(vo: VirtualOrganization) -> tuple[Any, ...]:
+    return vo.selection, vo.selection_settings

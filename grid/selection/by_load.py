@@ -44,6 +44,10 @@ class ByLoad:
 class LeastLoaded(ByLoad):
     """See `grid.selection.registry.least_loaded`."""
 
+    def __init__(self, ties: str, by_utility: bool) -> None:
+        super().__init__(ties, by_utility)
+        self.best_of_class_will_do = ties != "random"
+
     def choose(
         self,
         job: Job,

@@ -23,6 +23,8 @@ class ByUtility:
         self.mode = MODES[name]
         self.ties = ties
         self.measured_by = self.mode if measured == "as_chosen" else PARTIAL
+        self.best_of_class_will_do = ties in ("own_vo", "less_loaded")
+        """Of resources that are alike it takes the least loaded one, then the earliest."""
         self._columns: ResourceColumns | None = None
         self._attributes: Floats = np.empty((7, 0))
         self._ones: Floats = np.empty(0)

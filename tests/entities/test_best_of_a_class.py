@@ -1,0 +1,108 @@
+"""Decisions by the best resource of each class are those by all resources, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grid.model.job_results import in_order
+from grid.results.digest import digest
+from grid.runtime.sequential import run_sequential
+from grid.scenario import information
+from grid.scenario.build import Grid
+from grid.scenario.information import GridInformation
+from grid.scenario.load import load_scenario
+from grid.scenario.workload import realize
+
+
+def grid_of(**protocol: Any) -> Grid:
+    selection = protocol.pop("selection", {"name": "partial"})
+    scenario = load_scenario(
+        {
+            "name": "many",
+            "seed": 7,
+            "network": {"latency_s": 0.1, "local_latency_s": 0.001},
+            "protocol": {
+                "ttl": 3, "when_busy": "queue", "snapshot_period_s": 3,
+                "snapshot_jobs_limit": 2, **protocol,
+            },
+            "vos": [
+                {
+                    "name": "vo", "count": 12, "selection": selection,
+                    "clusters": [
+                        {
+                            "name": "farm", "policy": "fcfs", "bind": "machine",
+                            "machines": {
+                                "generator": "partial_utility", "count": 6,
+                                "settings": {"cores": [1, 2], "speeds_mips": [500.0]},
+                            },
+                        }
+                    ],
+                }
+            ],
+            "workload": {
+                "generator": "partial_utility",
+                "settings": {"users": 60, "jobs_per_user": 6, "mean_interarrival_s": 2},
+            },
+        }
+    )  # fmt: skip
+    return realize(scenario, "many.yaml")[0]
+
+
+def classes_of(grid: Grid) -> Any:
+    return grid._information._classes
+
+
+def digest_of(grid: Grid) -> str:
+    return digest(in_order(run_sequential(grid).chunks))
+
+
+@pytest.mark.parametrize("rule", ["queue", "forward", "reject", "never", "when_nothing_free"])
+def test_every_rule_that_goes_by_the_best_decides_the_same(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_class = grid_of(when_busy=rule)
+    assert classes_of(by_class) is not None
+    found = digest_of(by_class)
+    monkeypatch.setattr(GridInformation, "_classes", None)
+    assert digest_of(grid_of(when_busy=rule)) == found
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        {"name": "binary", "settings": {"ties": "less_loaded"}},
+        {"name": "matchmaking"},
+        {"name": "least_loaded"},
+        {"name": "least_loaded", "settings": {"ties": "first", "by_utility": True}},
+    ],
+)
+def test_every_selection_that_goes_by_load_decides_the_same(
+    selection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_class = grid_of(selection=selection)
+    assert classes_of(by_class) is not None
+    found = digest_of(by_class)
+    monkeypatch.setattr(GridInformation, "_classes", None)
+    assert digest_of(grid_of(selection=selection)) == found
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"selection": {"name": "partial", "settings": {"ties": "first"}}},
+        {"selection": {"name": "random"}},
+        {"when_busy": "to_the_best"},
+        {"avoid_loops": True},
+        {"snapshot_detail": "summary"},
+        {"information": {"name": "ring"}},
+    ],
+)
+def test_where_more_than_the_best_may_count_all_are_looked_at(other: dict[str, Any]) -> None:
+    assert classes_of(grid_of(**other)) is None
+
+
+def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "LEAST_OF_A_CLASS", 100)
+    assert classes_of(grid_of()) is None
