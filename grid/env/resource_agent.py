@@ -20,8 +20,6 @@ from grid.selection.interface import Choice, Selection, best_choice
 
 Observed = npt.NDArray[np.float32]
 Decide = Callable[[Any, Bools], int]
-HOUR_US = 3.6e9
-OF_JOB, OF_PLACE = 4, 7
 
 
 class ResourceObservation:
@@ -39,6 +37,8 @@ class ResourceObservation:
     """
 
     def __init__(self, places: int) -> None:
+        from grid.env.resource_kernels import OF_JOB, OF_PLACE
+
         self.places = places
         self.shape = (OF_JOB + OF_PLACE * places,)
 
@@ -53,6 +53,8 @@ class ResourceObservation:
         hops: int = 0,
     ) -> Observed:
         """`rows` holds the row of the table for each place, -1: it has none that would do."""
+        from grid.env.resource_kernels import HOUR_US, OF_JOB, observe_places
+
         columns = table.columns
         out = np.zeros(self.shape, np.float32)
         widest = float(columns.widest.max()) if len(columns) else 1.0
@@ -62,23 +64,10 @@ class ResourceObservation:
             ttl / (ttl + 1.0),
             hops / (hops + 1.0),
         )
-        places = np.flatnonzero(rows >= 0)
-        at = rows[places]
-        load = table.assigned_cpus[at] / columns.cpus[at]
-        known = np.isfinite(load)
-        load = np.where(known, load, 0.0)
-        free = known & (table.lacking_cpus(job.processors)[at] <= 0)
-        run = job.estimate_us * job.reference_mips / columns.mips[at]
-        age = table.age_us[at] if len(table.confirmed_us) else np.zeros(len(at))
-        age = np.where(np.isfinite(age), np.maximum(age, 0.0), 0.0)
-        grid = out[OF_JOB:].reshape(self.places, OF_PLACE)
-        grid[places, 0] = 1.0
-        grid[places, 1] = np.where(known, load / (load + 1.0), 1.0)
-        grid[places, 2] = free
-        grid[places, 3] = np.clip(worth[at], 0.0, 1.0)
-        grid[places, 4] = run / (run + HOUR_US)
-        grid[places, 5] = age / (age + HOUR_US)
-        grid[places, 6] = columns.vo[at] == own_vo
+        observe_places(
+            out, rows, job.processors, job.estimate_us * job.reference_mips, table.now, own_vo,
+            worth, columns.vo, columns.cpus, columns.mips, table.assigned_cpus, table.confirmed_us,
+        )  # fmt: skip
         return out
 
 
@@ -197,11 +186,8 @@ def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_on
 
 def best_of_each(vos: int, job: Job, table: ResourceTable, worth: Floats) -> Ints:
     """For each VO the row of its best resource, -1: none would do. Shape (vos,)."""
-    columns = table.columns
-    usable = np.flatnonzero(worth > 0.0)
-    busy = table.lacking_cpus(job.processors)[usable] > 0
-    load = table.assigned_cpus[usable] / columns.cpus[usable]
-    worst_first = usable[np.lexsort((-usable, -load, worth[usable], ~busy))]
-    rows = np.full(vos, -1, np.int64)
-    rows[columns.vo[worst_first]] = worst_first
-    return rows
+    from grid.env.resource_kernels import best_rows
+
+    columns, best = table.columns, np.empty(vos, np.int64)
+    best_rows(best, job.processors, worth, columns.vo, columns.cpus, table.assigned_cpus)
+    return best
