@@ -132,8 +132,6 @@ def run(
     in the current folder comes first. With several values of a setting, or with --seeds, all
     combinations are run as a sweep: grid run partial-utility --set ttl=0,1,2 --seeds 5
     """
-    if live and events:
-        wrong(["--events has a meaning in virtual time only. Leave out --live or --events."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     _refuse_options_without_live(live, in_process, of_live)
     settings = list(overrides or [])

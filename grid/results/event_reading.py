@@ -19,7 +19,7 @@ from grid.results.event_table import EVENT_SCHEMA
 from grid.results.run_folder import EVENTS_FILE
 
 EXPECTED = "the events of a run (grid run --events)"
-_OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end")
+_OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end", "take_down", "mend")
 
 
 class EventFile:
@@ -51,7 +51,7 @@ class EventFile:
         return self._read(mine | field("call").isin(calls)) if len(calls) else own
 
     def of_cluster(self, facts: ClusterFacts) -> list[Event]:
-        """Those with which jobs come to that cluster, start and end there."""
+        """Those with which jobs come to that cluster, start and end there, and machines go down."""
         field = pyarrow.dataset.field
         kinds = pa.array(_OF_CLUSTERS, pa.string())
         return self._read((field("entity") == facts.entity) & field("event").isin(kinds))

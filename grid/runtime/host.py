@@ -116,7 +116,8 @@ class Host:
 
     `host_of` names the host of every entity; `deliver(host, outbox)` sends off what is for another
     host, and need not see to it that it arrives. `give_up` is called when another process has taken
-    over. With `watched`, it gives looks, and somebody may intervene.
+    over. With `watched`, it gives looks, and somebody may intervene; with `events`, entities record
+    theirs.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Host:
         deliver: Callable[[str, Outbox], None],
         give_up: Callable[[], None],
         watched: bool = False,
+        events: bool = False,
     ) -> None:
         self._grid = grid
         self._host_of = [host_of[name] for name in grid.names]
@@ -141,11 +143,10 @@ class Host:
         if watched:
             self._store.keep_news()
         for storage in self._storages.values():
-            self._store.add(list(storage.journal.records()))
-            self._store.take()
+            self._count(list(storage.journal.records()))
         self.status = Status(os.getpid(), jobs=self._store.jobs)
         rules, around = live_rules(speedup), Around(may_break=watched)
-        entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, around)
+        entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, around, events)
         self._faults = grid.network.faults
         self._done: Interventions = ()
         self._ordered = 0
@@ -294,10 +295,15 @@ class Host:
                 self._give_up()
             if error is not None:
                 raise error
-        self._store.add(records)
-        self._store.take()
+        self._count(records)
         self.status.jobs = self._store.jobs
         self._send(outbox)
+
+    def _count(self, records: list[Any]) -> None:
+        """Take note of what is in the journals now, which has the rest of it."""
+        self._store.add(records)
+        self._store.take()
+        self._store.take_events()
 
     def _send(self, outbox: Outbox) -> None:
         """Send what entities sent and posted, each to its host."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.model.job_results import JobResults
+from grid.results.event_file import EventSpool
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
 from grid.runtime.host import packages_of_policies
@@ -74,13 +75,15 @@ def run_live(
     stage: Stage = tell_nobody,
     compiled: Callable[[Stage], None] = compiled_already,
     watcher: Watcher | None = None,
+    spool: EventSpool | None = None,
 ) -> LiveOutcome:
     """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
 
     `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is how many the VOs are
     dealt over. Over several nodes, `folder` has to be the same on all of them. A run that is
     interrupted, or whose time is over, gives what there is. A `watcher` is shown it, and may
-    intervene. Raises LiveFailed, and InputError where another run has `folder`.
+    intervene; events go to `spool`, if they are wanted. Raises LiveFailed, and InputError where
+    another run has `folder`.
     """
     started = time.perf_counter()
     with journals_in(folder):
@@ -92,7 +95,8 @@ def run_live(
         with ray_cluster(address), places(len(grid.vos)) as options:
             host_of = _hosts(grid, placement, actors)
             stage(f"starting {len(set(host_of.values()))} Ray actors")
-            running = Actors(grid, folder.resolve(), pace, host_of, options, watcher)
+            events = spool is not None
+            running = Actors(grid, folder.resolve(), pace, host_of, options, watcher, events)
             try:
                 running.wait_until_started()
                 stage("connecting Ray actors")
@@ -103,7 +107,7 @@ def run_live(
             finally:
                 running.stop()
         stage("reading the journals")
-        outcome = _outcome(grid, folder, running)
+        outcome = _outcome(grid, folder, running, spool)
         outcome.interrupted = interrupted
     outcome.run.wall_seconds = time.perf_counter() - wall
     outcome.run.start_seconds = wall - started
@@ -119,15 +123,17 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
     return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}
 
 
-def _outcome(grid: Grid, folder: Path, actors: Actors) -> LiveOutcome:
+def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:
     """What the journals hold, and what the actors reported."""
     store = RecordStore()
     chunks = []
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
+    for number, path in enumerate(sorted(folder.glob(f"*{SUFFIX}"))):
         journal = Journal(path, packages_of_policies(grid))
         store.add(list(journal.records()))
         journal.close()
         chunks += store.take()
+        if spool is not None:
+            spool.add(number, store.take_events())
     run = RunOutcome(
         chunks=chunks,
         figures=store.figures,

@@ -22,12 +22,18 @@ class LiveActor:
     """Some entities of a live run, in a process of their own."""
 
     def __init__(
-        self, members: Sequence[str], folder: str, speedup: float, watched: bool = False
+        self,
+        members: Sequence[str],
+        folder: str,
+        speedup: float,
+        watched: bool = False,
+        events: bool = False,
     ) -> None:
         self._members = members
         self._folder = Path(folder)
         self._speedup = speedup
         self._watched = watched
+        self._events = events
         self._peers: dict[str, Any] = {}
         self._host: Host | None = None
 
@@ -43,7 +49,15 @@ class LiveActor:
             warm_up(grid, self._members)
             members, folder, speedup = self._members, self._folder, self._speedup
             host = Host(
-                grid, members, folder, speedup, host_of, self._deliver, _give_up, self._watched
+                grid,
+                members,
+                folder,
+                speedup,
+                host_of,
+                self._deliver,
+                _give_up,
+                self._watched,
+                self._events,
             )
             host.status.node = ray.get_runtime_context().get_node_id()
             self._host = host

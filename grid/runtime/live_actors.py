@@ -51,6 +51,7 @@ class Actors:
     """The actors of a live run of `grid`, and what is known of them.
 
     `host_of` names the actor of each entity. A `watcher` is shown the run, and may intervene.
+    With `events`, entities record theirs.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Actors:
         host_of: dict[str, str],
         options: list[dict[str, Any]],
         watcher: Watcher | None = None,
+        events: bool = False,
     ) -> None:
         self._grid = grid
         self._pace = pace
@@ -74,7 +76,7 @@ class Actors:
         self._actors = {
             host: LiveActor.options(  # type: ignore[attr-defined]
                 name=host, **options[site_of[names[0]]]
-            ).remote(names, str(folder), pace.speedup, watcher is not None)
+            ).remote(names, str(folder), pace.speedup, watcher is not None, events)
             for host, names in members.items()
         }
         self.status: dict[str, Status] = {}

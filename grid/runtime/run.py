@@ -152,8 +152,6 @@ class How:
         if self.live is not None and self.transport is not None:
             found = f"{shorten(self.transport)} for a live run"
             raise one_mistake("transport", found, "a run in virtual time, or nothing here")
-        if self.live is not None and self.events:
-            raise one_mistake("events", "a live run", "a run in virtual time, or no events")
         for name in ("placement", "address", "transport"):
             if self.in_process and getattr(self, name) is not None:
                 found = f"{shorten(getattr(self, name))} for a run in one process"
@@ -251,7 +249,8 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         from grid.runtime.live import run_live
 
         pace = how.live.pace
-        lived = run_live(grid, how.live.journals, pace, watcher=how.watcher, **on_actors)
+        seen: dict[str, Any] = {"spool": spool, "watcher": how.watcher}
+        lived = run_live(grid, how.live.journals, pace, **seen, **on_actors)
         outcome = lived.run
     else:
         from grid.runtime.windowed import run_windowed

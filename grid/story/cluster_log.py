@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import Event
@@ -53,15 +53,23 @@ class ClusterLog:
     """The jobs of the cluster of these `facts`, from its `events` in the order of the run.
 
     Events do not tell when a job was preempted: it counts as running from its first start to its
-    end. A gang that moved to another cluster counts where it ended.
+    end. A gang that moved to another cluster counts where it ended. Machines that somebody took
+    down are among the outages of the log's own `facts`.
     """
 
     def __init__(self, facts: ClusterFacts, events: Iterable[Event]) -> None:
-        self.facts = facts
         self.stays: dict[JobKey, Stay] = {}
+        down: list[tuple[int, Time, Time]] = []
         for event in events:
-            if event.entity == facts.entity and event.vo is not None and event.job is not None:
+            if event.entity != facts.entity:
+                continue
+            if event.vo is not None and event.job is not None:
                 self._take((event.vo, event.job), event)
+            elif event.event == "take_down" and event.machine is not None:
+                down.append((event.machine, event.time_us, NEVER))
+            elif event.event == "mend":
+                down = [(machine, start, min(end, event.time_us)) for machine, start, end in down]
+        self.facts = replace(facts, outages=(*facts.outages, *down))
 
     def at(self, time_us: Time, still_waiting: JobKey | None = None) -> ClusterState:
         """The cluster at that moment, after all that happened then.

@@ -28,13 +28,21 @@ from grid.model.job_results import JobResults, in_order
 from grid.model.time import NEVER, SECOND_US
 from grid.results.checkers import check
 from grid.results.column_definitions import INTERVENTION_COLUMNS
+from grid.results.event_file import EventSpool
+from grid.results.event_reading import EventFile
 from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
+from grid.results.run_folder import EVENTS_FILE
+from grid.runtime import host as host_module
+from grid.runtime.events import spool_of
 from grid.runtime.host import Host
 from grid.runtime.interventions import Interventions, is_stopped, pauses, with_cuts
 from grid.runtime.journal import SUFFIX, Journal
 from grid.runtime.live_clock import Clock, epoch_in
 from grid.runtime.outcome import RecordStore
+from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
+from grid.scenario.wrapped import virtual_rules
+from grid.story import job_story
 from tests.runtime.test_host import PunctualClock, grid_of
 
 VO_DOWN, MACHINE_DOWN = (
@@ -55,8 +63,15 @@ def done(*wishes: tuple[float, Wish]) -> Interventions:
 class Played:
     """A grid on two hosts, by a clock that is never late; the host of one dies when it is told."""
 
-    def __init__(self, grid: Grid, folder: Path, told: Interventions, dies_s: float | None) -> None:
-        self.grid, self.folder, self.told = grid, folder, told
+    def __init__(
+        self,
+        grid: Grid,
+        folder: Path,
+        told: Interventions,
+        dies_s: float | None,
+        events: bool = False,
+    ) -> None:
+        self.grid, self.folder, self.told, self.events = grid, folder, told, events
         self.clock = PunctualClock()
         self.dies_us = NEVER if dies_s is None else round(dies_s * SECOND_US)
         self.under_way: list[tuple[str, Outbox]] = []
@@ -67,7 +82,8 @@ class Played:
         members = [name for name, host in self.host_of.items() if host == here]
         host = Host(
             self.grid, members, self.folder, 1.0, self.host_of,
-            lambda to, outbox: self.under_way.append((to, outbox)), lambda: None, watched=True,
+            lambda to, outbox: self.under_way.append((to, outbox)), lambda: None,
+            watched=True, events=self.events,
         )  # fmt: skip
         host.intervene(self.told)
         host.begin(self.clock)
@@ -93,14 +109,16 @@ class Played:
             await one.finish()
         self.looks = {here: one.look() for here, one in hosts.items()}
 
-    def results(self) -> JobResults:
+    def results(self, spool: EventSpool | None = None) -> JobResults:
         """The jobs, by the journals; all ended once, and no rule was broken."""
         store, chunks = RecordStore(), []
-        for path in sorted(self.folder.glob(f"*{SUFFIX}")):
+        for number, path in enumerate(sorted(self.folder.glob(f"*{SUFFIX}"))):
             journal = Journal(path)
             store.add(list(journal.records()))
             journal.close()
             chunks += store.take()
+            if spool is not None:
+                spool.add(number, store.take_events())
         assert store.violations == []
         results = in_order(chunks)
         assert check(results, self.grid.directory, sum(self.grid.jobs_by_vo())) == []
@@ -139,6 +157,39 @@ def test_looks_of_an_actor_tell_of_each_job_once_and_of_all_after_a_restart(tmp_
     assert sorted(zip(told.vo.tolist(), told.number.tolist(), strict=True)) == sorted(
         zip(played.results().vo.tolist(), played.results().number.tolist(), strict=True)
     )
+
+
+@pytest.mark.parametrize("dies_s", [None, 12.0], ids="dies at {}".format)
+def test_events_are_those_of_virtual_time(
+    tmp_path: Path, dies_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that is never late; of an actor that dies, each is told once."""
+    grid = grid_of("two", {})
+    monkeypatch.setattr(host_module, "live_rules", lambda _: virtual_rules(grid))
+    virtual = spool_of(grid)
+    outcome = run_sequential(grid, spool=virtual)
+    (tmp_path / "live").mkdir()
+    live, played = spool_of(grid), Played(grid, tmp_path / "live", (), dies_s, events=True)
+    files = []
+    for spool, results in (
+        (virtual, in_order(outcome.chunks)),
+        (live, played.results(live)),
+    ):
+        folder = tmp_path / f"{len(files)}"
+        folder.mkdir()
+        spool.write(folder / EVENTS_FILE, results, grid.directory)
+        files.append(EventFile(folder))
+    expected, found = (file.all() for file in files)
+    ended_us = found[-1].time_us
+    if dies_s is None:
+        assert found == [one for one in expected if one.time_us <= ended_us]
+    for vo in grid.vos:
+        for row in range(len(played.results())):
+            key = (vo.name, row + 1)
+            words = [line.event.event for line in job_story(key, found)]
+            assert words.count("end") <= 1
+            assert words.count("submit_job") <= 1
+            assert bool(words) == bool(job_story(key, expected))
 
 
 def test_cuts_end_when_all_is_healed_and_others_stay() -> None:

@@ -226,6 +226,20 @@ def test_licenses_memory_and_machines_that_are_down() -> None:
     assert "ever" in never.sentences()[1]
 
 
+def test_a_machine_that_somebody_took_down_is_down_until_it_is_mended() -> None:
+    facts = ClusterFacts("v", "c", "fcfs", (1,), (0.0,), (0,))
+    came = Event(3, "v/cluster/c", MESSAGE, "run_job", vo="v", job=1, processors=1)
+    taken = Event(5, "v/cluster/c", MESSAGE, "take_down", machine=0)
+    mended = Event(9, "v/cluster/c", MESSAGE, "mend")
+    log = ClusterLog(facts, [came, taken, mended])
+    lacks = []
+    for time_us in (4, 5, 8, 9):
+        why = why_waiting(("v", 1), log.at(time_us))
+        assert why is not None
+        lacks.append([one.what for one in why.lacks])
+    assert lacks == [[], ["machine"], ["machine"], []]
+
+
 def test_a_message_is_no_decision() -> None:
     event = Event(0, "v/cluster/c", MESSAGE, "local_status")
     assert job_story(("v", 1), [event]) == []

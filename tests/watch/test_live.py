@@ -17,10 +17,12 @@ import pytest
 from grid.model.job import JobState
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
+from grid.results.event_reading import EventFile
 from grid.results.interventions import read_interventions
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, Run, execute, save
 from grid.scenario.load import load_scenario
+from grid.story import ClusterLog, job_story
 from grid.watch.beside import page_beside
 from grid.watch.replay import Replay
 from tests.report import chromium
@@ -79,6 +81,7 @@ def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> R
             live=Live(Pace(SPEEDUP), folder / "journals"),
             placement=placement,
             watcher=page,
+            events=True,
         )
         script.thread.join(60)
     assert script.error is None, script.error
@@ -125,6 +128,16 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
     noticed = [one.time_us for one in done if one.wish.what != "kill"]
     assert noticed == sorted(noticed)
     assert len(Replay(tmp_path / "run").about()["done"]) == 8
+    # Each job ends once by its events, too, and the machine was down when they say so.
+    events = EventFile(tmp_path / "run")
+    for vo, number in zip(results.vo.tolist(), results.number.tolist(), strict=True):
+        key = (run.directory.vos[vo], number)
+        words = [line.event.event for line in job_story(key, events.of_job(key))]
+        assert words.count("end") == words.count("submit_job") == 1
+    north = next(facts for facts in events.clusters if facts.vo == "north")
+    ((machine, down_us, up_us),) = ClusterLog(north, events.of_cluster(north)).facts.outages
+    assert machine == 0
+    assert at["machine"] <= down_us / SECOND_US < at["heal"] <= up_us / SECOND_US
     # Nothing crosses while the VOs are cut off, nothing starts where all is down.
     start_s = results.outcome.start_us / SECOND_US
     host = results.placement.executed_vo
