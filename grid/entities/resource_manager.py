@@ -130,8 +130,9 @@ class ResourceManager:
         self._to_tell = False
 
     def start(self, ctx: Context) -> None:
+        joins = JoinVo(self._vo, self._resources)
         for information in self._directory:
-            ctx.send(information, JoinVo(self._vo, self._resources))
+            ctx.send(information, joins)
         self._tally.sent(ctx)
         if self._leaves_us is not None:
             ctx.set_background_timer(self._leaves_us, LEAVE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import IntEnum
+from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -132,6 +133,11 @@ _DTYPES: dict[str, type] = {
 
 def dtypes(kind: Any) -> dict[str, type]:
     """The columns of a class of columns, a dataclass or a NamedTuple, and their dtypes."""
+    return _dtypes_of(kind)
+
+
+@cache
+def _dtypes_of(kind: Any) -> dict[str, type]:
     if issubclass(kind, tuple):
         named = {name: said.__forward_arg__ for name, said in kind.__annotations__.items()}
     else:

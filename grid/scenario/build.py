@@ -378,7 +378,7 @@ class Grid:
             dispatchers=dispatchers,
             grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
             directory=tuple(
-                names.information_service(self._members[other].name)
+                self._information.services[other]
                 for other in self._information.acquaintances[position]
                 if other in self._members
             ),

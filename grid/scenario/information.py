@@ -64,7 +64,8 @@ class GridInformation:
         return heard
 
     @cached_property
-    def _services(self) -> tuple[str, ...]:
+    def services(self) -> tuple[str, ...]:
+        """The Information Services of all VOs."""
         return tuple(names.information_service(vo.name) for vo in self._vos)
 
     @cached_property
@@ -143,7 +144,7 @@ class GridInformation:
         own = resources_of(self._vos[position], position)
         sources = Sources(
             overlay,
-            self._services,
+            self.services,
             reads_board=bool(hears),
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from grid.model.arrays import Floats
-from grid.model.job import Job
+from grid.model.arrays import Floats, Ints
+from grid.model.job import Job, Requirement
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import to_seconds
 from grid.selection import kernels
@@ -26,6 +26,8 @@ class ByUtility:
         self.best_of_class_will_do = ties in ("own_vo", "less_loaded")
         """Of resources that are alike it takes the least loaded one, then the earliest."""
         self._columns: ResourceColumns | None = None
+        self._last: tuple[Job, ResourceColumns, Floats] | None = None
+        """The job, the resources and the utilities that were asked for last."""
         self._attributes: Floats = np.empty((7, 0))
         self._ones: Floats = np.empty(0)
 
@@ -40,11 +42,17 @@ class ByUtility:
         return best_choice(self.worth(job, table), job, table, own_vo, own_only, self.ties, rng)
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
-        return self._utilities(self.mode, job, table.columns, ALL_ROWS)
+        utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
+        self._last = (job, table.columns, utilities)
+        return utilities
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         if not job.requirements:
             return 1.0
+        if self.measured_by == self.mode and self._last is not None:
+            before, columns, utilities = self._last
+            if before is job and columns is table.columns:
+                return float(utilities[row])
         return float(self._utilities(self.measured_by, job, table.columns, slice(row, row + 1))[0])
 
     def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
@@ -54,19 +62,33 @@ class ByUtility:
             self._ones = np.ones(len(columns))
         if not job.requirements:
             return self._ones[rows]
-        options = [option for requirement in job.requirements for option in requirement.options]
-        counts = [len(requirement.options) for requirement in job.requirements]
+        kinds, weights, first_option, values, worth = _asked(job.requirements)
         result: Floats = kernels.utilities(
             mode,
-            np.array([int(requirement.kind) for requirement in job.requirements], np.int64),
-            np.array([requirement.weight for requirement in job.requirements]),
-            np.concatenate(([0], np.cumsum(counts))),
-            np.array([option.value for option in options], np.float64),
-            np.array([option.utility for option in options], np.float64),
+            kinds,
+            weights,
+            first_option,
+            values,
+            worth,
             to_seconds(job.estimate_us) * job.reference_mips,
             np.ascontiguousarray(self._attributes[:, rows]),
         )
         return result
+
+
+def _asked(requirements: tuple[Requirement, ...]) -> tuple[Ints, Floats, Ints, Floats, Floats]:
+    """Requirements as `kernels.utilities` takes them: kinds, weights, and options in a row."""
+    options = [option for one in requirements for option in one.options]
+    first_option = [0]
+    for one in requirements:
+        first_option.append(first_option[-1] + len(one.options))
+    return (
+        np.array([one.kind for one in requirements], np.int64),
+        np.array([one.weight for one in requirements], np.float64),
+        np.array(first_option, np.int64),
+        np.array([option.value for option in options], np.float64),
+        np.array([option.utility for option in options], np.float64),
+    )
 
 
 def attributes_of(columns: ResourceColumns) -> Floats:
