@@ -145,7 +145,8 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 def _fields(message: type) -> tuple[str, ...]:
     names = _FIELDS.get(message)
     if names is None:
-        declared = getattr(message, "_fields", None) or message.__dataclass_fields__  # type: ignore[attr-defined]
+        is_tuple = hasattr(message, "_fields")
+        declared = message._fields if is_tuple else message.__dataclass_fields__  # type: ignore[attr-defined]
         names = _FIELDS[message] = tuple(declared)
     return names
 

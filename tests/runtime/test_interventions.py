@@ -42,7 +42,7 @@ from grid.runtime.outcome import RecordStore
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.wrapped import virtual_rules
-from grid.story import job_story
+from grid.story import ClusterLog, job_story
 from tests.runtime.test_host import PunctualClock, grid_of
 
 VO_DOWN, MACHINE_DOWN = (
@@ -139,6 +139,18 @@ def test_what_is_down_starts_nothing_and_what_is_cut_off_hears_nothing(
     assert (start_s[moved] >= 40).all()
     # What south had handed to its cluster before it went down, if anything, started by then.
     assert ((start_s < 7) | (start_s >= 40)).all()
+
+
+def test_events_tell_when_a_machine_was_taken_down_and_mended(tmp_path: Path) -> None:
+    grid = grid_of("two", {})
+    (tmp_path / "live").mkdir()
+    told = done((2, MACHINE_DOWN), (30, Wish(HEAL)))
+    played, spool = Played(grid, tmp_path / "live", told, 20.0, events=True), spool_of(grid)
+    spool.write(tmp_path / EVENTS_FILE, played.results(spool), grid.directory)
+    file = EventFile(tmp_path)
+    north = next(facts for facts in file.clusters if facts.vo == "north")
+    log = ClusterLog(north, file.of_cluster(north))
+    assert log.facts.outages == ((0, 2 * SECOND_US, 30 * SECOND_US),)
 
 
 def test_without_interventions_a_watched_run_is_as_it_was(tmp_path: Path) -> None:
