@@ -20,6 +20,8 @@ from grid.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from grid.runtime.looking import Watcher
     from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
@@ -84,6 +86,13 @@ Events = Annotated[
         help="Write every message and every decision of the run to events.parquet, too.",
     ),
 ]
+Profile = Annotated[
+    bool,
+    typer.Option(
+        "--profile",
+        help="Take the time of each VO in each window, and say what more cores would give.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
 Seeds = Annotated[
     int | None,
@@ -121,6 +130,7 @@ def run(
     overrides: Settings = None,
     traceback: ShowTraceback = False,
     events: Events = False,
+    profile: Profile = False,
     watch: Watch = False,
     out: Out = None,
     force: Force = False,
@@ -132,6 +142,8 @@ def run(
     in the current folder comes first. With several values of a setting, or with --seeds, all
     combinations are run as a sweep: grid run partial-utility --set ttl=0,1,2 --seeds 5
     """
+    if profile and (live or in_process):
+        wrong(["--profile is for runs on Ray in virtual time. Leave out --live and --in-process."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     _refuse_options_without_live(live, in_process, of_live)
     settings = list(overrides or [])
@@ -140,7 +152,7 @@ def run(
     if seeds is not None or any(several(one) for one in settings):
         of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
-        of_one |= {"--events": events}
+        of_one |= {"--events": events, "--profile": profile}
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
             wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
@@ -151,6 +163,7 @@ def run(
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how = {"in_process": in_process, "placement": placement, "address": address}
     how |= {"transport": transport, "compile_ahead": True, "events": events, "watch": watch}
+    how["profile"] = profile
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
 
@@ -273,6 +286,8 @@ def _say_cost(manifest: dict[str, Any]) -> None:
         f"{where}, {manifest['messages']} messages; "
         f"read {cpu['read']:.2f} s, ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
     )
+    for line in _profile_lines(manifest):
+        typer.echo(line)
     for policy, plans in manifest["plan_seconds"].items():
         mean_ms, longest_ms = 1000 * plans["mean"], 1000 * plans["max"]
         typer.echo(
@@ -287,3 +302,17 @@ def _say_cost(manifest: dict[str, Any]) -> None:
         )
     for policy in manifest["plans_not_measured"]:
         typer.echo(f"plans of {policy} are made in compiled code and not timed")
+
+
+def _profile_lines(manifest: dict[str, Any]) -> Iterator[str]:
+    """What the actors of a run did all the time, and what more of them would give."""
+    profile = manifest.get("profile", {})
+    if "predicted" not in profile:
+        return
+    for number, spent in profile["actors"].items():
+        parts = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in spent.items())
+        yield f"actor {number}: {parts}"
+    yield f"the slowest actor of each window, summed: {profile['critical_path']:.2f} s"
+    cores = ", ".join(f"{n} {seconds:.2f} s" for n, seconds in profile["predicted"].items())
+    yield f"predicted for so many cores: {cores}"
+    yield profile["why"]

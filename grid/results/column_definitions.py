@@ -186,6 +186,19 @@ MANIFEST_KEYS: Columns = {
     "actors": ("", "Ray actors of the run; 0 in one process."),
     "start_seconds": ("s", "Real time before the first event: compiling, starting Ray, actors."),
     "wall_seconds": ("s", "Real time from the first event to the last."),
+    "profile.actors.*.busy": (
+        "s",
+        "Real time that the Ray actor of that number spent on events. Keys of `profile`: of "
+        "windowed runs only.",
+    ),
+    "profile.actors.*.overhead": ("s", "Real time that it spent on what it tells and is told."),
+    "profile.actors.*.waiting": ("s", "Real time until the others had told it."),
+    "profile.critical_path": ("s", "Busy time and overhead of the slowest actor of each window."),
+    "profile.predicted.*": (
+        "s",
+        "With --profile: the wall clock of the run on so many cores, reckoned from its windows.",
+    ),
+    "profile.why": ("", "With --profile: why more cores would not give more, and what would help."),
     "plan_seconds.*.count": ("", "Plans of the policy of that name."),
     "plan_seconds.*.mean": ("s", "Processor time of a plan, mean."),
     "plan_seconds.*.max": ("s", "The longest processor time of a plan."),

@@ -64,8 +64,22 @@ def earliest_events(told: Sequence[News]) -> list[Time]:
     return earliest
 
 
+def _half(earliest: Time, grant: Time) -> Time:
+    """Half as far as `grant`, but further than `earliest`; that far where there is no end."""
+    return grant if grant >= UNREACHABLE else earliest + (grant - earliest + 1) // 2
+
+
 FEW = 32
 """Up to so many processes, plain integers take less time than arrays."""
+
+
+def _one_distance(lookahead: Ints) -> Time:
+    """How far all are from each other, and half as far as from themselves; 0 if they are not."""
+    count = len(lookahead)
+    distance = int(lookahead[0, -1])
+    expected = np.full((count, count), distance) + np.diag([distance] * count)
+    same = count > 1 and distance < UNREACHABLE and np.array_equal(lookahead, expected)
+    return distance if same else 0
 
 
 class Grants:
@@ -80,20 +94,43 @@ class Grants:
     wait for them later, and two that are a window apart would take turns for ever. It costs no
     rounds while one alone has work; and the earliest of all can always work, so that a run ends.
 
+    `first` and `next` are for processes that go on while what they tell is under way: what all told
+    after one round is the ground for the grant of the round after the next. Nothing reaches anybody
+    there for the same reason: what was not told of then is sent later still. So that both rounds
+    have something in them, the first goes half as far.
+
     `lookahead` has shape (processes, processes).
     """
 
     def __init__(self, lookahead: Ints) -> None:
         self._lookahead = lookahead
         self._ways_to: list[list[Time]] = lookahead.T.tolist()
+        self._distance = _one_distance(lookahead)
 
     def of(self, number: int, earliest: list[Time]) -> Time:
         """The grant of process `number`, where the next events of all are at `earliest`.
 
         Where it is not later than its own next event, it has to wait.
         """
+        if self._distance:
+            # The same, where all are equally far from each other.
+            first, second = sorted(earliest)[:2]
+            reached = first + self._distance
+            return reached if second <= reached else min(second, reached + self._distance)
         reach = self._reach(earliest)
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
+
+    def first(self, number: int, told: Sequence[News]) -> tuple[Time, Time]:
+        """The grants of the next two rounds, where all have told `told` and none is under way."""
+        earliest = earliest_events(told)
+        grant = self.of(number, earliest)
+        return _half(min(earliest), grant), grant
+
+    def next(self, number: int, told: Sequence[News], before: Time) -> Time:
+        """The grant that follows that of `before`, to which the process has gone meanwhile."""
+        earliest = earliest_events(told)
+        grant = self.of(number, earliest)
+        return grant if min(earliest) < before else _half(min(earliest), grant)
 
     def _reach(self, earliest: list[Time]) -> list[Time]:
         """Up to when nothing can reach each process whose next events are at `earliest`."""

@@ -17,6 +17,7 @@ from grid.model.records import (
     VoFigure,
 )
 from grid.model.time import Time, to_seconds
+from grid.results.ceiling import Timings
 from grid.results.spool import ResultSpool
 from grid.runtime.schedulers import SchedulerTime
 
@@ -66,6 +67,10 @@ class RunOutcome:
     events: list[bytes] = field(default_factory=list)
     """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
     schedulers: list[SchedulerTime] = field(default_factory=list)
+    timings: Timings | None = None
+    """Of the rounds of one process since it was last saved."""
+    profile: dict[str, Any] = field(default_factory=dict)
+    """What `grid.results.ceiling` says of the run of several processes."""
 
     def results(self) -> JobResults:
         """The table of jobs, in order. Its parts are taken over: to be called once."""

@@ -127,7 +127,8 @@ class How:
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
     actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With
     `compile_ahead`, processes of their own compile what was not compiled before. With `events`, the
-    run's folder has all of them. Raises InputError.
+    run's folder has all of them; with `profile`, the manifest what more CPUs would give. Raises
+    InputError.
     """
 
     in_process: bool = False
@@ -137,6 +138,7 @@ class How:
     live: Live | None = None
     compile_ahead: bool = False
     events: bool = False
+    profile: bool = False
     progress: Progress | None = None
     stage: Stage = tell_nobody
     watcher: Watcher | None = None
@@ -152,6 +154,8 @@ class How:
         if self.live is not None and self.transport is not None:
             found = f"{shorten(self.transport)} for a live run"
             raise one_mistake("transport", found, "a run in virtual time, or nothing here")
+        if self.profile and (self.in_process or self.live is not None):
+            raise one_mistake("profile", f"a {self.runtime} run", "a run on Ray in virtual time")
         for name in ("placement", "address", "transport"):
             if self.in_process and getattr(self, name) is not None:
                 found = f"{shorten(getattr(self, name))} for a run in one process"
@@ -256,7 +260,7 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         from grid.runtime.windowed import run_windowed
 
         transport = how.transport or "sockets"
-        both: dict[str, Any] = {"spool": spool, "watcher": how.watcher}
+        both: dict[str, Any] = {"spool": spool, "watcher": how.watcher, "profile": how.profile}
         outcome = run_windowed(grid, transport=transport, **both, **on_actors)
     submitted = sum(grid.jobs_by_vo())
     late = grid.may_pass_the_end
@@ -282,6 +286,8 @@ def _checked(played: _Played, how: How) -> Run:
         raise RunInvalid("; ".join(mistakes[:5]))
     manifest = _manifest(name, seed, results, outcome)
     manifest["runtime"] = how.runtime
+    if outcome.profile:
+        manifest["profile"] = outcome.profile
     manifest["placement"] = None if how.in_process else how.placed
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)

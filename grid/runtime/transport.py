@@ -11,21 +11,22 @@ import os
 import re
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 import ray
 
+from grid.kernel.dissemination import steps
 from grid.model.arrays import Ints
 from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cluster import LOOPBACK
 from grid.runtime.door import Address, Door, NobodyCame, connect
 from grid.runtime.grants import Grants, News, is_over, is_pause
-from grid.runtime.ring import Link, Parcel, PeerLost, Ring, steps
-from grid.runtime.window import Played, Saved, Window
+from grid.runtime.ring import Link, Parcel, PeerLost, Ring
+from grid.runtime.window import Played, Saved, Window, play
 from grid.scenario.build import Grid
 
 LOST = (
@@ -58,7 +59,10 @@ def last_line(error: BaseException) -> str:
 
 @ray.remote(max_restarts=0, max_task_retries=0)
 class WindowActor:
-    """A Ray actor that holds one window of a run, from its beginning or from a saved state."""
+    """A Ray actor that holds one window of a run, from its beginning or from a saved state.
+
+    `how` has the settings of `Window`.
+    """
 
     def __init__(
         self,
@@ -66,11 +70,10 @@ class WindowActor:
         number: int,
         process_of: Sequence[int],
         lookahead: Ints,
-        events: bool,
-        is_watched: bool,
+        how: Mapping[str, Any],
     ) -> None:
         self._plan = (grid, number, process_of)
-        self._how: dict[str, Any] = {"events": events, "is_watched": is_watched}
+        self._how = dict(how)
         self._grants = Grants(lookahead)
         self._number, self._count = number, len(lookahead)
         self._window: Window
@@ -84,7 +87,7 @@ class WindowActor:
     def listen(self, key: bytes, is_one_node: bool) -> list[Address]:
         """Where those are to connect to who tell this actor their news, in the order of steps."""
         host = LOOPBACK if is_one_node else ray.util.get_node_ip_address()
-        self._doors = [Door(host, key) for _ in steps(self._count)]
+        self._doors = [Door(host, key) for step in steps(self._count) for _ in step]
         return [door.address for door in self._doors]
 
     def meet(self, addresses: Sequence[Address], key: bytes) -> bool:
@@ -101,9 +104,10 @@ class WindowActor:
         return True
 
     def play(self, rounds: int, seconds: float) -> Played | None:
-        """As `Window.play`, over the connections; None if one of the others is gone."""
+        """As `grid.runtime.window.play` has it; None if one of the others is gone."""
         try:
-            return self._window.play(self._grants, self._ring.exchange, rounds, seconds)
+            self._window.resume()
+            return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
         except PeerLost:
             self._ring.close()
             return None
@@ -112,6 +116,7 @@ class WindowActor:
             raise
 
     def report(self) -> tuple[News, list[Parcel]]:
+        self._window.resume()
         return self._window.report()
 
     def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
@@ -162,7 +167,7 @@ class Transport(Protocol):
     """Has the actors play."""
 
     def play(self, rounds: int, seconds: float) -> Played:
-        """As `Window.play`, in all actors. Raises one of `LOST`."""
+        """As `grid.runtime.window.play`, in all actors. Raises one of `LOST`."""
         ...
 
 
@@ -201,9 +206,10 @@ class Sockets:
         one_node = len(set(nodes)) == 1
         listen = [actor.listen.remote(key, one_node) for actor in actors]
         addresses = answers(actors, listen)
+        told = [far for step in steps(count) for far in step]
         meet = []
         for number, actor in enumerate(actors):
-            to = [addresses[(number + far) % count][step] for step, far in enumerate(steps(count))]
+            to = [addresses[(number + far) % count][door] for door, far in enumerate(told)]
             meet.append(actor.meet.remote(to, key))
         if not all(answers(actors, meet)):
             raise PeerLost

@@ -9,20 +9,22 @@ from __future__ import annotations
 import io
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from grid.kernel.event import Envelope
 from grid.kernel.process import LogicalProcess
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
+from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.grants import Grants, News, earliest_events, is_over, is_pause
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.ring import Parcel
 from grid.runtime.schedulers import Schedulers
+from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, ProfiledProcess, Stopwatch
 from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
@@ -32,17 +34,28 @@ from grid.scenario.wrapped import entities_of
 class Saved:
     """The state of a process, and the jobs that have ended since it was last saved.
 
-    So are the events, where they are wanted.
+    So are the events, where they are wanted, and the timings of the rounds.
     """
 
     state: bytes
     chunks: list[JobResults]
     events: list[bytes]
+    timings: Timings
 
 
-Exchange = Callable[[News, list[Parcel]], tuple[list[News], list[bytes]]]
-"""Tells the other processes what this one has to say and send; returns the news of all processes,
-and what they send to this one."""
+class Others(Protocol):
+    """The other processes of a run, to whom this one talks."""
+
+    def tell(self, news: News, parcels: list[Parcel]) -> None:
+        """Tell them what this one has to say and send, without waiting for them."""
+        ...
+
+    def hear(self) -> tuple[list[News], list[bytes]]:
+        """What all have told, this one too, since one last heard; and what they send to this one.
+
+        To be called once after each `tell`.
+        """
+        ...
 
 
 class Played(NamedTuple):
@@ -52,12 +65,54 @@ class Played(NamedTuple):
     told: list[News]
 
 
+class Player(Protocol):
+    """What plays rounds: a window, of which the following methods tell more."""
+
+    def report(self) -> tuple[News, list[Parcel]]: ...
+    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None: ...
+    def advance(self, grant: Time) -> None: ...
+
+
+def play(
+    player: Player, number: int, grants: Grants, others: Others, rounds: int, seconds: float
+) -> Played:
+    """Have process `number` play round after round with the others, until a pause or the end.
+
+    There is a pause after `rounds` rounds, or some `seconds`, or where the processes hold many
+    events. Everything that was sent has arrived then, or is kept.
+
+    While what it tells is under way, the process goes on to the grant before. So it waits only for
+    those who are more than a round behind.
+    """
+    end = time.perf_counter() + seconds
+    others.tell(*player.report())
+    told, batches = others.hear()
+    player.accept(told, batches)
+    if is_over(told):
+        return Played(0, told)
+    grant, after = grants.first(number, told)
+    player.advance(grant)
+    played = 1
+    while True:
+        news, parcels = player.report()
+        if number == 0 and time.perf_counter() > end:
+            news = news._replace(wants_pause=True)
+        others.tell(news, parcels)
+        player.advance(after)
+        played += 1
+        told, batches = others.hear()
+        player.accept(told, batches)
+        if is_over(told) or played >= rounds or is_pause(told):
+            return Played(played, told)
+        after = grants.next(number, told, after)
+
+
 class Window:
     """The entities of `grid` that process number `number` has, from `state` on if it is given.
 
     `process_of[i]` is the process of entity i of the grid. With `events` it keeps its events, and
     stops now and then before its grant, to have them taken away. If it `is_watched`, it can be
-    asked for looks.
+    asked for looks. With `profile` it takes the time of each VO's events.
     """
 
     EVENTS_AT_A_TIME = 100_000
@@ -71,6 +126,7 @@ class Window:
         *,
         events: bool = False,
         is_watched: bool = False,
+        profile: bool = False,
     ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
         self._number = number
@@ -79,13 +135,16 @@ class Window:
         self._limit = self.EVENTS_AT_A_TIME if events else NEVER
         warm_up(grid)
         self._cpu = time.process_time()
+        self._stopwatch = Stopwatch()
+        self._process: LogicalProcess
         if state is not None:
             self._process, self._store, self._schedulers = self._shared.loads(state)
             return
         self._store, self._schedulers = RecordStore(), Schedulers()
         around = Around(time.thread_time, self._schedulers.connect)
         entities = entities_of(grid, members, around, events=events)
-        self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+        kind = ProfiledProcess if profile else LogicalProcess
+        self._process = kind(entities, grid.network, grid.seed, grid.first_rows())
         if is_watched:
             self._process.count_kinds()
             self._store.keep_news()
@@ -106,52 +165,42 @@ class Window:
                 parcels.append((target, pickle.dumps(envelopes, pickle.HIGHEST_PROTOCOL)))
         posts = pickle.dumps(outbox.posts, pickle.HIGHEST_PROTOCOL) if outbox.posts else b""
         stands = (process.next_time(), process.idle, process.now, store.jobs, store.events_held)
+        self._stopwatch.lap(MESSAGES)
         return News(*stands, False, posts, tuple(arrivals)), parcels
 
     def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
         """Take in what the other processes told and sent."""
+        self._stopwatch.lap(WAITING)
         for number, news in enumerate(told):
             if news.posts and number != self._number:
                 self._process.accept((), pickle.loads(news.posts))
+        self._stopwatch.lap(POSTS)
         for batch in batches:
             self._process.accept(pickle.loads(batch))
-
-    def advance(self, grant: Time) -> None:
-        """Handle what happens strictly before `grant`, or the first of it where that is much."""
-        self._process.advance(grant, self._limit)
-        self._store.add(self._process.records)
+        self._stopwatch.lap(MESSAGES)
 
     def go_on(self, grants: Grants, told: Sequence[News]) -> None:
         """Advance to where the process may go now that all have told `told`."""
-        earliest = earliest_events(told)
-        grant = grants.of(self._number, earliest)
-        if earliest[self._number] < grant:
-            self.advance(grant)
+        self.advance(grants.of(self._number, earliest_events(told)))
 
-    def play(self, grants: Grants, exchange: Exchange, rounds: int, seconds: float) -> Played:
-        """Play round after round, together with the others, until a pause or the end.
+    def advance(self, grant: Time) -> None:
+        """Handle what happens strictly before `grant`, or the first of it where that is much."""
+        self._stopwatch.lap(POSTS)
+        if self._process.next_time() < grant:
+            self._process.advance(grant, self._limit)
+            self._store.add(self._process.records)
+        self._stopwatch.lap(BUSY)
+        self._stopwatch.end_round(getattr(self._process, "costs", None))
 
-        There is a pause after `rounds` rounds, or some `seconds`, or where the processes hold many
-        events. Everything that was sent has arrived then.
-        """
-        end = time.perf_counter() + seconds
-        played = 0
-        while True:
-            news, parcels = self.report()
-            if self._number == 0 and time.perf_counter() > end:
-                news = news._replace(wants_pause=True)
-            told, batches = exchange(news, parcels)
-            self.accept(told, batches)
-            if is_over(told) or (played and (played >= rounds or is_pause(told))):
-                return Played(played, told)
-            self.go_on(grants, told)
-            played += 1
+    def resume(self) -> None:
+        """A pause is over."""
+        self._stopwatch.resume()
 
     def save(self) -> Saved:
         """Its state. What was recorded so far is handed over."""
         chunks, events = self._store.take(), self._store.take_events()
         state = self._shared.dumps((self._process, self._store, self._schedulers))
-        return Saved(state, chunks, events)
+        return Saved(state, chunks, events, self._stopwatch.take())
 
     def look(self) -> ProcessLook:
         """How the process stands, for those who watch the run."""
@@ -175,6 +224,7 @@ class Window:
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self._cpu,
+            timings=self._stopwatch.take(),
         )
 
 

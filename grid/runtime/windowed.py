@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import ray
 
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
+from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
@@ -62,12 +64,13 @@ def run_windowed(
     compiled: Callable[[Stage], None] = compiled_already,
     spool: EventSpool | None = None,
     watcher: Watcher | None = None,
+    profile: bool = False,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
     `placement` is `vo`, `cluster` or `entity`; `actors` is how many actors the VOs are dealt over
-    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Raises
-    ActorDied.
+    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. With `profile`
+    the outcome's profile says what more CPUs would give. Raises ActorDied.
     """
     started = time.perf_counter()
     stage("starting Ray" if address is None else "connecting to Ray")
@@ -77,7 +80,7 @@ def run_windowed(
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
             stage(f"starting {len(options)} Ray actors, which compile code in a first run")
-            workers = _Workers(grid, process_of, options, transport, spool, watcher)
+            workers = _Workers(grid, process_of, options, transport, spool, watcher, profile)
             try:
                 workers.begin()
                 stage("running")
@@ -97,10 +100,14 @@ def run_windowed(
 
 @dataclass(slots=True)
 class _Checkpoint:
-    """What a run goes back to. `chunks` are the jobs that had ended by then."""
+    """What a run goes back to. `chunks` are the jobs that had ended by then.
+
+    `timings` are those of each process so far, from one checkpoint to the next.
+    """
 
     states: list[bytes | None]
     chunks: list[JobResults]
+    timings: list[list[Timings]]
 
 
 class _Workers:
@@ -114,6 +121,7 @@ class _Workers:
         transport: str,
         spool: EventSpool | None,
         watcher: Watcher | None,
+        profile: bool,
     ) -> None:
         self._grid = grid
         self._process_of = process_of
@@ -121,6 +129,11 @@ class _Workers:
         self._transport = transport
         self._spool = spool
         self._watcher = watcher
+        self._how = {
+            "events": spool is not None,
+            "is_watched": watcher is not None,
+            "profile": profile,
+        }
         self._began_again = False
         self._begun = time.perf_counter()
         self._shared = ray.put(grid)
@@ -129,7 +142,7 @@ class _Workers:
         for entity, process in enumerate(process_of):
             members[process].append(entity)
         self._lookahead = ray.put(grid.network.lookahead(members))
-        self._saved = _Checkpoint([None for _ in options], [])
+        self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
         self._actors = [self._start_worker(number) for number in range(len(options))]
         self.deaths = 0
 
@@ -159,7 +172,9 @@ class _Workers:
             for number, one in enumerate(saved):
                 self._spool.add(number, one.events)
         chunks = self._saved.chunks + [chunk for one in saved for chunk in one.chunks]
-        self._saved = _Checkpoint([one.state for one in saved], chunks)
+        together = zip(self._saved.timings, saved, strict=True)
+        timings = [[*before, one.timings] for before, one in together]
+        self._saved = _Checkpoint([one.state for one in saved], chunks, timings)
         self.deaths = 0
 
     def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
@@ -190,7 +205,18 @@ class _Workers:
             total.messages += part.messages
             total.snapshots += part.snapshots
             total.cpu_seconds += part.cpu_seconds
+        total.profile = self._profile([part.timings for part in parts])
         return total
+
+    def _profile(self, last: list[Timings]) -> dict[str, Any]:
+        """What each actor did all the time, and what other dealings of the VOs would give."""
+        grid = self._grid
+        together = zip(self._saved.timings, last, strict=True)
+        timings = [joined([*before, one]) for before, one in together]
+        by_vo = {vo: entity for entity, vo in enumerate(grid.sites)}
+        one_of_each = [by_vo[vo] for vo in range(len(grid.vos))]
+        dealings = {cores: np.array(deal(grid, "vo", cores))[one_of_each] for cores in (1, *CORES)}
+        return ceiling(timings, dealings, grid.directory.vos)
 
     def stop(self) -> None:
         for actor in self._actors:
@@ -203,8 +229,7 @@ class _Workers:
             number,
             self._table,
             self._lookahead,
-            self._spool is not None,
-            self._watcher is not None,
+            self._how,
         )
 
     def _are_there(self) -> bool:

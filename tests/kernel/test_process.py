@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from grid.kernel.entity import Context, random_stream
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
-from grid.model.time import NEVER
-from grid.runtime.grants import Grants, News, earliest_events
+from grid.model.time import NEVER, Time
+from grid.runtime.grants import News
 from grid.runtime.ring import Parcel
 from tests.runtime.rounds import grants_of, rounds
 
@@ -168,8 +168,8 @@ class Alone:
             if number != self.number:
                 self.process.accept([], pickle.loads(news.posts))
 
-    def go_on(self, grants: Grants, told: Sequence[News]) -> None:
-        self.process.advance(grants.of(self.number, earliest_events(told)))
+    def advance(self, grant: Time) -> None:
+        self.process.advance(grant)
 
 
 @given(

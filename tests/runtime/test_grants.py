@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -18,7 +18,7 @@ from grid.model.time import NEVER, Time
 from grid.runtime import grants as rule
 from grid.runtime.grants import Grants, News, earliest_events, is_over
 from grid.runtime.ring import Parcel
-from tests.runtime.rounds import rounds
+from tests.runtime.rounds import overlapping_rounds, rounds
 
 
 def shortest_ways(direct: list[list[Time]]) -> Ints:
@@ -47,9 +47,6 @@ class Toy:
             for event in pickle.loads(batch):
                 assert event[0] >= self.now, "it came too late"
                 heappush(self.events, event)
-
-    def go_on(self, grants: Grants, told: Sequence[News]) -> None:
-        self.advance(grants.of(self.number, earliest_events(told)))
 
     def advance(self, grant: Time) -> None:
         if self.events and self.events[0][0] < grant:
@@ -96,30 +93,38 @@ def handled_at_once(direct: list[list[Time]], events: list[list[tuple[Time, int]
     return [toy.handled for toy in toys]
 
 
+@pytest.mark.parametrize("way", [rounds, overlapping_rounds])
 @pytest.mark.parametrize("few", [0, rule.FEW])
-def test_no_grant_is_too_late_and_all_is_handled(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Safe: nothing comes before the time of its receiver. Live: somebody works in each round."""
+def test_no_grant_is_too_late_and_all_is_handled(
+    few: int,
+    way: Callable[[Sequence[Toy], Grants], Iterator[list[News]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Safe: nothing comes before the time of its receiver. Live: in two rounds somebody works."""
     monkeypatch.setattr(rule, "FEW", few)
 
     @given(grids())
     def holds(drawn: tuple[list[list[Time]], list[list[tuple[Time, int]]]]) -> None:
         direct, events = drawn
         toys = [Toy(n, links, events[n]) for n, links in enumerate(direct)]
-        worked = -1
-        for _ in rounds(toys, Grants(shortest_ways(direct))):
-            assert sum(len(toy.handled) for toy in toys) > worked
-            worked = sum(len(toy.handled) for toy in toys)
+        worked = [-2, -1]
+        for _ in way(toys, Grants(shortest_ways(direct))):
+            worked.append(sum(len(toy.handled) for toy in toys))
+            assert worked[-1] > worked[-3 if way is overlapping_rounds else -2]
         assert [toy.handled for toy in toys] == handled_at_once(direct, events)
 
     holds()
 
 
-def test_a_grant_that_is_too_long_is_noticed() -> None:
+@pytest.mark.parametrize("way", [rounds, overlapping_rounds])
+def test_a_grant_that_is_too_long_is_noticed(
+    way: Callable[[Sequence[Toy], Grants], Iterator[list[News]]],
+) -> None:
     """The test above can fail: with ways that are longer than the links."""
     direct = [[UNREACHABLE, 5], [5, UNREACHABLE]]
     toys = [Toy(0, direct[0], [(0, 5), (1, 5)]), Toy(1, direct[1], [(1, 0), (30, 0)])]
     with pytest.raises(AssertionError, match="too late"):
-        for _ in rounds(toys, Grants(3 * shortest_ways(direct))):
+        for _ in way(toys, Grants(3 * shortest_ways(direct))):
             pass
 
 
@@ -160,3 +165,32 @@ def test_what_is_under_way_counts_as_the_next_event_of_its_receiver() -> None:
     assert earliest_events([sent, told(70), told(80)]) == [50, 60, 80]
     assert not is_over([told(NEVER, idle=True, arrivals=((1, 60),)), told(NEVER, idle=True)])
     assert is_over([told(NEVER, idle=True), told(9, idle=True)])
+
+
+def test_rounds_that_overlap_share_what_may_be_done() -> None:
+    """Two that always have work go half a latency at a time, and catch up after a gap."""
+    grants = Grants(np.array([[20, 10], [10, 20]]))
+    assert grants.first(0, [told(100), told(103)]) == (105, 110)
+    assert grants.next(0, [told(105), told(106)], 110) == 115
+    # Nothing was left before 115, so that the next event begins anew.
+    assert grants.next(0, [told(200), told(206)], 115) == 205
+    assert grants.next(0, [told(200), told(206)], 205) == 210
+
+
+@given(st.lists(st.one_of(st.integers(0, 60), st.just(NEVER)), min_size=2, max_size=6))
+def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[Time]) -> None:
+    if min(earliest) == NEVER:
+        return
+    count = len(earliest)
+    ways = np.full((count, count), 10) + 10 * np.eye(count, dtype=np.int64)
+    short, long = Grants(ways), Grants(ways)
+    assert short._distance == 10
+    long._distance = 0
+    for number in range(count):
+        assert short.of(number, earliest) == long.of(number, earliest)
+
+
+def test_distances_that_differ_take_the_long_way() -> None:
+    ways = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
+    assert Grants(ways)._distance == 0
+    assert Grants(np.array([[UNREACHABLE, UNREACHABLE], [UNREACHABLE, UNREACHABLE]]))._distance == 0

@@ -17,17 +17,17 @@ from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
 from grid.scenario.build import Grid
 from grid.selection.registry import SELECTIONS
-from tests.runtime.rounds import grants_of, rounds
+from tests.runtime.rounds import grants_of, overlapping_rounds, rounds
 from tests.scenario.grids import grid_of, vo
 
 
-def in_windows(grid: Grid, partition: list[int]) -> tuple[list[JobResults], int]:
+def in_windows(grid: Grid, partition: list[int], way: Any = rounds) -> tuple[list[JobResults], int]:
     """The rows and the number of messages of a run over processes that need not be used all."""
     drawn = [partition[entity % len(partition)] for entity in range(len(grid.names))]
     used = sorted(set(drawn))
     process_of = [used.index(process) for process in drawn]
     windows = [Window(grid, number, process_of) for number in range(len(used))]
-    for _ in rounds(windows, grants_of(grid.network, process_of)):
+    for _ in way(windows, grants_of(grid.network, process_of)):
         pass
     outcomes = [window.outcome() for window in windows]
     chunks = [chunk for outcome in outcomes for chunk in outcome.chunks]
@@ -136,9 +136,10 @@ def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
     expected = run_sequential(grid)
     table = in_order(expected.chunks)
     assert check(table, grid.directory, sum(grid.jobs_by_vo())) == []
-    chunks, messages = in_windows(grid, partition)
-    assert digest(in_order(chunks)) == digest(table)
-    assert messages == expected.messages
+    for way in (rounds, overlapping_rounds):
+        chunks, messages = in_windows(grid, partition, way)
+        assert digest(in_order(chunks)) == digest(table)
+        assert messages == expected.messages
 
 
 def test_time_may_grow_very_long() -> None:

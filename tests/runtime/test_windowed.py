@@ -101,3 +101,25 @@ def test_vos_are_dealt_by_their_jobs_and_stay_together() -> None:
     by_vo = {(v, p) for v, p in zip(grid.sites, process_of, strict=True)}
     assert by_vo == {(0, 0), (1, 1), (2, 1), (3, 0)}
     assert set(deal(grid, "vo", 9)) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("transport", ["sockets", "calls"])
+def test_a_profile_tells_what_the_actors_did_and_changes_nothing(transport: str) -> None:
+    grid = partial_utility("vos.0.count=4")
+    outcome = run_windowed(
+        grid, actors=2, transport=transport, rounds_a_checkpoint=100, profile=True
+    )
+    assert result(outcome) == result(run_sequential(grid))
+    profile = outcome.profile
+    assert list(profile["predicted"]) == ["1", "2", "4", "8", "16", "64"]
+    spent = [sum(one.values()) for one in profile["actors"].values()]
+    assert all(0 < seconds <= outcome.wall_seconds for seconds in spent)
+    busy = sum(one["busy"] for one in profile["actors"].values())
+    # The events of the VOs are what an actor is busy with.
+    assert 0.5 * busy < profile["predicted"]["1"] <= busy
+    assert profile["why"].startswith("it gains ")
+
+
+def test_without_a_profile_the_time_of_vos_is_not_taken() -> None:
+    profile = run_windowed(partial_utility("vos.0.count=2"), actors=2).profile
+    assert set(profile) == {"actors", "critical_path"}

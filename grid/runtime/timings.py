@@ -1,0 +1,84 @@
+"""Takes the time of what a process of a windowed run does, round by round."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from typing import Any
+
+import numpy as np
+
+from grid.kernel.entity import Effects
+from grid.kernel.process import LogicalProcess
+from grid.model.time import NEVER, Time
+from grid.results.ceiling import Timings, VoCosts
+
+BUSY, MESSAGES, POSTS, WAITING = range(4)
+
+
+class Stopwatch:
+    """Adds up the real time of each round by what it is spent on."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self._sums = [0.0] * 4
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rounds = [array("d") for _ in range(4)]
+        self._window, self._vo, self._seconds = array("q"), array("q"), array("d")
+
+    def resume(self) -> None:
+        """After a pause, which does not count."""
+        self._last = time.perf_counter()
+
+    def lap(self, what: int) -> None:
+        """The time since the last lap was spent on `what`."""
+        now = time.perf_counter()
+        self._sums[what] += now - self._last
+        self._last = now
+
+    def end_round(self, costs: dict[int, float] | None) -> None:
+        """A round is over; `costs` are those of VOs in it, which are taken away."""
+        if costs:
+            window = len(self._rounds[0])
+            self._window.extend([window] * len(costs))
+            self._vo.extend(costs)
+            self._seconds.extend(costs.values())
+            costs.clear()
+        for column, seconds in zip(self._rounds, self._sums, strict=True):
+            column.append(seconds)
+        self._sums = [0.0] * 4
+
+    def take(self) -> Timings:
+        """Those of all rounds since they were last taken."""
+        busy, messages, posts, waiting = (np.array(column) for column in self._rounds)
+        costs = VoCosts(
+            np.array(self._window, np.int64), np.array(self._vo, np.int64), np.array(self._seconds)
+        )
+        self._begin()
+        return Timings(busy, messages, posts, waiting, costs)
+
+
+class ProfiledProcess(LogicalProcess):
+    """Notes how long the events of each VO take. The result is the same."""
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self.costs: dict[int, float] = {}
+        self._last = 0.0
+
+    def start(self, now: Time = 0) -> None:
+        super().start(now)
+        self.costs.clear()
+
+    def advance(self, until: Time, limit: int = NEVER) -> int:
+        self._last = time.perf_counter()
+        return super().advance(until, limit)
+
+    def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
+        super()._carry_out(position, now, effects)
+        ended = time.perf_counter()
+        site = self._network.sites[position]
+        self.costs[site] = self.costs.get(site, 0.0) + ended - self._last
+        self._last = ended

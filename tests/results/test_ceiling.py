@@ -1,0 +1,124 @@
+"""What is predicted for other dealings of a windowed run, and what is said of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grid.results.ceiling import (
+    Measured,
+    Timings,
+    VoCosts,
+    ceiling,
+    joined,
+    predicted,
+    reason,
+    together,
+    work_of,
+)
+
+
+def slowly(work: list[list[float]]) -> float:
+    """When all have done it, process by process and round by round."""
+    told = work[0]
+    for seconds in work[1:]:
+        told = [max(told[p] + own, *told) for p, own in enumerate(seconds)]
+    return max(told)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda processes: st.lists(
+            st.lists(st.floats(0, 9), min_size=processes, max_size=processes),
+            min_size=1,
+            max_size=8,
+        )
+    )
+)
+def test_processes_wait_for_who_is_more_than_a_round_behind(work: list[list[float]]) -> None:
+    assert together(np.array(work)) == pytest.approx(slowly(work))
+    assert together(np.array(work)) >= max(np.sum(work, axis=0)) - 1e-9
+    assert together(np.array(work)) <= sum(map(max, work)) + 1e-9
+
+
+def test_two_that_take_turns_by_a_round_do_not_wait() -> None:
+    assert together(np.array([[1.0, 3.0], [3.0, 1.0], [1.0, 3.0], [3.0, 1.0]])) == 8.0
+    # In step with each other they would need 12.
+
+
+def costs(*rows: tuple[int, int, float]) -> VoCosts:
+    window, vo, seconds = zip(*rows, strict=True)
+    return VoCosts(np.array(window), np.array(vo), np.array(seconds))
+
+
+def test_work_is_that_of_the_vos_of_a_process() -> None:
+    of = costs((0, 0, 1.0), (0, 2, 2.0), (1, 1, 4.0), (1, 2, 8.0))
+    assert work_of(of, np.array([0, 0, 1]), 3).tolist() == [[1, 2], [4, 8], [0, 0]]
+
+
+def timings(busy: list[float], of: VoCosts, other: float = 0.01) -> Timings:
+    columns = [np.full(len(busy), other) for _ in range(3)]
+    return Timings(np.array(busy), *columns, of)
+
+
+def test_timings_between_pauses_are_joined() -> None:
+    parts = [timings([1.0, 2.0], costs((1, 0, 5.0))), timings([3.0], costs((0, 1, 6.0)))]
+    whole = joined(parts)
+    assert whole.busy.tolist() == [1, 2, 3]
+    assert whole.costs.window.tolist() == [1, 2]
+    assert len(whole.waiting) == 3
+
+
+def test_what_is_predicted_for_its_own_dealing_is_what_was_measured() -> None:
+    """Two processes, each of two VOs that have half a second in each of a hundred windows."""
+    rows = [[(w, v, 0.5) for w in range(100) for v in vos] for vos in ((0, 1), (2, 3))]
+    both = [timings([1.0] * 100, costs(*own)) for own in rows]
+    dealings = {
+        1: np.zeros(4, np.int64),
+        2: np.array([0, 0, 1, 1]),
+        4: np.arange(4),
+    }
+    found = ceiling(both, dealings, ["a", "b", "c", "d"])
+    # Beside a second of events there are 10 ms each for messages, posts and the least waiting.
+    assert found["predicted"] == {
+        "1": 200.0,
+        "2": pytest.approx(103.0),
+        "4": pytest.approx(50 + 0.75 + 1.5 + 1.0),
+    }
+    assert found["critical_path"] == pytest.approx(102)
+    assert found["actors"]["1"] == {"busy": 100.0, "overhead": 2.0, "waiting": 1.0}
+    assert found["why"].startswith("it gains up to 3.8 times")
+
+
+def test_one_process_predicts_nothing() -> None:
+    """It has no windows."""
+    assert "predicted" not in ceiling([timings([1.0], costs((0, 0, 1.0)))], {}, ["a"])
+
+
+def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:
+    return Measured(2, rounds, of, 0.0, 0.0, step_s)
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (
+            run_of(costs(*((w, v, 1.0 + 30 * (v == 3)) for w in range(9) for v in range(10))), 9),
+            "it gains at most 1.3 times: VO d alone has 78% of the work; share its",
+        ),
+        (
+            run_of(costs(*((w, v, 1e-5) for w in range(9) for v in range(10))), 9, 1e-4),
+            "it gains at most 0.5 times: its 9 windows have 100 us of work each, and to tell the "
+            "others takes 200 us; longer latencies",
+        ),
+        (
+            run_of(costs(*((w, w // 2 % 10, 1.0) for w in range(40))), 40),
+            "it gains at most 1.9 times: in one of its 40 windows",
+        ),
+    ],
+)
+def test_what_holds_a_run_up_is_said(run: Measured, expected: str) -> None:
+    parts = predicted(run, np.arange(10))
+    assert reason(run, parts, "abcdefghij").startswith(expected)
