@@ -21,13 +21,14 @@ from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
 from grid.results.event_file import EventSpool
 from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
-from grid.results.job_columns import decimal_seconds, float_seconds, job_columns
+from grid.results.job_columns import cpu_numbers, decimal_seconds, float_seconds, job_columns
 from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import EVENTS_FILE, check_folder, write_files
 from grid.results.series import Series, series
 
 NO_MORE = MoreColumns()
+_OF_MANY_VALUES = ("job_id", "submission_time", "starting_time", "finish_time", "assigned_time")
 _BATCH = 50_000
 """Jobs that are written at once: what memory the writing takes does not grow with the run."""
 
@@ -79,25 +80,33 @@ def _write_jobs(
 ) -> None:
     cpus = assign_cpus(results, directory)
 
-    def batch(start: int, exact: bool) -> pa.RecordBatch:
-        seconds = decimal_seconds if exact else float_seconds
+    def batch(start: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """The rows from there on, with times as exact decimals, and as numbers."""
         rows = slice(start, min(start + _BATCH, len(results)))
-        columns = job_columns(results, directory, workload_name, cpus, rows, seconds)
-        return with_columns(columns, more, rows)
+        jobs = results.take(rows)
+        texts = cpu_numbers(cpus, rows)
+        exact, typed = (
+            job_columns(jobs, directory, workload_name, texts, seconds)
+            for seconds in (decimal_seconds, float_seconds)
+        )
+        return with_columns(exact, more, rows), with_columns(typed, more, rows)
 
-    schema = batch(0, exact=True).schema
+    exact, typed = batch(0)
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
+    # Most values of other columns are their own: to number them is in vain.
+    named = [one.name for one in typed.schema if one.name not in _OF_MANY_VALUES]
     with (folder / "jobs.csv").open("wb") as file:
-        file.write(",".join(schema.names).encode() + b"\n")
+        file.write(",".join(exact.schema.names).encode() + b"\n")
         with (
-            pyarrow.csv.CSVWriter(file, schema, write_options=options) as text,
+            pyarrow.csv.CSVWriter(file, exact.schema, write_options=options) as text,
             pyarrow.parquet.ParquetWriter(
-                folder / "jobs.parquet", batch(0, exact=False).schema, compression="zstd"
-            ) as typed,
+                folder / "jobs.parquet", typed.schema, compression="zstd", use_dictionary=named
+            ) as table,
         ):
             for start in range(0, len(results), _BATCH):
-                text.write_batch(batch(start, exact=True))
-                typed.write_batch(batch(start, exact=False))
+                exact, typed = batch(start)
+                text.write_batch(exact)
+                table.write_batch(typed)
 
 
 def with_columns(batch: pa.RecordBatch, more: Mapping[str, Floats], rows: slice) -> pa.RecordBatch:

@@ -49,15 +49,13 @@ def float_seconds(times_us: Ints, known: Bools) -> pa.Array:
 
 
 def job_columns(
-    results: JobResults,
+    jobs: JobResults,
     directory: Directory,
     workload_name: str,
-    cpus: CpuIntervals,
-    rows: slice,
+    cpus: pa.Array,
     seconds: Seconds,
 ) -> pa.RecordBatch:
-    """The given rows of the table, as the columns of `jobs.csv` and `jobs.parquet`."""
-    jobs = results.take(rows)
+    """The columns of `jobs.csv` and `jobs.parquet`; `cpus` are the jobs' `cpu_numbers`."""
     outcome, placement = jobs.outcome, jobs.placement
     every = np.ones(len(jobs), np.bool_)
     once = ran(jobs)
@@ -83,7 +81,7 @@ def job_columns(
         "waiting_time": seconds(outcome.start_us - jobs.submit_us, once),
         "turnaround_time": seconds(turnaround_us, once),
         "stretch": pa.array(stretch, mask=~(once & (run_us > 0))),
-        "allocated_resources": _interval_sets(cpus, rows),
+        "allocated_resources": cpus,
         "consumed_energy": pa.array(joules, mask=np.isnan(joules)),
         "metadata": empty,
         "vo": _names(jobs.vo, directory.vos),
@@ -119,7 +117,7 @@ def _batsim_state(jobs: JobResults, once: Bools, run_us: Ints) -> Ints:
     return np.where(outcome.state == JobState.COMPLETED, 0, np.where(once, failed, 3))
 
 
-def _interval_sets(cpus: CpuIntervals, rows: slice) -> pa.Array:
+def cpu_numbers(cpus: CpuIntervals, rows: slice) -> pa.Array:
     """Texts like "0-3 5"; empty for the empty set."""
     first, last, offsets = cpus.of(rows)
     low, high = pa.array(first).cast(pa.string()), pa.array(last).cast(pa.string())

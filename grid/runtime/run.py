@@ -104,11 +104,12 @@ class Run:
 
         from grid.results.cpu_assignment import assign_cpus
         from grid.results.files import with_columns
-        from grid.results.job_columns import float_seconds, job_columns
+        from grid.results.job_columns import cpu_numbers, float_seconds, job_columns
 
-        cpus = assign_cpus(self.results, self.directory)
         rows = slice(0, len(self.results))
-        batch = job_columns(self.results, self.directory, self.name, cpus, rows, float_seconds)
+        cpus = cpu_numbers(assign_cpus(self.results, self.directory), rows)
+        jobs = self.results.take(rows)
+        batch = job_columns(jobs, self.directory, self.name, cpus, float_seconds)
         return pa.Table.from_batches([with_columns(batch, self.more.job, rows)])
 
 

@@ -22,7 +22,7 @@ from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US
 from grid.report.run_data import RunData
 from grid.results.cpu_assignment import assign_cpus
-from grid.results.job_columns import float_seconds, job_columns
+from grid.results.job_columns import cpu_numbers, float_seconds, job_columns
 from grid.results.look import Beginning, Look
 from grid.watch.answers import (
     check,
@@ -233,7 +233,7 @@ class Running:
         """These jobs as the folder of a run would have them."""
         cpus = assign_cpus(results, self._directory)
         rows = slice(0, len(results))
-        batch = job_columns(results, self._directory, "", cpus, rows, float_seconds)
+        batch = job_columns(results, self._directory, "", cpu_numbers(cpus, rows), float_seconds)
         times = {"time_s": list(self._span) * len(self._pairs)}
         names = {
             key: [pair[place] for pair in self._pairs for _ in range(2)]
