@@ -24,7 +24,7 @@ from grid.results.sweep_look import SweepBeginning, SweepNews
 
 LOOK_SECONDS = 0.25
 """Between two looks, in real time."""
-MOST_SHARE = 0.02
+MOST_SHARE = 0.01
 """So much of its time a run spends on being looked at, and waits with the next look otherwise."""
 STARTING_SECONDS = 60.0
 NICENESS = 5
