@@ -16,14 +16,16 @@ from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 
+PlainPost = tuple[int, Time, int, bytes]
+"""(publisher, time of posting, number of columns, the values of its rows)."""
+
 
 class News(NamedTuple):
     """What a process tells all others after each window: plain values only.
 
     `next_time` is that of its next event; `arrivals` has, for each process that it sends messages
-    to, its number and the earliest arrival. `posts` are pickled posts for all, empty if there are
-    none. So many `jobs` have ended with it, and it holds `events_held` events for the file of
-    events, until it is told to save its state.
+    to, its number and the earliest arrival. `posts` are for all. So many `jobs` have ended with it,
+    and it holds `events_held` events for the file of events, until it is told to save its state.
     """
 
     next_time: Time
@@ -32,7 +34,7 @@ class News(NamedTuple):
     jobs: int
     events_held: int
     wants_pause: bool
-    posts: bytes
+    posts: tuple[PlainPost, ...]
     arrivals: tuple[tuple[int, Time], ...]
 
 

@@ -19,6 +19,7 @@ from grid.model.job_results import JobResults
 from grid.model.time import NEVER, Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
+from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
 from grid.runtime.grants import Grants, News, earliest_events, is_over, is_pause
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
@@ -162,8 +163,8 @@ class Window:
                 by_process.setdefault(self._process_of[envelope[1]], []).append(envelope)
             for target, envelopes in by_process.items():
                 arrivals.append((target, min(envelope[0] for envelope in envelopes)))
-                parcels.append((target, pickle.dumps(envelopes, pickle.HIGHEST_PROTOCOL)))
-        posts = pickle.dumps(outbox.posts, pickle.HIGHEST_PROTOCOL) if outbox.posts else b""
+                parcels.append((target, packed(envelopes)))
+        posts = plain_posts(outbox.posts)
         stands = (process.next_time(), process.idle, process.now, store.jobs, store.events_held)
         self._stopwatch.lap(MESSAGES)
         return News(*stands, False, posts, tuple(arrivals)), parcels
@@ -173,10 +174,10 @@ class Window:
         self._stopwatch.lap(WAITING)
         for number, news in enumerate(told):
             if news.posts and number != self._number:
-                self._process.accept((), pickle.loads(news.posts))
+                self._process.accept((), posts_of(news.posts))
         self._stopwatch.lap(POSTS)
         for batch in batches:
-            self._process.accept(pickle.loads(batch))
+            self._process.accept(unpacked(batch))
         self._stopwatch.lap(MESSAGES)
 
     def go_on(self, grants: Grants, told: Sequence[News]) -> None:

@@ -54,7 +54,7 @@ class Idle:
     def report(self) -> tuple[News, list[Parcel]]:
         process = self._process
         stands = (process.next_time(), process.idle, process.now, 0, 0)
-        return News(*stands, False, b"", ()), []
+        return News(*stands, False, (), ()), []
 
     def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
         """Nothing was sent."""

@@ -15,6 +15,7 @@ from grid.kernel.entity import Context, random_stream
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
+from grid.runtime.batches import plain_posts, posts_of
 from grid.runtime.grants import News
 from grid.runtime.ring import Parcel
 from tests.runtime.rounds import grants_of, rounds
@@ -158,7 +159,7 @@ class Alone:
         box, process = self.process.take_outbox(), self.process
         arrivals = tuple((self.process_of[e[1]], e[0]) for e in box.envelopes)
         sent = [(self.process_of[e[1]], pickle.dumps(e)) for e in box.envelopes]
-        posts = pickle.dumps(box.posts)
+        posts = plain_posts(box.posts)
         stands = (process.next_time(), process.idle, process.now, 0, 0)
         return News(*stands, False, posts, arrivals), sent
 
@@ -166,7 +167,7 @@ class Alone:
         self.process.accept([pickle.loads(batch) for batch in batches])
         for number, news in enumerate(told):
             if number != self.number:
-                self.process.accept([], pickle.loads(news.posts))
+                self.process.accept([], posts_of(news.posts))
 
     def advance(self, grant: Time) -> None:
         self.process.advance(grant)

@@ -68,7 +68,7 @@ class Toy:
 
 
 def told(first: Time, idle: bool = False, arrivals: tuple[tuple[int, Time], ...] = ()) -> News:
-    return News(first, idle, 0, 0, 0, False, b"", arrivals)
+    return News(first, idle, 0, 0, 0, False, (), arrivals)
 
 
 @st.composite

@@ -26,7 +26,8 @@ def rings(count: int) -> list[Ring]:
     return [Ring(number, count, own) for number, own in enumerate(links)]
 
 
-def news(number: int, posts: bytes = b"") -> News:
+def news(number: int, rows: bytes = b"") -> News:
+    posts = ((number, 5, 1, rows),)
     return News(number, number % 2 == 0, 2**61 - number, 0, 0, False, posts, ((number, 7),))
 
 

@@ -1,0 +1,69 @@
+"""What processes of a windowed run send each other, as bytes.
+
+Pickle, but for what it takes long for: a frozen dataclass with slots takes it a call of Python for
+each object, and a job has a dozen of those in its requirements.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from grid.kernel.board import Post
+from grid.kernel.event import Envelope
+from grid.model.job import Job, Option, Requirement, RequirementKind
+from grid.runtime.grants import PlainPost
+
+_NAMES = [field.name for field in fields(Job) if field.name != "requirements"]
+_values = attrgetter(*_NAMES)
+_KINDS = {kind.value: kind for kind in RequirementKind}
+
+
+def _job(values: Sequence[Any], requirements: Sequence[Any]) -> Job:
+    wanted = tuple(
+        Requirement(_KINDS[kind], tuple(Option(*option) for option in options), weight)
+        for kind, options, weight in requirements
+    )
+    return Job(**dict(zip(_NAMES, values, strict=True)), requirements=wanted)
+
+
+def _plain(job: Job) -> tuple[Any, ...]:
+    wanted = tuple(
+        (int(one.kind), tuple((option.value, option.utility) for option in one.options), one.weight)
+        for one in job.requirements
+    )
+    return _job, (_values(job), wanted)
+
+
+def packed(envelopes: Sequence[Envelope]) -> bytes:
+    """Envelopes for one process."""
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = {Job: _plain}
+    pickler.dump(envelopes)
+    return file.getvalue()
+
+
+def unpacked(batch: bytes) -> list[Envelope]:
+    """What was packed."""
+    envelopes: list[Envelope] = pickle.loads(batch)
+    return envelopes
+
+
+def plain_posts(posts: Sequence[Post]) -> tuple[PlainPost, ...]:
+    """Posts of plain values only."""
+    return tuple(
+        [(publisher, time, rows.shape[1], rows.tobytes()) for publisher, time, rows in posts]
+    )
+
+
+def posts_of(plain: Sequence[PlainPost]) -> Iterator[Post]:
+    """The posts again."""
+    for publisher, time, columns, values in plain:
+        yield publisher, time, np.frombuffer(values).reshape(-1, columns)
