@@ -21,7 +21,7 @@ from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
 from grid.results.event_file import EventSpool
 from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
-from grid.results.job_columns import cpu_numbers, decimal_seconds, float_seconds, job_columns
+from grid.results.job_columns import cpu_numbers, float_seconds, job_columns, text_seconds
 from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import EVENTS_FILE, check_folder, write_files
@@ -81,15 +81,15 @@ def _write_jobs(
     cpus = assign_cpus(results, directory)
 
     def batch(start: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The rows from there on, with times as exact decimals, and as numbers."""
+        """The rows from there on, as texts where that is fast to write, and as numbers."""
         rows = slice(start, min(start + _BATCH, len(results)))
         jobs = results.take(rows)
         texts = cpu_numbers(cpus, rows)
         exact, typed = (
             job_columns(jobs, directory, workload_name, texts, seconds)
-            for seconds in (decimal_seconds, float_seconds)
+            for seconds in (text_seconds, float_seconds)
         )
-        return with_columns(exact, more, rows), with_columns(typed, more, rows)
+        return _as_texts(with_columns(exact, more, rows)), with_columns(typed, more, rows)
 
     exact, typed = batch(0)
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
@@ -107,6 +107,25 @@ def _write_jobs(
                 exact, typed = batch(start)
                 text.write_batch(exact)
                 table.write_batch(typed)
+
+
+def _as_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with a text in place of each column that has one value: it is made only once."""
+    columns = [
+        pa.repeat(column[0].cast(pa.string()), len(batch)) if _is_one(column) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _is_one(column: pa.Array) -> bool:
+    """Whether a column of numbers or names has one value throughout, which is known."""
+    if pa.types.is_dictionary(column.type):
+        column = column.indices
+    if pa.types.is_string(column.type) or not len(column) or column.null_count:
+        return False
+    values = column.to_numpy()
+    return bool((values == values[0]).all())
 
 
 def with_columns(batch: pa.RecordBatch, more: Mapping[str, Floats], rows: slice) -> pa.RecordBatch:

@@ -20,6 +20,7 @@ from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_assignment import CpuIntervals
+from grid.results.decimal_texts import decimal_texts
 from grid.results.directory import Directory
 from grid.results.energy import job_energy
 from grid.results.occupancy import ran
@@ -36,11 +37,13 @@ Seconds = Callable[[Ints, Bools], pa.Array]
 """Makes a column of seconds of times in microseconds; null where the second column is False."""
 
 
-def decimal_seconds(times_us: Ints, known: Bools) -> pa.Array:
-    """Exact: decimals with six places."""
-    words = np.stack([times_us, times_us >> 63], axis=1)  # 128 bits: the low word, the sign
-    buffers = [pa.py_buffer(np.packbits(known, bitorder="little")), pa.py_buffer(words)]
-    return pa.Array.from_buffers(pa.decimal128(19, 6), len(times_us), buffers)
+def text_seconds(times_us: Ints, known: Bools) -> pa.Array:
+    """Exact: texts with six decimal places."""
+    offsets, digits = decimal_texts(np.ascontiguousarray(times_us))
+    bits = pa.py_buffer(np.packbits(known, bitorder="little"))
+    return pa.StringArray.from_buffers(
+        len(times_us), pa.py_buffer(offsets), pa.py_buffer(digits), bits
+    )
 
 
 def float_seconds(times_us: Ints, known: Bools) -> pa.Array:

@@ -27,6 +27,7 @@ from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
 from grid.results.cpu_assignment import number_cpus
+from grid.results.decimal_texts import decimal_texts
 from grid.results.starts_and_ends import first_overbooked, merged
 from grid.scenario.build import Grid
 from grid.selection.interface import Selection
@@ -97,6 +98,7 @@ def _number_cpus() -> None:
     events = merged(times, nothing, times, nothing)
     first_overbooked(events, nothing, nothing, one)
     number_cpus(events, nothing, nothing, one, one)
+    decimal_texts(times)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:

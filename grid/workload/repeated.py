@@ -29,12 +29,13 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
         raise ValueError("fewer times, for virtual time ends before all jobs come")
     if numbers * times - 1 > LIMITS["number"][1]:
         raise ValueError("fewer times, for numbers of jobs end at 2^53")
-    columns: dict[str, Any] = {name: _again(getattr(jobs, name), times) for name in COLUMNS}
-    for name, by in (("submit_us", period_us), ("number", numbers)):
-        columns[name] = _again(getattr(jobs, name), times, by)
+    later = {"submit_us": period_us, "number": numbers}
+    columns: dict[str, Any] = {
+        name: _again(getattr(jobs, name), times, later.get(name, 0)) for name in COLUMNS
+    }
     if len(due):
-        later = _again(jobs.deadline_us, times, period_us)
-        columns["deadline_us"] = np.where(columns["deadline_us"] < NEVER, later, NEVER)
+        moved = _again(jobs.deadline_us, times, period_us)
+        columns["deadline_us"] = np.where(columns["deadline_us"] < NEVER, moved, NEVER)
     made = replace(jobs, **columns, requirements=jobs.requirements * times)
     before = jobs.predecessors
     if before is None:

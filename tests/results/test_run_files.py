@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.model.job import JobState
@@ -23,6 +24,7 @@ from grid.results import files
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import ClusterEntry, Directory
 from grid.results.files import write_run
+from grid.results.job_columns import text_seconds
 from grid.results.metrics import metrics
 from grid.results.run_folder import RUN_FILES, check_folder
 from tests.results.results_tables import TWO_VOS, job, table, tables
@@ -353,3 +355,14 @@ def test_many_small_intervals(tmp_path: Path) -> None:
     rows = [*every_other, job(1000, 0, 6, 9, processors=150)]
     row = read(write(tmp_path / "run", rows, pool))["demo!1000"]
     assert processor_set(row["allocated_resources"]) == set(np.arange(1, 300, 2).tolist())
+
+
+@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.booleans())))
+def test_seconds_as_texts_are_exact(times: list[tuple[int, bool]]) -> None:
+    texts = text_seconds(
+        np.array([time for time, _ in times], np.int64),
+        np.array([known for _, known in times], np.bool_),
+    )
+    assert texts.to_pylist() == [
+        f"{Decimal(time).scaleb(-6):.6f}" if known else None for time, known in times
+    ]
