@@ -22,7 +22,7 @@ PART = 0.4
 
 
 class VoCosts(NamedTuple):
-    """Real seconds that VOs took in windows: `seconds[k]` of VO `vo[k]` in window `window[k]`."""
+    """Processor seconds of VOs in windows: `seconds[k]` of VO `vo[k]` in window `window[k]`."""
 
     window: Ints
     vo: Ints

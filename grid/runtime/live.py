@@ -18,6 +18,7 @@ from grid.model.job_results import JobResults
 from grid.results.event_file import EventSpool
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
+from grid.runtime.dealing import deal
 from grid.runtime.host import packages_of_policies
 from grid.runtime.interventions import Interventions
 from grid.runtime.journal import SUFFIX, Journal, journals_in
@@ -26,7 +27,6 @@ from grid.runtime.live_actors import Actors
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace, late_share
-from grid.runtime.window import deal
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_up
 

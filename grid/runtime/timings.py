@@ -61,7 +61,7 @@ class Stopwatch:
 
 
 class ProfiledProcess(LogicalProcess):
-    """Notes how long the events of each VO take. The result is the same."""
+    """Notes how long the events of each VO take a processor. The result is the same."""
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
@@ -73,12 +73,12 @@ class ProfiledProcess(LogicalProcess):
         self.costs.clear()
 
     def advance(self, until: Time, limit: int = NEVER) -> int:
-        self._last = time.perf_counter()
+        self._last = time.thread_time()
         return super().advance(until, limit)
 
     def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
         super()._carry_out(position, now, effects)
-        ended = time.perf_counter()
+        ended = time.thread_time()
         site = self._network.sites[position]
         self.costs[site] = self.costs.get(site, 0.0) + ended - self._last
         self._last = ended

@@ -249,27 +249,3 @@ class Shared:
         unpickler = pickle.Unpickler(io.BytesIO(state))
         unpickler.persistent_load = self._parts.__getitem__  # type: ignore[method-assign]
         return unpickler.load()
-
-
-def deal(grid: Grid, placement: str, actors: int) -> list[int]:
-    """The process of each entity of the grid, processes numbered from zero without gaps.
-
-    Placement `entity` gives each its own; `cluster` does so to each cluster, and one to what else a
-    VO has; `vo` keeps the entities of a VO together and deals the VOs over `actors` processes, the
-    one with most jobs to submit first, always to the process with fewest jobs so far.
-    """
-    if placement == "entity":
-        return list(range(len(grid.names)))
-    if placement == "cluster":
-        together = zip(grid.names, grid.sites, strict=True)
-        homes = [name if name in grid.local_dispatchers else site for name, site in together]
-        number = {home: process for process, home in enumerate(dict.fromkeys(homes))}
-        return [number[home] for home in homes]
-    jobs = grid.jobs_by_vo()
-    loads = [0] * min(actors, len(jobs))
-    process_of_vo = [0] * len(jobs)
-    for vo in sorted(range(len(jobs)), key=lambda v: (-jobs[v], v)):
-        lightest = min(range(len(loads)), key=lambda p: (loads[p], p))
-        process_of_vo[vo] = lightest
-        loads[lightest] += jobs[vo] + 1
-    return [process_of_vo[vo] for vo in grid.sites]

@@ -20,6 +20,7 @@ from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
+from grid.runtime.dealing import deal
 from grid.runtime.grants import is_full, is_over
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
@@ -32,7 +33,7 @@ from grid.runtime.transport import (
     answers,
     why_not_made,
 )
-from grid.runtime.window import Played, deal
+from grid.runtime.window import Played
 from grid.scenario.build import Grid
 
 if TYPE_CHECKING:

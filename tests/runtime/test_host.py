@@ -15,10 +15,10 @@ from grid.kernel.reliable import Reliable
 from grid.model.time import NEVER, Time
 from grid.runtime import host as host_module
 from grid.runtime.codec import encode
+from grid.runtime.dealing import deal
 from grid.runtime.host import Host, JournalStorage, first_sequence
 from grid.runtime.interventions import Pauses
 from grid.runtime.journal import Journal
-from grid.runtime.window import deal
 from grid.scenario.build import Grid
 from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.load import load_scenario

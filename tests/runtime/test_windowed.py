@@ -13,7 +13,6 @@ from grid.results.digest import digest
 from grid.runtime.events import spool_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
-from grid.runtime.window import deal
 from grid.runtime.windowed import run_windowed
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
@@ -92,15 +91,6 @@ def test_a_log_that_enters_a_cluster_runs_on_actors_too() -> None:
         ]
     )
     assert result(run_windowed(grid, actors=2)) == result(run_sequential(grid))
-
-
-def test_vos_are_dealt_by_their_jobs_and_stay_together() -> None:
-    many = [{"submit_s": s, "run_s": 1} for s in range(5)]
-    grid = grid_of(vos=[vo("a", 1, many), vo("b", 1, many[:2]), vo("c", 1, many[:2]), vo("d", 1)])
-    process_of = deal(grid, "vo", 2)
-    by_vo = {(v, p) for v, p in zip(grid.sites, process_of, strict=True)}
-    assert by_vo == {(0, 0), (1, 1), (2, 1), (3, 0)}
-    assert set(deal(grid, "vo", 9)) == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("transport", ["sockets", "calls"])
