@@ -1,0 +1,117 @@
+"""What a watcher of a live run is shown, and which of its wishes take effect: without Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from grid.model.interventions import Wish
+from grid.model.job_results import JobResults, in_order
+from grid.results.look import Beginning, Look, ProcessLook
+from grid.runtime.host import Status
+from grid.runtime.live_clock import Clock, epoch_in
+from grid.runtime.live_watch import NOTICE_SECONDS, LiveWatch
+from grid.runtime.sequential import run_sequential
+from tests.runtime.test_host import grid_of
+
+PAUSE, GO_ON, HEAL = Wish("pause"), Wish("go_on"), Wish("heal")
+
+
+class Wishing:
+    """A watcher who wishes what it is given, and keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Wish] = []
+        self.looks: list[Look] = []
+
+    def begin(self, beginning: Beginning) -> None:
+        raise AssertionError("a run begins elsewhere")
+
+    def is_due(self) -> bool:
+        return True
+
+    def look(self, look: Look) -> None:
+        self.looks.append(look)
+
+    def wishes(self) -> Sequence[Wish]:
+        wanted, self.wanted = self.wanted, []
+        return wanted
+
+
+@pytest.fixture
+def real(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time of the machine, which stands until it is set."""
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+def look(cpu_s: float, ended: list[JobResults], messages: int = 0) -> ProcessLook:
+    return ProcessLook(np.zeros((0, 4), np.int64), ended, {"Ack": messages}, cpu_s)
+
+
+@pytest.mark.usefixtures("real")
+def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
+    watcher, killed = Wishing(), list[str]()
+
+    def kill(entity: str) -> bool:
+        killed.append(entity)
+        return entity == "there"
+
+    watch, clock = LiveWatch(watcher, kill), Clock(epoch_in(0.0), 2.0)
+    watch.take("host", look(1.0, []))
+    watcher.wanted = [
+        GO_ON, PAUSE, PAUSE,
+        Wish("kill", entity="gone"), Wish("kill", entity="there"),
+        GO_ON, GO_ON,
+    ]  # fmt: skip
+    watch.step(clock, {}, [])
+    assert [one.wish.what for one in watch.done] == ["pause", "kill", "go_on"]
+    assert [one.number for one in watch.done] == [1, 2, 3]
+    assert killed == ["gone", "there"]
+    assert watcher.looks[-1].done == watch.done
+    watcher.wanted = [HEAL]
+    watch.step(clock, {}, [], is_over=True)
+    assert len(watch.done) == 3
+    assert watcher.looks[-1].is_over
+
+
+def test_an_intervention_has_the_time_at_which_it_takes_effect(real: list[float]) -> None:
+    watcher = Wishing()
+    watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
+    watch.take("host", look(1.0, []))
+    expected = []
+    for at_s, wish, virtual_s in (
+        (5.0, PAUSE, 2 * (5 + NOTICE_SECONDS)),
+        (20.0, HEAL, 2 * (5 + NOTICE_SECONDS)),
+        (30.0, GO_ON, 2 * (5 + NOTICE_SECONDS)),
+        (40.0, HEAL, 2 * (5 + NOTICE_SECONDS + 10)),
+    ):
+        real[0] = 1000.0 + at_s
+        watcher.wanted = [wish]
+        watch.step(clock, {}, [])
+        expected.append((round(virtual_s * 1e6), at_s + NOTICE_SECONDS))
+    for one, (time_us, real_s) in zip(watch.done, expected, strict=True):
+        assert one.time_us == pytest.approx(time_us, abs=2)
+        assert one.real_s == pytest.approx(real_s)
+
+
+@pytest.mark.usefixtures("real")
+def test_a_job_is_told_once_and_messages_of_the_dead_count() -> None:
+    results = in_order(run_sequential(grid_of("two", {})).chunks)
+    first, rest = results.take(np.arange(2)), results.take(np.arange(2, len(results)))
+    watcher = Wishing()
+    watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
+    status = {"host": Status(1, node="a"), "other": Status(2, node="b")}
+    watch.take("host", look(5.0, [first], messages=7))
+    watch.step(clock, status, [])
+    # It died, and tells again what its journals have.
+    watch.take("host", look(1.0, [first, rest], messages=2))
+    watch.step(clock, status, [Status(3, node="a")])
+    told = [in_order(list(one.processes[0].ended)) for one in watcher.looks]
+    assert [len(one) for one in told] == [2, len(results) - 2]
+    assert [one.processes[0].messages["Ack"] for one in watcher.looks] == [7, 9]
+    assert watcher.looks[-1].more["Ray nodes"] == 2
+    assert watcher.looks[-1].more["actors started again"] == 1
