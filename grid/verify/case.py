@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import ceil, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from grid.scenario.sections import name_and_settings
 from grid.verify.controls import Jobs
 from grid.verify.theory import states_of
 
-WARM_UP = 0.1
+WARM_UP = 0.2
 """Share of a VO's jobs, the first ones, that no steady state is measured on."""
 
 MOST_STATES = 60_000
@@ -28,14 +29,29 @@ SHUT_DOWN = 0.05
 """The same of the last ones, where there are several VOs: some end before others."""
 
 
+FEWEST_RUNS = 12
+"""As controls ask for (`grid.verify.controls`)."""
+
+RELAXATIONS = 5.0
+"""How long warming up takes, in times after which a queue has forgotten most of its beginning."""
+
+
 class Effort(NamedTuple):
     """How many runs of how many jobs each, with seeds from 1.
 
-    In a full verification, so many runs more as precision asks for.
+    In a full verification, so many runs more as precision asks for. Of a stable case, runs are
+    longer and fewer where a steady state takes longer.
     """
 
     runs: int
     jobs: int
+
+    def for_steady(self, least: int) -> Effort:
+        """The same with at least so many jobs a run."""
+        if least <= self.jobs:
+            return self
+        runs = ceil(self.runs * self.jobs / least)
+        return Effort(min(self.runs, max(FEWEST_RUNS, runs)), least)
 
 
 EXACT_QUICK, EXACT_FULL = Effort(1, 20_000), Effort(1, 200_000)
@@ -99,12 +115,30 @@ def check_theory(case: Case, scenario: Scenario) -> None:
         if settings[name]["law"] != "exponential":
             found = shorten(str(settings[name]["law"]))
             raise one_mistake(f"{name}.law", found, f"exponential, for theory of {case.name}")
-    if case.stable:
-        known = jobs_alone(scenario)
-        offered = known.work_s * _mean_processors(settings) / known.gap_s
-        if offered >= _processors(scenario):
-            load = f"a load of {offered / _processors(scenario):.6g}"
-            raise one_mistake("--set", load, f"one below 1, for the steady state of {case.name}")
+    if case.stable and _load(scenario) >= 1.0:
+        load = f"a load of {_load(scenario):.6g}"
+        raise one_mistake("--set", load, f"one below 1, for the steady state of {case.name}")
+
+
+def jobs_for_steady(case: Case, scenario: Scenario) -> int:
+    """How many jobs each VO needs until what a run finds is that of the steady state.
+
+    A queue M/M/1 forgets its beginning as exp(-t (1 - √load)²), in mean service times, and a board
+    is renewed every period.
+    """
+    if not case.stable or case.exact or generator_of(scenario) != "stochastic":
+        return 0
+    known = jobs_alone(scenario)
+    period_s = scenario.protocol.snapshot_period_s or 0.0
+    forgets_s = max(known.work_s / (1.0 - sqrt(_load(scenario))) ** 2, period_s)
+    return ceil(RELAXATIONS * forgets_s / WARM_UP / (known.gap_s * _with_jobs(scenario)))
+
+
+def _load(scenario: Scenario) -> float:
+    """What the jobs ask for over what the VOs that they fit can do."""
+    known = jobs_alone(scenario)
+    offered = known.work_s * _mean_processors(settings_of(scenario)) / known.gap_s
+    return offered / _processors(scenario)
 
 
 def _processors(scenario: Scenario) -> int:
@@ -216,14 +250,18 @@ def jobs_at_one_pool(scenario: Scenario) -> Jobs:
 def jobs_alone(scenario: Scenario) -> Jobs:
     """What is known of the jobs of all VOs together, of which those with any are alike."""
     vo, settings = _first_vo(scenario), settings_of(scenario)
-    with_jobs = sum(len(one.names) for one in scenario.vos or () if one.workload is not None)
     work_s = float(settings["work"].get("mean_s", 1.0))
     gap_s = settings["arrivals"].get("mean_s")
     if settings.get("load") is not None:
         capacity = sum(count * speed for count, speed in _servers(vo)) / REFERENCE_MIPS
         gap_s = work_s * _mean_processors(settings) / (capacity * settings["load"])
     assert gap_s is not None
-    return Jobs(work_s, float(gap_s) / with_jobs, 0)
+    return Jobs(work_s, float(gap_s) / _with_jobs(scenario), 0)
+
+
+def _with_jobs(scenario: Scenario) -> int:
+    """How many VOs have jobs."""
+    return sum(len(one.names) for one in scenario.vos or () if one.workload is not None)
 
 
 def _mean_processors(settings: Mapping[str, Any]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grid.verify.case import SHUT_DOWN, WARM_UP
+from grid.verify.case import RELAXATIONS, SHUT_DOWN, WARM_UP
 from grid.verify.cases import CASES
 from grid.verify.verify import MOST_TIMES, OTHER_JOBS, RELATIVE, STANDARD_ERRORS, Figure
 
@@ -79,6 +79,8 @@ Standard errors come from independent runs with the seeds 1, 2, 3 and so on. A f
 adds runs until three of them are within {RELATIVE:.1%}, or {MOST_TIMES} times as many have been
 made. A grid starts empty, and VOs end one after another: measured is from when all have submitted
 {WARM_UP:.0%} of their jobs until, where there are several, one has submitted {1 - SHUT_DOWN:.0%}.
+Runs are so long that warming up takes {RELAXATIONS:g} times as long as a queue of that load needs
+to forget most of its beginning.
 
 All cases but the exact ones, `mmc`, `mg1` and `rigid-capacity` take chance out by control variates
 (Lavenberg and Welch 1981): of the jobs that a run happened to get it is known how much work they

@@ -15,7 +15,15 @@ from grid.model.arrays import Floats
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario
 from grid.scenario.shipped import shipped_folder
-from grid.verify.case import Case, Effort, Fewer, check_theory, generator_of, steady
+from grid.verify.case import (
+    Case,
+    Effort,
+    Fewer,
+    check_theory,
+    generator_of,
+    jobs_for_steady,
+    steady,
+)
 from grid.verify.cases import CASES
 from grid.verify.controls import Jobs, estimate, worst
 
@@ -174,9 +182,10 @@ def verify(
     InputError, also where the theory does not hold for the settings.
     """
     file = file or scenario_of(case.name)
-    orders = orders_of(case, file, settings, effort._replace(runs=effort.runs * MOST_TIMES))
-    scenario = grid.load_scenario(file, orders[0][2])
+    scenario = grid.load_scenario(file, settings)
     check_theory(case, scenario)
+    effort = effort.for_steady(jobs_for_steady(case, scenario))
+    orders = orders_of(case, file, settings, effort._replace(runs=effort.runs * MOST_TIMES))
     expected = case.expected(scenario)
     controls = _controls_expected(case, file, orders[0][2])
     found: list[Found] = []

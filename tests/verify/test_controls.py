@@ -71,7 +71,7 @@ def test_steady_is_while_no_vo_begins_and_none_ends() -> None:
     vo = np.array([0] * 20 + [2] * 20)
     submit = np.concatenate([np.arange(20) * 10, 5 + np.arange(20) * 5])
     rows = steady_rows(vo, submit)
-    assert submit[rows].min() == 20  # a tenth of the first VO's jobs
+    assert submit[rows].min() == 40  # a fifth of the first VO's jobs
     assert submit[rows].max() == 95  # 95 % of those of the other, which ends first
     alone = steady_rows(vo[:20], submit[:20])
-    assert alone.tolist() == list(range(2, 20))
+    assert alone.tolist() == list(range(4, 20))
