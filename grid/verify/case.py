@@ -22,7 +22,7 @@ from grid.verify.theory import states_of
 WARM_UP = 0.2
 """Share of a VO's jobs, the first ones, that no steady state is measured on."""
 
-MOST_STATES = 60_000
+MOST_STATES = 200_000
 """Of a Markov chain that is solved."""
 
 SHUT_DOWN = 0.05

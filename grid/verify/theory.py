@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from math import ceil, comb, fsum, log
+from math import ceil, comb, fsum, log, sqrt
+from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
+
+FEW_STATES, CLOSE = 1_000, 1e-9
 
 
 def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -> list[int]:
@@ -179,7 +182,6 @@ def power_of_d(servers: int, d: int, load: float) -> float:
     from itertools import combinations_with_replacement
 
     from scipy.sparse import coo_matrix
-    from scipy.sparse.linalg import spsolve
 
     longest = _longest(servers, d, load)
     states = list(combinations_with_replacement(range(longest + 1), servers))
@@ -194,14 +196,33 @@ def power_of_d(servers: int, d: int, load: float) -> float:
                 if rate and state[k] + change <= longest:
                     to = sorted((*state[:k], state[k] + change, *state[k + 1 :]))
                     entries += [(rate, number[tuple(to)], source), (-rate, source, source)]
-    count = len(states)
-    # One equation follows from the others; in its place, all shares add up to one.
-    entries = [entry for entry in entries if entry[1]] + [(1.0, 0, one) for one in range(count)]
     rates, targets, sources = zip(*entries, strict=True)
-    balance = coo_matrix((rates, (targets, sources)), shape=(count, count))
-    share = spsolve(balance.tocsc(), np.eye(1, count)[0])
+    balance = coo_matrix((rates, (targets, sources)), shape=(len(states),) * 2).tocsc()
+    share = _balanced(balance, (1.0 - sqrt(load)) ** 2)
     jobs = np.array([sum(state) for state in states])
-    return float((jobs * share).sum()) / (servers * load)
+    return float((jobs * share).sum() / share.sum()) / (servers * load)
+
+
+def _balanced(balance: Any, forgets: float) -> Floats:
+    """The shares that `balance`, the rates into and out of each state, leaves as they are.
+
+    Solved where there are few states, all shares reckoned by that of the first; else by the chain's
+    own steps, until what is left to change is small against the rate at which it `forgets`.
+    """
+    from scipy.sparse.linalg import spsolve
+
+    if balance.shape[0] <= FEW_STATES:
+        rest, by_first = balance[1:, 1:], -balance[1:, 0].toarray().ravel()
+        return np.append(1.0, spsolve(rest, by_first, permc_spec="MMD_AT_PLUS_A"))
+    rates, speed = balance.tocsr(), float(-balance.diagonal().min())
+    share: Floats = np.zeros(balance.shape[0])
+    share[0] = 1.0
+    while True:
+        for _ in range(100):
+            change = rates @ share
+            share += change / speed
+        if np.abs(change).sum() < CLOSE * forgets:
+            return share
 
 
 def rigid_capacity(processors: int, share_of_ones: float) -> float:

@@ -68,3 +68,15 @@ def test_both_recursions_agree_on_one_server() -> None:
     run = rng.integers(1, 19, 2_000)
     starts = theory.fcfs_starts(submit, run, np.ones(2_000, np.int64), 1)
     assert (np.array(starts) - submit).tolist() == theory.lindley_waits(submit, run)
+
+
+def test_a_chain_is_solved_the_same_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = [theory.power_of_d(3, d, 0.6) for d in (2, 3)]
+    monkeypatch.setattr(theory, "FEW_STATES", 0)
+    assert [theory.power_of_d(3, d, 0.6) for d in (2, 3)] == pytest.approx(solved, rel=1e-7)
+
+
+def test_power_of_d_of_many_servers() -> None:
+    found = [theory.power_of_d_of_many(*one) for one in ((2, 0.9), (2, 0.95), (3, 0.9), (1, 0.9))]
+    assert found == pytest.approx([2.6141, 3.3830, 2.0279, 10.0], abs=1e-4)
+    assert theory.power_of_d(6, 2, 0.5) > theory.power_of_d_of_many(2, 0.5)
