@@ -25,18 +25,20 @@ def decimal_texts(times_us: Ints) -> tuple[npt.NDArray[np.int32], npt.NDArray[np
     digits = np.empty(_LONGEST, np.uint8)
     end = 0
     for i in range(count):
-        left = times_us[i]
-        if left < 0:
+        time_us = times_us[i]
+        if time_us < 0:
             texts[end] = 45
             end += 1
-            left = -left
+        # Unsigned, for division by a number that is known is a multiplication then.
+        left = np.uint64(-time_us if time_us < 0 else time_us)
         used = 0
-        while used <= PLACES or left > 0:
+        while used <= PLACES or left > np.uint64(0):
             if used == PLACES:
                 digits[used] = 46
                 used += 1
-            digits[used] = 48 + left % 10
-            left //= 10
+            rest = left // np.uint64(10)
+            digits[used] = np.uint8(np.uint64(48) + left - rest * np.uint64(10))
+            left = rest
             used += 1
         for place in range(used):
             texts[end + place] = digits[used - 1 - place]
