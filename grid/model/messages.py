@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome, dtypes
@@ -358,18 +359,18 @@ KINDS_ABROAD: dict[type, str] = {
 """What one VO says to another."""
 
 
+_CELLS: dict[type, Callable[[Any], int]] = {
+    News: lambda news: sum(entry.rows.size + 3 for entry in news.entries),
+    ProbeAnswer: lambda answer: int(answer.entry.rows.size),
+    AskForWork: lambda ask: len(ask.table.columns) * (len(dtypes(ResourceColumns)) + 1),
+    JoinVo: lambda join: len(join.resources) * len(dtypes(ResourceColumns)),
+}
+
+
 def cells_of(message: object) -> int:
     """How many numbers the tables hold that are in a message."""
-    match message:
-        case News(entries):
-            return sum(entry.rows.size + 3 for entry in entries)
-        case ProbeAnswer(_, entry):
-            return entry.rows.size
-        case AskForWork(_, table):
-            return len(table.columns) * (len(dtypes(ResourceColumns)) + 1)
-        case JoinVo(_, resources):
-            return len(resources) * len(dtypes(ResourceColumns))
-    return 0
+    count = _CELLS.get(type(message))
+    return 0 if count is None else count(message)
 
 
 class TakeDown(NamedTuple):
