@@ -15,6 +15,7 @@ from grid.model.resources import (
     ASSIGNED_CPUS,
     NOT_TOLD,
     NUMBER,
+    STATUS_COLUMNS,
     TOLD_US,
     UNKNOWN,
     WORK_S,
@@ -155,22 +156,16 @@ class KnownStatus:
         `places` are in ascending order, and none of them is of this VO.
         """
         first, end = classes.first[self._vo], classes.first[self._vo + 1]
-        before, own = int(np.searchsorted(places, first)), end - first
+        before = int(places.searchsorted(first))
+        own = slice(before, before + end - first)
         every = np.concatenate((places[:before], np.arange(first, end), places[before:]))
-        status = np.empty((4, len(every)))
-        there = slice(before, before + own)
-        for others, mine in (
-            (slice(0, before), rows[:before]),
-            (slice(before + own, None), rows[before:]),
-        ):
-            status[ASSIGNED, others] = mine[:, ASSIGNED_CPUS]
-            status[WORK, others] = mine[:, WORK_S]
-            status[TOLD, others] = mine[:, TOLD_US]
-        np.maximum(status[TOLD], confirmed_us, out=status[CONFIRMED])
-        status[ASSIGNED, there] = self._own_assigned
-        status[WORK, there] = self._own_work_s_at(now)
-        status[TOLD:, there] = now
-        assigned, work_s, told_us, confirmed = status
+        block = np.empty((len(every), STATUS_COLUMNS))
+        block[:before] = rows[:before]
+        block[own.stop :] = rows[before:]
+        assigned, work_s, confirmed, told_us = block.T.copy()
+        assigned[own], work_s[own], told_us[own] = self._own_assigned, self._own_work_s_at(now), now
+        np.maximum(told_us, confirmed_us, out=confirmed)
+        confirmed[own] = now
         columns = classes.columns.take(every)
         return ResourceTable(columns, assigned, work_s, told_us, confirmed, now)
 

@@ -30,7 +30,8 @@ from grid.selection.registry import SELECTIONS
 BY_CLASS = (queue, forward, reject, never, when_nothing_free)
 """Rules that ask for no more than the best resource: free, anywhere, here, elsewhere."""
 LEAST_OF_A_CLASS = 2
-"""With fewer resources a class, on average, nothing is gained."""
+LEAST_RESOURCES = 600
+"""With fewer resources a class, on average, or fewer in all, nothing is gained."""
 
 
 class GridInformation:
@@ -100,7 +101,8 @@ class GridInformation:
         parts = [resources_of(vo, position) for position, vo in enumerate(self._vos)]
         columns = concatenate_resources(parts)
         classes = classes_of(columns)
-        if LEAST_OF_A_CLASS * (int(classes.max()) + 1) > len(columns):
+        most = len(columns) / LEAST_OF_A_CLASS
+        if len(columns) < LEAST_RESOURCES or int(classes.max()) + 1 > most:
             return None
         first = np.cumsum([0, *map(len, parts)])
         return ResourceClasses(columns, classes, tuple(first.tolist()))

@@ -29,7 +29,6 @@ class ByUtility:
         self._last: tuple[Job, ResourceColumns, Floats] | None = None
         """The job, the resources and the utilities that were asked for last."""
         self._attributes: Floats = np.empty((7, 0))
-        self._ones: Floats = np.empty(0)
 
     def choose(
         self,
@@ -56,12 +55,11 @@ class ByUtility:
         return float(self._utilities(self.measured_by, job, table.columns, slice(row, row + 1))[0])
 
     def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
+        if not job.requirements:
+            return np.ones(len(columns))[rows]
         if columns is not self._columns:
             self._columns = columns
             self._attributes = attributes_of(columns)
-            self._ones = np.ones(len(columns))
-        if not job.requirements:
-            return self._ones[rows]
         kinds, weights, first_option, values, worth = _asked(job.requirements)
         result: Floats = kernels.utilities(
             mode,

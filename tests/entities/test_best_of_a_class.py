@@ -16,6 +16,11 @@ from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
 
 
+@pytest.fixture(autouse=True)
+def _a_small_grid_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "LEAST_RESOURCES", 1)
+
+
 def grid_of(**protocol: Any) -> Grid:
     selection = protocol.pop("selection", {"name": "partial"})
     scenario = load_scenario(
@@ -104,5 +109,8 @@ def test_where_more_than_the_best_may_count_all_are_looked_at(other: dict[str, A
 
 
 def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(information, "LEAST_OF_A_CLASS", 100)
-    assert classes_of(grid_of()) is None
+    for name in ("LEAST_OF_A_CLASS", "LEAST_RESOURCES"):
+        assert classes_of(grid_of()) is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(information, name, 100)
+            assert classes_of(grid_of()) is None
