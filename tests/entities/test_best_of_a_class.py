@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
+from grid.kernel.process import LogicalProcess
 from grid.model.job_results import in_order
+from grid.model.time import NEVER, from_seconds
 from grid.results.digest import digest
+from grid.runtime.outcome import RecordStore
 from grid.runtime.sequential import run_sequential
 from grid.scenario import information
-from grid.scenario.build import Grid
+from grid.scenario.build import Around, Grid
 from grid.scenario.information import GridInformation
 from grid.scenario.load import load_scenario
 from grid.scenario.workload import realize
+from grid.scenario.wrapped import entities_of
 
 
 @pytest.fixture(autouse=True)
@@ -114,3 +119,19 @@ def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch
         with monkeypatch.context() as patch:
             patch.setattr(information, name, 100)
             assert classes_of(grid_of()) is None
+
+
+def test_a_process_that_goes_back_to_a_copy_of_itself_decides_the_same() -> None:
+    grid = grid_of()
+    entities = entities_of(grid, grid.names, Around(), events=False)
+    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+    process.start()
+    process.advance(from_seconds(8))
+    again = pickle.loads(pickle.dumps(process))
+    rows = []
+    for one in (process, again):
+        one.advance(NEVER)
+        store = RecordStore()
+        store.add(one.records)
+        rows.append(digest(in_order(store.take())))
+    assert rows[0] == rows[1] == digest_of(grid)
