@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from grid.kernel.event import Envelope
 from grid.kernel.process import LogicalProcess
 from grid.model.job_results import JobResults
-from grid.model.time import NEVER, Time
+from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
@@ -111,12 +111,12 @@ def play(
 class Window:
     """The entities of `grid` that process number `number` has, from `state` on if it is given.
 
-    `process_of[i]` is the process of entity i of the grid. With `events` it keeps its events, and
-    stops now and then before its grant, to have them taken away. If it `is_watched`, it can be
-    asked for looks. With `profile` it takes the time of each VO's events.
+    `process_of[i]` is the process of entity i of the grid. It stops before its grant after many
+    events, so that there are pauses. With `events` it keeps its events. If it `is_watched`, it can
+    be asked for looks. With `profile` it takes the time of each VO's events.
     """
 
-    EVENTS_AT_A_TIME = 100_000
+    EVENTS_AT_A_TIME = 5000
 
     def __init__(
         self,
@@ -133,7 +133,6 @@ class Window:
         self._number = number
         self._process_of = list(process_of)
         self._shared = Shared(grid)
-        self._limit = self.EVENTS_AT_A_TIME if events else NEVER
         warm_up(grid)
         self._cpu = time.process_time()
         self._stopwatch = Stopwatch()
@@ -188,7 +187,7 @@ class Window:
         """Handle what happens strictly before `grant`, or the first of it where that is much."""
         self._stopwatch.lap(POSTS)
         if self._process.next_time() < grant:
-            self._process.advance(grant, self._limit)
+            self._process.advance(grant, self.EVENTS_AT_A_TIME)
             self._store.add(self._process.records)
         self._stopwatch.lap(BUSY)
         self._stopwatch.end_round(getattr(self._process, "costs", None))

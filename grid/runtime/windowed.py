@@ -140,8 +140,10 @@ class _Workers:
         self._shared = ray.put(grid)
         self._table = ray.put(process_of)
         members: list[list[int]] = [[] for _ in options]
-        for entity, process in enumerate(process_of):
-            members[process].append(entity)
+        for entity, (process, vo) in enumerate(zip(process_of, grid.sites, strict=True)):
+            # Where all jobs enter the clusters themselves, nobody sends anything to another VO.
+            if grid.submitted[vo] is not None or grid.direct[vo] is None:
+                members[process].append(entity)
         self._lookahead = ray.put(grid.network.lookahead(members))
         self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
         self._actors = [self._start_worker(number) for number in range(len(options))]
