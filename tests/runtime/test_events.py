@@ -155,9 +155,8 @@ def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:
     assert run_sequential(grid).events == []
 
 
-def test_events_of_live_runs_and_sweeps_are_refused() -> None:
+def test_events_of_sweeps_are_refused() -> None:
     scenario = str(SCENARIOS / "two-vos.yaml")
-    for more in (["--live"], ["--seeds", "2"]):
-        answer = CliRunner().invoke(app, ["run", scenario, "--events", *more])
-        assert answer.exit_code == 2
-        assert "--events" in answer.output
+    answer = CliRunner().invoke(app, ["run", scenario, "--events", "--seeds", "2"])
+    assert answer.exit_code == 2
+    assert "--events" in answer.output

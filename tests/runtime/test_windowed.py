@@ -90,7 +90,10 @@ def test_a_log_that_enters_a_cluster_runs_on_actors_too() -> None:
             for name in ("a", "b")
         ]
     )
-    assert result(run_windowed(grid, actors=2)) == result(run_sequential(grid))
+    outcome = run_windowed(grid, actors=2)
+    assert result(outcome) == result(run_sequential(grid))
+    # Nobody sends anything to another VO, so that nobody waits.
+    assert outcome.rounds <= 3
 
 
 @pytest.mark.parametrize("transport", ["sockets", "calls"])
