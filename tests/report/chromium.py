@@ -119,7 +119,7 @@ def browser() -> Iterator[Browser]:
     commands_out, commands_in = os.pipe()
     answers_out, answers_in = os.pipe()
 
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         pipes = [str(commands_out), str(answers_in)]
         switches = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]
         command = [PROGRAM, *switches, f"--user-data-dir={profile}", "about:blank"]
