@@ -195,6 +195,19 @@ class RecordStore:
         chunks, self._chunks = self._chunks, []
         return chunks
 
+    def outcome(self) -> RunOutcome:
+        """All that came, as what a run brings back; what it cost is for the caller to add."""
+        return RunOutcome(
+            chunks=self.take(),
+            spool=self.spool,
+            figures=self.figures,
+            decisions=self.decisions,
+            histories=self.histories,
+            plan_times=self.plan_times,
+            violations=self.violations,
+            jobs_left=self.jobs_left,
+        )
+
     def take_events(self) -> list[bytes]:
         """The events that came since the last call; see `grid.results.event_table`."""
         if self._events:

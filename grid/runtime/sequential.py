@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grid.kernel.process import LogicalProcess
@@ -73,15 +74,8 @@ def run_sequential(
     if spool is not None:
         spool.add(0, store.take_events())
     looks.now_and_then(is_over=True)
-    return RunOutcome(
-        chunks=store.take(),
-        spool=store.spool,
-        figures=store.figures,
-        decisions=store.decisions,
-        histories=store.histories,
-        plan_times=store.plan_times,
-        violations=store.violations,
-        jobs_left=store.jobs_left,
+    return replace(
+        store.outcome(),
         schedulers=schedulers.times(),
         messages=process.messages,
         snapshots=process.snapshots,

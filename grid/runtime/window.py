@@ -10,7 +10,7 @@ import io
 import pickle
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from grid.kernel.event import Envelope
@@ -211,14 +211,8 @@ class Window:
         with self._schedulers.held():
             self._process.finish()
         self._store.add(self._process.records)
-        return RunOutcome(
-            chunks=self._store.take(),
-            figures=self._store.figures,
-            decisions=self._store.decisions,
-            histories=self._store.histories,
-            plan_times=self._store.plan_times,
-            violations=self._store.violations,
-            jobs_left=self._store.jobs_left,
+        total: RunOutcome = replace(
+            self._store.outcome(),
             events=self._store.take_events(),
             schedulers=self._schedulers.times(),
             messages=self._process.messages,
@@ -226,6 +220,7 @@ class Window:
             cpu_seconds=time.process_time() - self._cpu,
             timings=self._stopwatch.take(),
         )
+        return total
 
 
 class Shared:

@@ -60,7 +60,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
         parts = [shared[name]] if name in shared else []
         to_cluster: JobTable | None = None
         if workload is not None:
-            jobs = _jobs(workload, scenario, name, vo, widest, traces)
+            jobs = _jobs(workload, scenario, name, vo, widest, traces, where, file)
             jobs = annotated(jobs, workload.annotate, scenario.seed, name)
             if parts:
                 _check_numbers([*parts, jobs], where, file)
@@ -177,11 +177,7 @@ def _shared_tables(
     own = scenario.seed if workload.seed is None else workload.seed
     stream = random_stream(own, "workload")
     if workload.generator is not None:
-        from grid.workload.generators import generate_jobs
-
-        return generate_jobs(
-            workload.generator, names, vos, workload.settings, stream, scenario.parts
-        )
+        return _generated(workload, names, vos, stream, scenario, "workload", file)
     if workload.trace is None:
         what = "a list of jobs"
         raise InputError(
@@ -202,19 +198,40 @@ def _jobs(
     vo: VirtualOrganization,
     widest: int,
     traces: Traces,
+    where: str,
+    file: str,
 ) -> JobTable:
     """The jobs of one VO's own workload. A job of the grid asks for at most `widest` processors."""
     if workload.generator is not None:
-        from grid.workload.generators import generate_jobs
-
         own = scenario.seed if workload.seed is None else workload.seed
         stream = random_stream(own, f"workload of {name}")
-        return generate_jobs(
-            workload.generator, [name], (vo,), workload.settings, stream, scenario.parts
-        )[name]
+        return _generated(workload, [name], (vo,), stream, scenario, where, file)[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
     return traces.jobs(workload, _widest([vo]) if workload.enters == "cluster" else widest)
+
+
+def _generated(
+    workload: WorkloadSection,
+    names: Sequence[str],
+    vos: tuple[VirtualOrganization, ...],
+    stream: np.random.Generator,
+    scenario: Scenario,
+    where: str,
+    file: str,
+) -> dict[str, JobTable]:
+    """The jobs of a generator by VO. Raises InputError where its settings do not suit the VOs."""
+    from grid.workload.generators import generate_jobs
+
+    assert workload.generator is not None
+    try:
+        return generate_jobs(
+            workload.generator, names, vos, workload.settings, stream, scenario.parts
+        )
+    except ValueError as error:
+        expected = "settings that suit the machines of the VO"
+        mistake = Mistake(file, None, f"{where}.settings", str(error), expected)
+        raise InputError([mistake]) from None
 
 
 def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:

@@ -367,3 +367,17 @@ def test_a_grid_and_its_run_know_no_file_formats() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_settings_of_a_generator_that_do_not_suit_the_machines_are_a_mistake() -> None:
+    gangs = {"jobs": 4, "tasks": 20, "load": 0.5, "mean_run_s": 60}
+    vo = {
+        "name": "a",
+        "clusters": [{"machines": [{"cpus": 1}], "bind": "cluster", "policy": "fcfs"}],
+        "workload": {"generator": "gang", "settings": gangs, "enters": "cluster"},
+    }
+    with pytest.raises(InputError) as caught:
+        grid.run({"name": "s", "vos": [vo]})
+    (mistake,) = caught.value.mistakes
+    assert mistake.field == "vos.0.workload.settings"
+    assert "1 processors" in mistake.found
