@@ -108,8 +108,9 @@ def test_a_profile_tells_what_the_actors_did_and_changes_nothing(transport: str)
     spent = [sum(one.values()) for one in profile["actors"].values()]
     assert all(0 < seconds <= outcome.wall_seconds for seconds in spent)
     busy = sum(one["busy"] for one in profile["actors"].values())
-    # The events of the VOs are what an actor is busy with.
-    assert 0.5 * busy < profile["predicted"]["1"] <= busy
+    # What VOs take of a processor is within the real time that actors are busy, however much of
+    # that goes to other programs.
+    assert 0 < profile["predicted"]["1"] <= busy
     assert profile["why"].startswith("it gains ")
 
 
