@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 import typer
@@ -49,6 +50,9 @@ PATIENCE_SECONDS = 10.0
 
 AGAIN_SECONDS = 0.5
 
+_NOT_TO_BE_BROKEN_OFF = ("llvmlite.binding", "numba.core.codegen")
+"""Modules of the compiler that leave functions without code, a crash when called, if broken off."""
+
 
 class _Interrupts:
     """SIGINT and SIGTERM as KeyboardInterrupt; `heard` if there was one."""
@@ -56,12 +60,16 @@ class _Interrupts:
     heard = False
     _deaf_until = 0.0
 
-    def hear(self, *_: object) -> None:
+    def hear(self, _: int, frame: FrameType | None) -> None:
         self.heard = True
         now = time.monotonic()
-        if now >= self._deaf_until:
-            self._deaf_until = now + PATIENCE_SECONDS
-            raise KeyboardInterrupt
+        if now < self._deaf_until:
+            return
+        if _makes_code(frame):
+            self._say_again()
+            return
+        self._deaf_until = now + PATIENCE_SECONDS
+        raise KeyboardInterrupt
 
     def lost(self, lost: sys.UnraisableHookArgs) -> None:
         """One that came in a callback of C, such as the compiler's, ends nothing: say it again."""
@@ -69,9 +77,22 @@ class _Interrupts:
             sys.__unraisablehook__(lost)
             return
         self._deaf_until = 0.0
+        self._say_again()
+
+    @staticmethod
+    def _say_again() -> None:
         again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGTERM))
         again.daemon = True
         again.start()
+
+
+def _makes_code(frame: FrameType | None) -> bool:
+    """Whether the compiler turns a function into machine code there, or reads it from its cache."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(_NOT_TO_BE_BROKEN_OFF):
+            return True
+        frame = frame.f_back
+    return False
 
 
 _interrupts = _Interrupts()

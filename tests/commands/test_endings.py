@@ -169,6 +169,67 @@ def test_an_interruption_in_a_callback_of_c_is_not_lost(then: str) -> None:
     assert done.stderr.splitlines() == ["interrupted. Nothing was written."]
 
 
+CACHED = """
+import os, signal, sys, time
+import typer
+from numba import njit
+from numba.core import codegen
+from grid.commands.endings import endings, hear_interrupts
+
+read = codegen.CPUCodeLibrary._object_getbuffer_hook
+told = []
+
+def read_interrupted(library):
+    code = read(library)
+    if code is not None and not told:
+        told.append(library)
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(3):
+            pass
+    return code
+
+if len(sys.argv) > 1:
+    codegen.CPUCodeLibrary._object_getbuffer_hook = read_interrupted
+
+@njit(cache=True)
+def twice(number):
+    return 2 * number
+
+def main():
+    hear_interrupts()
+    with endings():
+        print(twice(3), flush=True)
+        time.sleep(60 if told else 0)
+
+sys.argv = sys.argv[:1]
+typer.run(main)
+"""
+
+
+def test_an_interruption_does_not_leave_a_function_without_its_code(tmp_path: Path) -> None:
+    """While the compiler reads a function from its cache; the call of such a one is a crash."""
+    (tmp_path / "cached.py").write_text(CACHED)
+    command = [sys.executable, "cached.py"]
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    first, second = (
+        subprocess.run(
+            [*command, *more],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
+        )
+        for more in ([], ["interrupted"])
+    )
+    assert (first.returncode, first.stdout) == (0, "6\n"), first.stderr
+    assert (second.returncode, second.stdout) == (130, "6\n"), second.stderr
+    assert second.stderr.splitlines() == ["interrupted. Nothing was written."]
+
+
 FULL = """
 import resource
 from typer.testing import CliRunner
