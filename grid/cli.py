@@ -68,3 +68,7 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("interrupted. Nothing was written.", err=True)
         sys.exit(ExitCode.INTERRUPTED)
+    except OSError as error:
+        # Commands tell of their own files: what is left is standard output.
+        typer.echo(f"the output could not be written: {error.strerror or error}", err=True)
+        sys.exit(ExitCode.FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -137,6 +138,9 @@ def endings(
         details = [error.details] if traceback and isinstance(error, PartFailed) else []
         failed([str(error), *filter(None, details)])
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _nobody_reads():
+            # Such as `| head`: the command ends without a word, as others do.
+            raise
         said = error.strerror or str(error)
         if error.filename is not None:
             said = f"{error.filename}: {said}"
@@ -150,6 +154,13 @@ def endings(
             raise
         typer.echo(f"interrupted. {interrupted}", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader has gone."""
+    poll = select.poll()
+    poll.register(1, 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:

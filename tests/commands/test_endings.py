@@ -230,6 +230,38 @@ def test_an_interruption_does_not_leave_a_function_without_its_code(tmp_path: Pa
     assert second.stderr.splitlines() == ["interrupted. Nothing was written."]
 
 
+def test_a_pipe_that_nobody_reads_from_is_no_mistake() -> None:
+    """Such as `grid parts | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer) as nobody:
+        done = subprocess.run(
+            [sys.executable, "-c", "from grid.cli import main; main()", "parts"],
+            stdout=nobody,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("words", [["parts"], ["check", "two-vos"], ["--help"]])
+def test_where_the_output_has_no_room_a_line_says_so(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from grid.cli import main; main()", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.endswith("No space left on device")
+
+
 FULL = """
 import resource
 from typer.testing import CliRunner
