@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.compiled import kernel
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import SECOND_US
@@ -102,11 +103,20 @@ def _farm_of(cluster: Cluster, work: _Work) -> _Farm:
 
 def _best_prices(work: _Work, farm: _Farm, steps: int) -> float:
     """The highest bound of the total cost that was found."""
+    late = farm.instants - work.release[:, None]
+    before = np.clip(
+        np.searchsorted(farm.instants, work.release, side="right") - 1, 0, INSTANTS - 2
+    )
+    share = (work.release - farm.instants[before]) / (farm.instants[1] - farm.instants[0])
+    speed = np.where(work.moves[:, None], farm.slow.min(), farm.slow)
+    rate = work.cost / work.instructions
     prices = np.zeros((len(farm.cpus), INSTANTS))
     supply = farm.cpus[:, None] * farm.length
     best = -np.inf
     for step in range(steps):
-        least, at_class, at_instant = _cheapest(work, farm, prices)
+        least, at_class, at_instant = cheapest(
+            late, before, share, rate, speed, prices / farm.fast[:, None]
+        )
         value = float((work.instructions * least).sum() - (supply * prices).sum())
         best = max(best, value)
         demand = np.zeros_like(prices)
@@ -124,33 +134,40 @@ def _best_prices(work: _Work, farm: _Farm, steps: int) -> float:
     return best
 
 
-def _cheapest(work: _Work, farm: _Farm, prices: Floats) -> tuple[Floats, Ints, Ints]:
+@kernel()
+def cheapest(
+    late: Floats,
+    before: Ints,
+    share: Floats,
+    rate: Floats,
+    speed: Floats,
+    paid: Floats,
+) -> tuple[Floats, Ints, Ints]:
     """What each job pays at least for an instruction, and where: class and instant.
+
+    `late` has a row a job: each instant after its release, negative before; `before` the instant
+    before the release, and `share` how far it is from there to the next. An instruction costs
+    `rate` a second and unit of speed, at `speed` (a row a job, a column a class), and `paid` for
+    the CPU (a row a class, a column an instant).
 
     Between two instants costs and prices are straight lines, so the least stands at an instant or
     at the release itself, which is counted with the instant before it.
     """
-    count = len(work.release)
-    rows = np.arange(count)
-    late = farm.instants - work.release[:, None]
-    before = np.clip(
-        np.searchsorted(farm.instants, work.release, side="right") - 1, 0, INSTANTS - 2
-    )
-    share = (work.release - farm.instants[before]) / (farm.instants[1] - farm.instants[0])
-    least = np.full(count, np.inf)
-    at_class, at_instant = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    rate = work.cost / work.instructions
-    for number in range(len(farm.cpus)):
-        speed = np.where(work.moves, farm.slow.min(), farm.slow[number])
-        paid = prices[number] / farm.fast[number]
-        costs = np.where(late >= 0, (rate * speed)[:, None] * late + paid, np.inf)
-        instant = costs.argmin(axis=1)
-        found = costs[rows, instant]
-        released = paid[before] * (1 - share) + paid[before + 1] * share
-        instant = np.where(released < found, before, instant)
-        found = np.minimum(found, released)
-        better = found < least
-        least = np.where(better, found, least)
-        at_class = np.where(better, number, at_class)
-        at_instant = np.where(better, instant, at_instant)
+    jobs, classes = speed.shape
+    least = np.full(jobs, np.inf)
+    at_class, at_instant = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
+    for job in range(jobs):
+        start = before[job]
+        for number in range(classes):
+            a_second = rate[job] * speed[job, number]
+            prices = paid[number]
+            for instant in range(start, late.shape[1]):
+                if late[job, instant] < 0:
+                    continue
+                cost = a_second * late[job, instant] + prices[instant]
+                if cost < least[job]:
+                    least[job], at_class[job], at_instant[job] = cost, number, instant
+            released = prices[start] * (1 - share[job]) + prices[start + 1] * share[job]
+            if released < least[job]:
+                least[job], at_class[job], at_instant[job] = released, number, start
     return least, at_class, at_instant
