@@ -12,6 +12,7 @@ taken strictly: no text for a number, no number for a switch, nothing that is no
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -80,7 +81,9 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "list_type": lambda _: "a list",
     "extra_forbidden": lambda _: "no such setting",
     "missing": lambda _: "a value: this key is required",
-    "literal_error": lambda limits: str(limits["expected"]),
+    "literal_error": lambda limits: re.sub(
+        r"\b(True|False)\b", lambda word: word[0].lower(), str(limits["expected"])
+    ),
     "string_pattern_mismatch": lambda _: (
         "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
     ),
@@ -200,9 +203,14 @@ def lines_on(model: type[BaseModel]) -> Iterator[str]:
 
 def _written(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True)
-    if isinstance(default, bool) or default is None:
-        return {True: "true", False: "false", None: "none"}[default]
-    return str(list(default)) if isinstance(default, tuple) else str(default)
+    return str(list(default)) if isinstance(default, tuple) else _word(default)
+
+
+def _word(value: object) -> str:
+    """A value as it is written in a scenario."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "none"}[value]
+    return str(value)
 
 
 TYPE_WORDS = {
@@ -219,7 +227,7 @@ def _limits(schema: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join(_limits(one) for one in schema["anyOf"])
     if "enum" in schema:
-        return "one of " + ", ".join(map(str, schema["enum"]))
+        return "one of " + ", ".join(map(_word, schema["enum"]))
     words = TYPE_WORDS.get(str(schema.get("type")), "anything")
     limits = [f"{said} {schema[key]:g}" for key, said in LIMIT_WORDS.items() if key in schema]
     return " ".join([words, ", ".join(limits)]).strip()

@@ -73,14 +73,15 @@ def start_all_that_fit(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
 
 @kernel()
 def start_by_preempting(
-    packed: PackedView, deadline: Ints, order: Ints, victims: Ints
+    packed: PackedView, deadline: Ints, preempts: Bools, order: Ints, victims: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Slots to start and their machines, and running slots to preempt for them.
 
     `order` has all jobs, waiting and running, by `deadline`, a column by slot; `victims` the
-    running ones by machine, those of a machine by falling deadline. A job that fits nowhere takes
-    the place of running jobs with later deadlines, of the latest ones first, on the fastest
-    machine where that is enough. These are then in for another machine, in their turn.
+    running ones by machine, those of a machine by falling deadline. A job that fits nowhere and,
+    by the column `preempts`, may preempt takes the place of running jobs with later deadlines, of
+    the latest ones first, on the fastest machine where that is enough. These are then in for
+    another machine, in their turn.
     """
     view = unpacked(packed)
     jobs, machines, running = view.jobs, view.machines, view.running
@@ -105,7 +106,7 @@ def start_by_preempting(
             continue
         fit = needed[slot] <= most
         chosen = _first_to_end(view.now, slot, jobs, machines, free) if fit else -1
-        if chosen < 0 and deadline[slot] < latest_of_all:
+        if chosen < 0 and preempts[slot] and deadline[slot] < latest_of_all:
             for machine in fastest_first:
                 if deadline[slot] >= latest[machine] or needed[slot] > cpus[machine]:
                     continue

@@ -11,10 +11,12 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER, Time
 from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
+
+Preemptive = Literal[True, False, "on_arrival"]
 
 
 class InTurn:
@@ -61,14 +63,16 @@ class EarliestDeadlineFirst:
     """EDF as C07, section 6 has it: jobs by deadline, each to the best machine, if one is free.
 
     A job that finds none waits and holds up no other. With `preemptive` it takes the place of jobs
-    with later deadlines. C07's "decreasing order w.r.t. their deadline" is read as the most urgent
-    job first, as its section 2 says; equal deadlines are in order of arrival. `latest_first` takes
-    it literally. Jobs without a deadline come last or, with `without_deadline_first`, before all.
+    with later deadlines; with "on_arrival" it may do so only when it is new, and one that waits or
+    was preempted waits for a free machine. C07's "decreasing order w.r.t. their deadline" is read
+    as the most urgent job first, as its section 2 says; equal deadlines are in order of arrival.
+    `latest_first` takes it literally. Jobs without a deadline come last or, with
+    `without_deadline_first`, before all.
     """
 
     def __init__(
         self,
-        preemptive: bool,
+        preemptive: Preemptive,
         *,
         without_deadline_first: bool = False,
         latest_first: bool = False,
@@ -95,10 +99,19 @@ class EarliestDeadlineFirst:
         slots, targets, preempted = start_by_preempting(
             seen,
             deadlines,
+            self._preempting(view, now),
             everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
             running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
         )
         return Plan(start=pairs(slots, targets), preempt=preempted.tolist())
+
+    def _preempting(self, view: ClusterView, now: Time) -> Bools:
+        """By slot: whether the job may preempt others."""
+        jobs = view.jobs
+        if self.preemptive == "on_arrival":
+            is_new: Bools = (jobs.arrival_us == now) & (jobs.start_us == NEVER)
+            return is_new
+        return np.ones(len(jobs.serial), np.bool_)
 
     def _order_us(self, deadline_us: Ints) -> Ints:
         """What takes the place of deadlines, so that the lowest comes first."""
@@ -154,7 +167,11 @@ def easy_sjbf() -> EasyBackfilling:
 def edf(
     *,
     preemptive: Annotated[
-        bool, Field(description="it preempts jobs with later deadlines for more urgent ones")
+        Preemptive,
+        Field(
+            description="it preempts jobs with later deadlines for more urgent ones; on_arrival: "
+            "for new ones alone"
+        ),
     ] = False,
     without_deadline: Annotated[
         Literal["last", "first"], Field(description="where jobs without a deadline are in order")

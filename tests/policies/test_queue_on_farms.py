@@ -261,6 +261,46 @@ def test_preemptive_edf_by_hand() -> None:
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
 
 
+def test_edf_that_preempts_on_arrival_alone_by_hand() -> None:
+    """C07, section 6: "to execute first new submitted job with an earliest deadline".
+
+    Two CPUs. A (two CPUs, 10 s, deadline 90) runs from 0. B (one CPU, 4 s, deadline 20) comes at 1
+    and takes its place. C (two CPUs, 1 s, deadline 10) comes at 2 and takes that of B. At 3 both
+    find room no more at once: B runs on one CPU until 6, A waits for two. D (two CPUs, 1 s, no
+    deadline) came at 2 and waits behind A.
+    """
+    s = SECOND_US
+    jobs = [
+        job(0, 0, 2, 10 * s, 10 * s, deadline_us=90 * s),
+        job(1, 1 * s, 1, 4 * s, 4 * s, deadline_us=20 * s),
+        job(2, 2 * s, 2, 1 * s, 1 * s, deadline_us=10 * s),
+        job(3, 2 * s, 2, 1 * s, 1 * s),
+    ]
+    policy = make_policy("edf", {"preemptive": "on_arrival"})
+    cluster = general_cluster(Cluster("c", (Machine("m", 2),)), policy)
+    assert [end // s for _, _, _, end in play(cluster, jobs)] == [15, 6, 3, 16]
+
+
+def test_edf_on_arrival_lets_no_job_that_was_preempted_preempt() -> None:
+    """Two machines of one CPU, m0 twice as fast as m1, on which a job of 10 s takes 10 s.
+
+    A (10 s, deadline 20) has m0 from 0, B (10 s, deadline 90) m1 from 1. C (2 s, deadline 8) comes
+    at 2 and takes the place of A, which has 6 s left there. If A may preempt, it takes that of B,
+    and B has m0 from 3, when C ends; both begin anew on another machine. If A may not, it waits
+    for C itself.
+    """
+    s = SECOND_US
+    jobs = [
+        job(0, 0, 1, 10 * s, 10 * s, deadline_us=20 * s),
+        job(1, 1 * s, 1, 10 * s, 10 * s, deadline_us=90 * s),
+        job(2, 2 * s, 1, 2 * s, 2 * s, deadline_us=8 * s),
+    ]
+    farm = Cluster("c", (Machine("m0", 1, mips=2000.0), Machine("m1", 1)))
+    for preemptive, ends in ((True, [12, 8, 3]), ("on_arrival", [6, 11, 3])):
+        cluster = general_cluster(farm, make_policy("edf", {"preemptive": preemptive}))
+        assert [end / s for _, _, _, end in play(cluster, jobs)] == ends
+
+
 def test_edf_orders_deadlines_and_jobs_without_one_as_it_is_told() -> None:
     """One CPU, taken until 10; behind it wait jobs 1 (deadline 40), 2 (deadline 20), 3 (none)."""
     s = SECOND_US
@@ -287,7 +327,7 @@ def test_edf_orders_deadlines_and_jobs_without_one_as_it_is_told() -> None:
 def test_wrong_settings_are_named() -> None:
     for name, given_settings, said in (
         ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
-        ("edf", {"preemptive": "yes"}, "preemptive: found 'yes', expected true or false"),
+        ("edf", {"preemptive": "yes"}, "found 'yes', expected true, false or 'on_arrival'"),
         ("flexible", {"reservation": "old"}, "expected 'remade' or 'kept'"),
         ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
         ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
