@@ -191,20 +191,20 @@ class InformationService:
     def _begin_round(self, ctx: Context) -> None:
         self._rounds_left = max(0, self._rounds_left - 1)
         self._write(ctx, self._overlay.every_period(self._view(ctx), ctx.rng))
-        period_us = self._overlay.period_us
-        assert period_us is not None
         self._rests = not self._rounds_left and ctx.now >= self._sources.last_submission_us
         if not self._rests:
-            ctx.set_timer(period_us, ROUND)
+            self._wait(ctx)
 
     def _there_is_news(self, ctx: Context) -> None:
-        period_us = self._overlay.period_us
-        if period_us is None:
+        if self._overlay.period_us is None:
             return
         self._rounds_left = self._overlay.rounds(len(self._known.members) - 1)
         if self._rests and self._rounds_left:
             self._rests = False
-            ctx.set_timer(period_us, ROUND)
+            self._wait(ctx)
+
+    def _wait(self, ctx: Context) -> None:
+        ctx.set_timer(self._overlay.wait_us(ctx.now, ctx.rng), ROUND)
 
     def _hear(self, ctx: Context, sender: int, entries: tuple[Entry, ...], asks: bool) -> None:
         # Every entry is taken, whether or not one before it was new.

@@ -78,9 +78,19 @@ class StudySection(Section):
     answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
         description="What is read off the results."
     )
+    repeated_over: Key | None = Field(
+        default=None,
+        description="An axis whose values are repetitions, as seeds are, such as days of a log: "
+        "answers and figures are of all of them together. Default: none.",
+    )
     old_boards: OldBoardsSection | None = Field(
         default=None, description="Mitzenmacher's theory beside the mean response time."
     )
+
+    def axes(self) -> tuple[str, ...]:
+        """The axes that it names."""
+        named = [name for answer in self.answers for name in answer.axes()]
+        return (*named, *([] if self.repeated_over is None else [self.repeated_over]))
 
 
 class ExperimentSection(Section):
@@ -130,10 +140,9 @@ class ExperimentSection(Section):
         for name in self.quick.axes if self.quick is not None else ():
             if name not in self.axes:
                 raise ValueError(f"`quick.axes` among the axes: {', '.join(self.axes) or 'none'}")
-        for answer in self.study.answers if self.study is not None else ():
-            for name in answer.axes():
-                if name not in self.axes:
-                    raise ValueError(f"axes in `study.answers`, not {name}: {', '.join(self.axes)}")
+        for name in self.study.axes() if self.study is not None else ():
+            if name not in self.axes:
+                raise ValueError(f"axes in `study`, not {name}: {', '.join(self.axes)}")
         if self.runs > MAX_RUNS:
             raise ValueError(f"at most {MAX_RUNS} runs in all, not {self.runs}")
         return self

@@ -89,6 +89,19 @@ class Study:
         }
         return replace(self, axes=axes, runs=runs)
 
+    def repeated_over(self, axis: str) -> Study:
+        """The runs at the values of `axis` taken together, each with seeds of its own."""
+        places = {str(value): place for place, value in enumerate(self.axes[axis])}
+        rests: dict[str, int] = {}
+        runs = []
+        for point, seed, key in self.runs:
+            rest = {name: value for name, value in point.items() if name != axis}
+            number = places[str(point[axis])] + len(places) * seed
+            runs.append((rests.setdefault(str(rest), len(rests)), (rest, number, key)))
+        runs.sort(key=lambda run: run[0])
+        axes = {name: values for name, values in self.axes.items() if name != axis}
+        return replace(self, axes=axes, runs=tuple(run for _, run in runs))
+
     @cached_property
     def points(self) -> list[Point]:
         """The points that have runs, in the order of the axes."""

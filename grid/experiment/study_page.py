@@ -27,12 +27,15 @@ def write_study_page(
     """Write the page of the study in `folder`, and its pictures beside it."""
     study, about = read_study(folder), experiment.study
     assert about is not None
+    varied = _axes(study, about.repeated_over)
+    if about.repeated_over is not None:
+        study = study.repeated_over(about.repeated_over)
     pictures = list(_pictures(study, about, page))
     parts = [
         f"# {about.title}",
         f"Written by `{_command(study.name, page, quick)}`.{_if_quick(quick)}",
         f"## Question\n\n{_prose(about.question)}",
-        f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{_axes(study)}",
+        f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{varied}",
         "## Pictures\n\n" + "\n\n".join(pictures),
         "## Answer\n\n" + "\n\n".join(_answer(study, one) for one in about.answers),
     ]
@@ -66,11 +69,12 @@ def _set(experiment: ExperimentSection) -> str:
     return "".join(f"- set: `{key}: {value}`\n" for key, value in experiment.set.items())
 
 
-def _axes(study: Study) -> str:
-    lines = [
-        f"- {name}: {', '.join(f'`{value}`' for value in values)}"
-        for name, values in study.axes.items()
-    ]
+def _axes(study: Study, repeated_over: str | None) -> str:
+    lines = []
+    for name, values in study.axes.items():
+        listed = ", ".join(f"`{value}`" for value in values)
+        said = "; repetitions, from which the intervals are" if name == repeated_over else ""
+        lines.append(f"- {name}: {listed}{said}")
     seeds = len({seed for _, seed, _ in study.runs})
     return "\n".join([*lines, f"- seeds: {seeds}; the same seed means the same jobs"])
 
@@ -82,8 +86,9 @@ def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:
 
 def _pictures(study: Study, about: StudySection, page: Path) -> Iterator[str]:
     """Draw what decides, and say where it is."""
+    along = {one.metric: one.along for one in reversed(about.answers)}
     for metric in dict.fromkeys(one.metric for one in about.answers):
-        for picture in comparison_charts(study, metric):
+        for picture in comparison_charts(study, metric, along[metric]):
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)
             yield f"![{picture.caption}]({name})\n\n*{picture.caption}*"

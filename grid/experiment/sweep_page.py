@@ -89,11 +89,11 @@ def telling_metrics(study: Study) -> tuple[str, ...]:
     return tuple(telling[:METRICS_SHOWN])
 
 
-def comparison_charts(study: Study, metric: str) -> Iterator[Picture]:
-    """The metric over the axes: the compared one as lines or bars, another as x."""
+def comparison_charts(study: Study, metric: str, along: str | None = None) -> Iterator[Picture]:
+    """The metric over the axes: the compared one as lines or bars, another (`along`) as x."""
     others = [name for name in study.axes if name != study.compare]
     numeric = [name for name in others if _is_numeric(study.axes[name])]
-    across = next(iter(numeric or others), None)
+    across = along if along in others else next(iter(numeric or others), None)
     rest = [name for name in others if name != across]
     fixed = [{name: point[name] for name in rest} for point in study.points]
     unique = [point for n, point in enumerate(fixed) if point not in fixed[:n]]

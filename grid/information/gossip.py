@@ -15,12 +15,24 @@ class Gossip(Overlay):
 
     starts_known = True
 
-    def __init__(self, mode: str, fan_out: int, period_us: Time, view_size: int | None) -> None:
+    def __init__(
+        self, mode: str, fan_out: int, period_us: Time, view_size: int | None, times: str
+    ) -> None:
         self._pushes = mode in ("push", "push_pull")
         self._pulls = mode in ("pull", "push_pull")
         self._fan_out = fan_out
         self.period_us = period_us
         self.view_size = view_size
+        self._period_us = period_us
+        self._times = times
+
+    def wait_us(self, now: Time, rng: np.random.Generator) -> Time:
+        period_us = self._period_us
+        if self._times == "poisson":
+            return max(1, round(rng.exponential(period_us)))
+        if self._times == "shuffled":
+            return period_us - (now - 1) % period_us + int(rng.integers(period_us))
+        return period_us
 
     def rounds(self, peers: int) -> int:
         # Push reaches all but a share e^-f a round in the end, after log2 n rounds (Pittel 1987).

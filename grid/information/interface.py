@@ -46,7 +46,7 @@ Whom = Sequence[Sequence[int]]
 class Overlay:
     """An overlay that tells nobody anything. Others inherit from it and say what differs.
 
-    - `period_us`: how often `every_period` is called; None: never.
+    - `period_us`: how often `every_period` is called; None: never. See `wait_us`, too.
     - `view_size`: of so many other VOs an entry is kept, those confirmed last; None: of all.
     - `starts_known`: a VO that joins is known to be idle.
     - `probes_first`: `probes` is called for every job, and answers are waited for until
@@ -71,6 +71,11 @@ class Overlay:
     def rounds(self, peers: int) -> int:
         """How often `every_period` is called after the last news, once all jobs are submitted."""
         return 0
+
+    def wait_us(self, now: Time, rng: np.random.Generator) -> Time:
+        """How long after a round at `now` the next one begins: at least a microsecond."""
+        assert self.period_us is not None
+        return self.period_us
 
     def every_period(self, view: View, rng: np.random.Generator) -> Iterable[Letter]:
         """What to send now."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ATTRIBUTES = (
     "period_us", "view_size", "starts_known", "probes_first", "timeout_us", "keeps_probes",
 )  # fmt: skip
-METHODS = ("audience", "acquaintances", "rounds", "every_period", "answer", "probes")
+METHODS = ("audience", "acquaintances", "rounds", "wait_us", "every_period", "answer", "probes")
 
 
 class GuardedOverlay(Overlay):
@@ -40,6 +40,10 @@ class GuardedOverlay(Overlay):
     def rounds(self, peers: int) -> int:
         rounds: int = ask(self.origin, "rounds", self._overlay.rounds, _rounds_problem, peers)
         return rounds
+
+    def wait_us(self, now: Time, rng: Generator) -> Time:
+        wait_us: Time = ask(self.origin, "wait_us", self._overlay.wait_us, _wait_problem, now, rng)
+        return wait_us
 
     def every_period(self, view: View, rng: Generator) -> Iterable[Letter]:
         return self._asked("every_period", _letters_problem, view, rng)
@@ -73,6 +77,12 @@ def _rounds_problem(answer: Any, *_: Any) -> str | None:
     if type(answer) is int and 0 <= answer <= 10_000:
         return None
     return f"gave {answer!r}, expected a whole number from 0 to 10000"
+
+
+def _wait_problem(answer: Any, *_: Any) -> str | None:
+    if type(answer) is int and answer >= 1:
+        return None
+    return f"gave {answer!r}, expected a whole number of at least 1"
 
 
 def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
@@ -202,18 +212,25 @@ def gossip(
     view_size: Annotated[
         int | None, Field(ge=1, le=1_000_000, description="VOs remembered; none: all")
     ] = None,
+    times: Annotated[
+        Literal["periodic", "shuffled", "poisson"],
+        Field(
+            description="when a VO has its rounds: once a period at a time of its own, once in "
+            "every period at a time drawn anew, or after waits that are exponential"
+        ),
+    ] = "periodic",
 ) -> Overlay:
     """Each round every VO writes to VOs drawn at random; entries travel with their age.
 
     Demers et al., Epidemic algorithms for replicated database maintenance, 1987: anti-entropy by
     push, pull, or both. Of each VO the newest entry counts; with `view_size` only so many VOs are
-    remembered, those heard of last (as in Newscast: Jelasity, Montresor and Babaoglu 2005). VOs
-    begin their rounds at times of their own. Once all jobs are submitted and nothing is new, they
-    rest.
+    remembered, those heard of last (as in Newscast: Jelasity, Montresor and Babaoglu 2005). With
+    `periodic` times, VOs have their rounds in the same order in every period. Once all jobs are
+    submitted and nothing is new, they rest.
     """
     from grid.information.gossip import Gossip
 
-    return Gossip(mode, fan_out, _us(period_s), view_size)
+    return Gossip(mode, fan_out, _us(period_s), view_size, times)
 
 
 def index(

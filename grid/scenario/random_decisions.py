@@ -50,7 +50,7 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "edges": {"edges": (((0, 1),), ((0, 1), (1, 2)))},
     "gossip": {
         "mode": ("push", "pull", "push_pull"), "fan_out": (1, 2), "period_s": (1.0, 5.0),
-        "view_size": (None, 1),
+        "view_size": (None, 1), "times": ("periodic", "shuffled", "poisson"),
     },
     "index": {"children": (1, 2), "period_s": (1.0, 5.0)},
     "probes": {"count": (1, 2), "timeout_s": (0.1, 5.0), "keep": (False, True)},

@@ -91,6 +91,8 @@ class Case:
     controls: Callable[[Scenario], Jobs] | None = None
     exponential: tuple[str, ...] = ("arrivals", "work")
     stable: bool = True
+    events: bool = False
+    """Whether it takes the events of a run to see what is found."""
 
 
 def settings_of(scenario: Scenario) -> dict[str, Any]:
@@ -161,6 +163,17 @@ def rule_of(scenario: Scenario) -> dict[str, Any]:
     rule = scenario.protocol.when_busy
     assert not isinstance(rule, str)
     return dict(rule.settings)
+
+
+def gossip_of(scenario: Scenario) -> dict[str, Any]:
+    """The settings of gossip. Raises InputError where they are not those that theory speaks of."""
+    overlay = scenario.protocol.information
+    assert not isinstance(overlay, str)
+    settings = dict(overlay.settings)
+    if overlay.name != "gossip" or settings["mode"] != "push_pull" or settings["fan_out"] != 1:
+        expected = "gossip with mode push_pull and fan_out 1"
+        raise one_mistake("protocol.information", shorten(f"{overlay.name} {settings}"), expected)
+    return settings
 
 
 def vos_of(scenario: Scenario) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gamma, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,12 @@ from grid.model.errors import one_mistake
 from grid.model.time import from_seconds
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario
-from grid.verify import old_board, sharing, theory
+from grid.verify import averages, old_board, sharing, theory
 from grid.verify.case import (
     Case,
     Effort,
     drawn_of,
+    gossip_of,
     half_the_machines,
     half_the_servers,
     half_the_vos,
@@ -38,6 +40,7 @@ from grid.verify.case import (
 Expected = Callable[[Scenario], dict[str, float]]
 STARTS = "starts that differ"
 OF_FIRST = "jobs of the first server / mean"
+LEFT, BEGUN = "variance left a period", "exchanges that a VO begins a period"
 
 
 def _no_difference(_: Scenario) -> dict[str, float]:
@@ -234,6 +237,21 @@ def _time_and_first(run: Run) -> dict[str, float]:
     return {**_time(run), OF_FIRST: float((vos == 1).mean()) * servers}
 
 
+def _left(scenario: Scenario) -> dict[str, float]:
+    times = gossip_of(scenario)["times"]
+    begun = {BEGUN: 1.0} if times == "poisson" else {}
+    return {LEFT: averages.left_a_period(vos_of(scenario), times), **begun}
+
+
+def _left_by_exchanges(run: Run) -> dict[str, float]:
+    assert run.scenario is not None
+    # A job is submitted in every period; whatever overlay is planted, that is how long it lasts.
+    period_us = from_seconds(settings_of(run.scenario)["arrivals"]["mean_s"])
+    exchanges, vos = averages.exchanges_of(run, period_us), vos_of(run.scenario)
+    begun = averages.exchanges_a_period(exchanges, vos)
+    return {LEFT: averages.left_by(exchanges, vos), BEGUN: begun}
+
+
 def _capacity(scenario: Scenario) -> dict[str, float]:
     ones, wide = settings_of(scenario)["sizes"]
     share = ones["share"] / (ones["share"] + wide["share"])
@@ -249,6 +267,12 @@ def _starts_a_second(run: Run) -> dict[str, float]:
 def _exactly(name: str, title: str, source: str, found: Callable[[Run], dict[str, float]]) -> Case:
     return Case(name, title, source, _no_difference, found, exact=True)
 
+
+GOSSIP: dict[str, Any] = {
+    "quick": Effort(12, 60), "full": Effort(30, 300), "exponential": (), "stable": False,
+    "events": True,
+}  # fmt: skip
+"""Jobs are periods: one comes in each."""
 
 CASES = {
     case.name: case
@@ -348,6 +372,16 @@ CASES = {
             "two servers: Markov chain from board to board; many: fixed point (Mitzenmacher 2000)",
             _old_board, _time_and_first, quick=Effort(20, 1_000), full=Effort(40, 5_000),
             fewer=half_the_servers, controls=jobs_of_servers,
+        ),
+        Case(
+            "gossip", "Gossip of averages: each VO once in a period, in a new order each time",
+            "its finite number of VOs; of many: 1 / (2 √e) (Jelasity et al. 2005)",
+            _left, _left_by_exchanges, **GOSSIP,
+        ),
+        Case(
+            "gossip-of-pairs", "Gossip of averages: two VOs at a time, at any time",
+            "its finite number of VOs; of many: 1 / e (Jelasity et al. 2005)",
+            _left, _left_by_exchanges, **GOSSIP,
         ),
     )
 }  # fmt: skip

@@ -45,6 +45,10 @@ def _aligned(texts: Sequence[str]) -> str:
     return "  ".join(padded).rstrip()
 
 
+def _controlled() -> str:
+    return ", ".join(f"`{case.name}`" for case in CASES.values() if case.controls is not None)
+
+
 def markdown(figures: Sequence[Figure], full: bool) -> str:
     """The page: the table, what each case is, and the rules of the verdicts."""
     rows = [COLUMNS, ("---",) * len(COLUMNS), *(cells(figure, full) for figure in figures)]
@@ -82,8 +86,8 @@ made. A grid starts empty, and VOs end one after another: measured is from when 
 Runs are so long that warming up takes {RELAXATIONS:g} times as long as a queue of that load needs
 to forget most of its beginning.
 
-All cases but the exact ones, `mmc`, `mg1` and `rigid-capacity` take chance out by control variates
-(Lavenberg and Welch 1981): of the jobs that a run happened to get it is known how much work they
+These cases take chance out by control variates (Lavenberg and Welch 1981): {_controlled()}.
+That is, of the jobs that a run happened to get it is known how much work they
 should bring and how far apart they should come, and mostly how long they would wait, first come
 first served, for one pool of all servers. What is found is the regression over the runs, at the
 values that these should have. They are worked out from what users submitted, so that a grid which

@@ -12,7 +12,7 @@ import numpy as np
 
 import grid
 from grid.model.arrays import Floats
-from grid.runtime.run import Run
+from grid.runtime.run import Run, execute
 from grid.scenario.schema import Scenario
 from grid.scenario.shipped import shipped_folder
 from grid.verify.case import (
@@ -120,14 +120,19 @@ def measure(order: Order) -> Found:
     """
     name, file, settings = order
     case = CASES[name]
-    run = grid.run(file, set=settings)
+    run = _run(case, file, settings)
     found = _found(case, run)
     assert run.scenario is not None
     fewer = None if case.fewer is None else case.fewer(run.scenario)
     if fewer is None:
         return found
-    beside = _found(case, grid.run(file, set=(*settings, *fewer.settings)))
+    beside = _found(case, _run(case, file, (*settings, *fewer.settings)))
     return extrapolated(found, beside, fewer)
+
+
+def _run(case: Case, file: Path, settings: Sequence[str]) -> Run:
+    scenario = grid.load_scenario(file, settings)
+    return execute(scenario, str(file), in_process=True, events=case.events)
 
 
 def _found(case: Case, run: Run) -> Found:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from grid.information.gossip import Gossip
+from grid.information.interface import Letter, View
 from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.resources import ResourceTable
@@ -55,6 +57,18 @@ class OnePeriodOlder(PowerOfD):
         if self._before is not None and not own_only:
             table = replace(table, assigned_cpus=self._before)
         return super().choose(job, table, own_vo, own_only, rng)
+
+
+class NearGossip(Gossip):
+    """Writes to one of the next four VOs only."""
+
+    def __init__(self) -> None:
+        super().__init__("push_pull", 1, 1_000_000_000, 1, "shuffled")
+
+    def every_period(self, view: View, rng: np.random.Generator) -> Iterable[Letter]:
+        (letter,) = super().every_period(view, rng)
+        near = (view.vo + 1 + int(rng.integers(4))) % (len(view.peers) + 1)
+        return [letter._replace(to=near)]
 
 
 class LastComeFirstServed:
