@@ -33,13 +33,6 @@ class CpuIntervals:
     first: SomeInts
     last: SomeInts
 
-    def of(self, rows: slice) -> tuple[SomeInts, SomeInts, SomeInts]:
-        """First CPU and last CPU of all intervals of these jobs, and where each job's begin."""
-        counts = self.count[rows]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        index = np.arange(offsets[-1]) + np.repeat(self.begin[rows] - offsets[:-1], counts)
-        return self.first[index], self.last[index], offsets
-
 
 def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     """CPUs of every job that ran once and for some time.

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
 from grid.model.arrays import Floats
@@ -18,10 +17,11 @@ from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
 from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.cpu_assignment import assign_cpus
+from grid.results.csv_lines import Column, csv_lines
 from grid.results.directory import Directory
 from grid.results.event_file import EventSpool
 from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
-from grid.results.job_columns import cpu_numbers, float_seconds, job_columns, text_seconds
+from grid.results.job_columns import batch_of, cpu_numbers, job_columns
 from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import EVENTS_FILE, check_folder, write_files
@@ -29,6 +29,8 @@ from grid.results.series import Series, series
 
 NO_MORE = MoreColumns()
 _OF_MANY_VALUES = ("job_id", "submission_time", "starting_time", "finish_time", "assigned_time")
+_TOLD_BY_GROUP = ["job_id", "submission_time"]
+"""Columns whose least and most stand in the file for each group of rows, for these rise."""
 _BATCH = 50_000
 """Jobs that are written at once: what memory the writing takes does not grow with the run."""
 
@@ -80,59 +82,36 @@ def _write_jobs(
 ) -> None:
     cpus = assign_cpus(results, directory)
 
-    def batch(start: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-        """The rows from there on, as texts where that is fast to write, and as numbers."""
+    def batch(start: int) -> dict[str, Column]:
+        """The columns of the rows from there on."""
         rows = slice(start, min(start + _BATCH, len(results)))
-        jobs = results.take(rows)
         texts = cpu_numbers(cpus, rows)
-        exact, typed = (
-            job_columns(jobs, directory, workload_name, texts, seconds)
-            for seconds in (text_seconds, float_seconds)
-        )
-        return _as_texts(with_columns(exact, more, rows)), with_columns(typed, more, rows)
+        columns = job_columns(results.take(rows), directory, workload_name, texts)
+        return columns | number_columns(more, rows)
 
-    exact, typed = batch(0)
-    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
+    schema = batch_of(batch(0)).schema
     # Most values of other columns are their own: to number them is in vain.
-    named = [one.name for one in typed.schema if one.name not in _OF_MANY_VALUES]
-    with (folder / "jobs.csv").open("wb") as file:
-        file.write(",".join(exact.schema.names).encode() + b"\n")
-        with (
-            pyarrow.csv.CSVWriter(file, exact.schema, write_options=options) as text,
-            pyarrow.parquet.ParquetWriter(
-                folder / "jobs.parquet", typed.schema, compression="zstd", use_dictionary=named
-            ) as table,
-        ):
-            for start in range(0, len(results), _BATCH):
-                exact, typed = batch(start)
-                text.write_batch(exact)
-                table.write_batch(typed)
+    named = [name for name in schema.names if name not in _OF_MANY_VALUES]
+    with (
+        (folder / "jobs.csv").open("wb") as text,
+        pyarrow.parquet.ParquetWriter(
+            folder / "jobs.parquet",
+            schema,
+            compression="zstd",
+            use_dictionary=named,
+            write_statistics=_TOLD_BY_GROUP,
+        ) as table,
+    ):
+        text.write(",".join(schema.names).encode() + b"\n")
+        for start in range(0, len(results), _BATCH):
+            columns = batch(start)
+            text.write(csv_lines(columns))
+            table.write_batch(batch_of(columns))
 
 
-def _as_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with a text in place of each column that has one value: it is made only once."""
-    columns = [
-        pa.repeat(column[0].cast(pa.string()), len(batch)) if _is_one(column) else column
-        for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-def _is_one(column: pa.Array) -> bool:
-    """Whether a column of numbers or names has one value throughout, which is known."""
-    if pa.types.is_dictionary(column.type):
-        column = column.indices
-    if pa.types.is_string(column.type) or not len(column) or column.null_count:
-        return False
-    values = column.to_numpy()
-    return bool((values == values[0]).all())
-
-
-def with_columns(batch: pa.RecordBatch, more: Mapping[str, Floats], rows: slice) -> pa.RecordBatch:
-    """The batch with the given rows of more columns, null where they are NaN."""
-    for name, column in more.items():
-        batch = batch.append_column(name, _nullable(column[rows]))
-    return batch
+def number_columns(more: Mapping[str, Floats], rows: slice) -> dict[str, Column]:
+    """The given rows of columns of numbers, null where they are NaN."""
+    return {name: _nullable(column[rows]) for name, column in more.items()}
 
 
 def _nullable(column: Floats) -> pa.Array:

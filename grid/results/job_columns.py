@@ -9,18 +9,17 @@ want of its speed here. What each column holds is in `grid.results.column_defini
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from grid.model.arrays import Bools, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_assignment import CpuIntervals
-from grid.results.decimal_texts import decimal_texts
+from grid.results.csv_lines import Column, Times, write_intervals
 from grid.results.directory import Directory
 from grid.results.energy import job_energy
 from grid.results.occupancy import ran
@@ -31,24 +30,9 @@ BATSIM_STATES = (
     "COMPLETED_WALLTIME_REACHED",
     "REJECTED",
 )
+_LONGEST_INTERVAL = 22
+"""Characters of two numbers of CPUs, a hyphen and a blank."""
 STATES = tuple(state.name.lower() for state in JobState)
-
-Seconds = Callable[[Ints, Bools], pa.Array]
-"""Makes a column of seconds of times in microseconds; null where the second column is False."""
-
-
-def text_seconds(times_us: Ints, known: Bools) -> pa.Array:
-    """Exact: texts with six decimal places."""
-    offsets, digits = decimal_texts(np.ascontiguousarray(times_us))
-    bits = pa.py_buffer(np.packbits(known, bitorder="little"))
-    return pa.StringArray.from_buffers(
-        len(times_us), pa.py_buffer(offsets), pa.py_buffer(digits), bits
-    )
-
-
-def float_seconds(times_us: Ints, known: Bools) -> pa.Array:
-    """Floats, which name every microsecond of the first 272 years."""
-    return pa.array(times_us / SECOND_US, mask=~known)
 
 
 def job_columns(
@@ -56,8 +40,7 @@ def job_columns(
     directory: Directory,
     workload_name: str,
     cpus: pa.Array,
-    seconds: Seconds,
-) -> pa.RecordBatch:
+) -> dict[str, Column]:
     """The columns of `jobs.csv` and `jobs.parquet`; `cpus` are the jobs' `cpu_numbers`."""
     outcome, placement = jobs.outcome, jobs.placement
     every = np.ones(len(jobs), np.bool_)
@@ -68,21 +51,21 @@ def job_columns(
     with np.errstate(divide="ignore", invalid="ignore"):
         stretch = turnaround_us / run_us
     workloads = [f"{workload_name}.{vo}" for vo in directory.vos]
-    empty = pa.nulls(len(jobs), pa.string()).fill_null("")
-    columns = {
+    empty = pa.repeat("", len(jobs))
+    return {
         "job_id": pa.array(jobs.number),
         "workload_name": _names(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
         "profile": empty,
-        "submission_time": seconds(jobs.submit_us, every),
+        "submission_time": Times(jobs.submit_us, every),
         "requested_number_of_resources": pa.array(jobs.processors),
-        "requested_time": seconds(jobs.estimate_us, every),
+        "requested_time": Times(jobs.estimate_us, every),
         "success": pa.array((outcome.state == JobState.COMPLETED).astype(np.int8)),
         "final_state": _names(_batsim_state(jobs, once, run_us), BATSIM_STATES),
-        "starting_time": seconds(outcome.start_us, once),
-        "execution_time": seconds(run_us, once),
-        "finish_time": seconds(outcome.end_us, once),
-        "waiting_time": seconds(outcome.start_us - jobs.submit_us, once),
-        "turnaround_time": seconds(turnaround_us, once),
+        "starting_time": Times(outcome.start_us, once),
+        "execution_time": Times(run_us, once),
+        "finish_time": Times(outcome.end_us, once),
+        "waiting_time": Times(outcome.start_us - jobs.submit_us, once),
+        "turnaround_time": Times(turnaround_us, once),
         "stretch": pa.array(stretch, mask=~(once & (run_us > 0))),
         "allocated_resources": cpus,
         "consumed_energy": pa.array(joules, mask=np.isnan(joules)),
@@ -94,14 +77,27 @@ def job_columns(
         "machine": pa.array(outcome.machine, mask=outcome.machine < 0),
         "hops": pa.array(placement.hops),
         "utility": pa.array(placement.utility),
-        "deadline": seconds(jobs.deadline_us, jobs.deadline_us < NEVER),
-        "assigned_time": seconds(placement.assigned_us, placement.assigned_us >= 0),
+        "deadline": Times(jobs.deadline_us, jobs.deadline_us < NEVER),
+        "assigned_time": Times(placement.assigned_us, placement.assigned_us >= 0),
         "state": _names(outcome.state, STATES),
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
         "power": pa.array(jobs.power),
     }
-    return pa.RecordBatch.from_pydict(columns)
+
+
+def batch_of(columns: Mapping[str, Column]) -> pa.RecordBatch:
+    """The columns as a table has them: times as floats, in seconds.
+
+    Floats name every microsecond of the first 272 years.
+    """
+    arrays = {
+        name: pa.array(column.times_us / SECOND_US, mask=~column.known)
+        if isinstance(column, Times)
+        else column
+        for name, column in columns.items()
+    }
+    return pa.RecordBatch.from_pydict(arrays)
 
 
 def _names(positions: Ints, names: Sequence[str]) -> pa.Array:
@@ -122,9 +118,8 @@ def _batsim_state(jobs: JobResults, once: Bools, run_us: Ints) -> Ints:
 
 def cpu_numbers(cpus: CpuIntervals, rows: slice) -> pa.Array:
     """Texts like "0-3 5"; empty for the empty set."""
-    first, last, offsets = cpus.of(rows)
-    low, high = pa.array(first).cast(pa.string()), pa.array(last).cast(pa.string())
-    both = pyarrow.compute.binary_join_element_wise(low, high, "-")
-    texts = pyarrow.compute.if_else(pa.array(first == last), low, both)
-    sets = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), texts)
-    return pyarrow.compute.binary_join(sets, " ")
+    begin, count = cpus.begin[rows], cpus.count[rows]
+    offsets = np.empty(len(begin) + 1, np.int32)
+    texts = np.empty(int(count.sum()) * _LONGEST_INTERVAL, np.uint8)
+    write_intervals(begin, count, cpus.first, cpus.last, offsets, texts)
+    return pa.StringArray.from_buffers(len(begin), pa.py_buffer(offsets), pa.py_buffer(texts))

@@ -103,14 +103,14 @@ class Run:
         import pyarrow as pa
 
         from grid.results.cpu_assignment import assign_cpus
-        from grid.results.files import with_columns
-        from grid.results.job_columns import cpu_numbers, float_seconds, job_columns
+        from grid.results.files import number_columns
+        from grid.results.job_columns import batch_of, cpu_numbers, job_columns
 
         rows = slice(0, len(self.results))
         cpus = cpu_numbers(assign_cpus(self.results, self.directory), rows)
         jobs = self.results.take(rows)
-        batch = job_columns(jobs, self.directory, self.name, cpus, float_seconds)
-        return pa.Table.from_batches([with_columns(batch, self.more.job, rows)])
+        columns = job_columns(jobs, self.directory, self.name, cpus)
+        return pa.Table.from_batches([batch_of(columns | number_columns(self.more.job, rows))])
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
 from grid.results.cpu_assignment import number_cpus
-from grid.results.decimal_texts import decimal_texts
+from grid.results.csv_lines import write_intervals, write_lines
 from grid.results.starts_and_ends import first_overbooked, merged
 from grid.scenario.build import Grid
 from grid.selection.interface import Selection
@@ -97,8 +97,10 @@ def _number_cpus() -> None:
     nothing, times, one = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64)
     events = merged(times, nothing, times, nothing)
     first_overbooked(events, nothing, nothing, one)
-    number_cpus(events, nothing, nothing, one, one)
-    decimal_texts(times)
+    cpus = number_cpus(events, nothing, nothing, one, one)
+    texts = np.zeros(0, np.uint8)
+    write_intervals(*cpus, np.zeros(1, np.int32), texts)
+    write_lines(times, np.zeros((0, 0), np.int64), np.zeros(2, np.uint64), texts, texts)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:

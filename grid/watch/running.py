@@ -22,7 +22,7 @@ from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US
 from grid.report.run_data import RunData
 from grid.results.cpu_assignment import assign_cpus
-from grid.results.job_columns import cpu_numbers, float_seconds, job_columns
+from grid.results.job_columns import batch_of, cpu_numbers, job_columns
 from grid.results.look import Beginning, Look
 from grid.watch.answers import (
     check,
@@ -233,14 +233,14 @@ class Running:
         """These jobs as the folder of a run would have them."""
         cpus = assign_cpus(results, self._directory)
         rows = slice(0, len(results))
-        batch = job_columns(results, self._directory, "", cpu_numbers(cpus, rows), float_seconds)
+        columns = job_columns(results, self._directory, "", cpu_numbers(cpus, rows))
         times = {"time_s": list(self._span) * len(self._pairs)}
         names = {
             key: [pair[place] for pair in self._pairs for _ in range(2)]
             for place, key in enumerate(("vo", "cluster"))
         }
         vos: dict[str, Any] = {vo: {} for vo in self._directory.vos}
-        table = pa.Table.from_batches([batch])
+        table = pa.Table.from_batches([batch_of(columns)])
         return RunData({}, {"vos": vos}, "", table, pa.table(times | names))
 
     def _figures(self, look: Look | None, before: Look | None) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +14,6 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.model.job import JobState
@@ -24,7 +22,7 @@ from grid.results import files
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import ClusterEntry, Directory
 from grid.results.files import write_run
-from grid.results.job_columns import text_seconds
+from grid.results.job_columns import cpu_numbers
 from grid.results.metrics import metrics
 from grid.results.run_folder import RUN_FILES, check_folder
 from tests.results.results_tables import TWO_VOS, job, table, tables
@@ -304,11 +302,7 @@ def test_a_failure_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
 @given(tables())
 def test_no_cpu_is_given_to_two_jobs_at_once(results: JobResults) -> None:
     cpus = assign_cpus(results, TWO_VOS)
-    first, last, offsets = cpus.of(slice(0, len(results)))
-    sets = [
-        {cpu for k in range(low, high) for cpu in range(first[k], last[k] + 1)}
-        for low, high in itertools.pairwise(offsets)
-    ]
+    sets = [processor_set(text) for text in cpu_numbers(cpus, slice(None)).to_pylist()]
     machine_of_cpu = [(0, 0)] * 4 + [(1, 0)] * 2 + [(1, 1)]
     for row, mine in enumerate(sets):
         here = (results.placement.cluster[row], results.outcome.machine[row])
@@ -355,14 +349,3 @@ def test_many_small_intervals(tmp_path: Path) -> None:
     rows = [*every_other, job(1000, 0, 6, 9, processors=150)]
     row = read(write(tmp_path / "run", rows, pool))["demo!1000"]
     assert processor_set(row["allocated_resources"]) == set(np.arange(1, 300, 2).tolist())
-
-
-@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.booleans())))
-def test_seconds_as_texts_are_exact(times: list[tuple[int, bool]]) -> None:
-    texts = text_seconds(
-        np.array([time for time, _ in times], np.int64),
-        np.array([known for _, known in times], np.bool_),
-    )
-    assert texts.to_pylist() == [
-        f"{Decimal(time).scaleb(-6):.6f}" if known else None for time, known in times
-    ]
