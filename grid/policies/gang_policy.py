@@ -71,6 +71,13 @@ class GangPolicy:
         priority_limit: Annotated[
             int, Field(ge=1, le=10**9, description="so many priority jobs start in any second")
         ] = 64,
+        interrupted: Annotated[
+            Literal["goes_on", "begins_again"],
+            Field(
+                description="a gang that a priority job interrupts keeps its processors and goes "
+                "on there, or gives them back and comes anew"
+            ),
+        ] = "goes_on",
         ask_every_s: Annotated[
             Wait, Field(description="when other clusters are asked again, if none takes a gang")
         ] = 60.0,
@@ -88,6 +95,7 @@ class GangPolicy:
         self.holds_together = release == "gang"
         self.priority_jobs = priority_jobs
         self.priority_limit = priority_limit
+        self.begins_again = interrupted == "begins_again"
         self.ask_every_us = from_seconds(ask_every_s)
         self.answer_within_us = from_seconds(answer_within_s)
 

@@ -66,6 +66,7 @@ class GangCore:
             policy.whole_queues,
             policy.aging,
             policy.priority_limit,
+            policy.begins_again,
         )
         # Of ours the compiled form is played; any other one is asked.
         self._choice = None if choice is ld or choice is ald else choice

@@ -1,6 +1,6 @@
 """One instant of a cluster with a queue a processor, and the loop over its instants.
 
-In this order: tasks end; machines go down and come up (see `grid.cluster.gang_outages`); priority
+In this order: tasks end; machines go down and come up (see `grid.cluster.gang.outages`); priority
 jobs start; gangs that have come join the shortest queues; gangs
 whose processors are kept for them go on; the policy starts what it can; local migration tries what
 is left. External migration is up to the Local Dispatcher, between two instants.
@@ -23,6 +23,7 @@ from grid.cluster.gang.decisions import (
     shortest_queues,
     tasks_to_move,
 )
+from grid.cluster.gang.outages import displace
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
@@ -39,6 +40,8 @@ class Rules(NamedTuple):
     whole_queues: bool
     aging: int
     priority_limit: int
+    begins_again: bool
+    """Whether a gang that a priority job interrupts comes anew."""
 
 
 @kernel(allocates=False)
@@ -172,7 +175,11 @@ def _start_priority(state: State, rules: Rules, now: Time) -> None:
         number[at.STARTED_IN_SECOND] += 1
         _go_round(state, p)
         if processors.task[p] != NONE:
-            runs.interrupt(state, tasks.gang[processors.task[p]], now)
+            interrupted = tasks.gang[processors.task[p]]
+            if rules.begins_again:
+                displace(state, interrupted, now)
+            else:
+                runs.interrupt(state, interrupted, now)
             number[at.INTERRUPTIONS] += 1
         if processors.keeper[p] == NONE:
             queues.take_idle(state, p)

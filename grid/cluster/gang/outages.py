@@ -36,11 +36,11 @@ def break_down(state: State, first: int, after: int, now: Time) -> None:
     for p in range(first, after):
         # A priority job may run on what is kept for a gang.
         if processors.keeper[p] != NONE:
-            _displace(state, processors.keeper[p], now)
+            displace(state, processors.keeper[p], now)
         if processors.task[p] != NONE:
-            _displace(state, gang_of[processors.task[p]], now)
+            displace(state, gang_of[processors.task[p]], now)
         while processors.head[p] != NONE:
-            _displace(state, gang_of[processors.head[p]], now)
+            displace(state, gang_of[processors.head[p]], now)
 
 
 @inner(allocates=False)
@@ -52,8 +52,11 @@ def come_up(state: State, first: int, after: int) -> None:
 
 
 @inner(allocates=False)
-def _displace(state: State, gang: int, now: Time) -> None:
-    """Take a gang off all of its processors; it comes anew. Of a reservation nothing is left."""
+def displace(state: State, gang: int, now: Time) -> None:
+    """Take a gang off all of its processors; it comes anew. Of a reservation nothing is left.
+
+    Priority jobs do that, too, if a gang is to begin again that they interrupt.
+    """
     gangs, number = state.gangs, state.number
     if gangs.state[gang] == at.RUNNING:
         runs.interrupt(state, gang, now)

@@ -71,13 +71,13 @@ READINGS = (
                 'it gives its processors back, waits in queues to "be rescheduled" (III), and '
                 'begins "again" from the start, which is "the response time increase of jobs '
                 'rescheduled" (VII)',
-                lacking="the policies have no setting for it. A priority job interrupts only where "
-                "it finds no idle processor in its cluster: how often is beside GM-1",
+                _runs("interrupted gangs begin again"),
             ),
         ),
         EVERY,
-        "policies afcfs and lgfs",
-        "Before, it stood among what the paper leaves out.",
+        "gang policy setting interrupted: goes_on",
+        "Before, it stood among what the paper leaves out, and the other was not run. It was added "
+        "after results were known, since the text has words for both.",
     ),
     Reading(
         "utilisation (Eq. 5) and its average in Fig. 3",

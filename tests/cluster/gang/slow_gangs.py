@@ -231,7 +231,11 @@ class SlowGangs:
         kind, _, _, p = min(places)
         self.round = (p + 1) % n
         processor = self.processors[p]
-        if kind == 2:
+        if kind == 2 and self.policy.begins_again:
+            assert processor.runs is not None
+            self.displace(processor.runs, now)
+            self.interruptions += 1
+        elif kind == 2:
             self.interrupt(processor.runs, now)
         self.place(gang, p)
         gang.where, gang.whole, gang.running = [p], dict(gang.left), True

@@ -93,6 +93,7 @@ def random_policy(chance: random.Random) -> GangPolicy:
             "release": chance.choice(("task", "gang")),
             "priority_jobs": chance.random() < 0.8,
             "priority_limit": chance.choice((1, 2, 64)),
+            "interrupted": chance.choice(("goes_on", "begins_again")),
         }
     )
 
@@ -205,6 +206,25 @@ def test_a_priority_job_stops_a_gang_with_all_its_tasks_where_nothing_idles() ->
     jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0)]
     assert fates_s(same(2, afcfs({})), jobs) == {0: (0, 13, 1), 1: (4, 7, 0)}
     assert fates_s(same(3, afcfs({})), jobs) == {0: (0, 10, 0), 1: (4, 7, 0)}
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "first", "second"),
+    [("goes_on", (0, 12, 1), (12, 16, 0)), ("begins_again", (0, 17, 1), (3, 7, 0))],
+)
+def test_section_3_an_interrupted_gang_goes_on_or_begins_again(
+    interrupted: str, first: tuple[float, ...], second: tuple[float, ...]
+) -> None:
+    """Three processors. A gang of three (10 s) runs from 0, one of two (4 s) waits from 1 on.
+
+    At 3 a priority job of 2 s takes the processor for which nothing waits. Either the first gang
+    keeps the other two until 5 and then has 7 s left; or it gives them back, and the second one
+    runs there from 3 to 7, before the first begins anew.
+    """
+    jobs = [gang(0, 3, 10.0), gang(1, 2, 4.0, 1.0), gang(2, 1, 2.0, 3.0)]
+    cluster = same(3, afcfs({"interrupted": interrupted}))
+    assert fates_s(cluster, jobs) == {0: first, 1: second, 2: (3, 5, 0)}
+    assert cluster.figures()["interruptions"] == 1
 
 
 def test_priority_jobs_never_interrupt_each_other() -> None:
