@@ -25,6 +25,7 @@ def test_two_vos_that_reject_are_one_pool_of_all_servers() -> None:
     assert sharing.retries_of_two(10, 8.0, 1) == pytest.approx(erlang_b(20, 16.0))
 
 
+@pytest.mark.thorough
 def test_two_vos_that_share_lie_between_one_pool_and_none() -> None:
     pool, alone = 1 / (1 - 0.7**2), 1 / 0.3
     found = [sharing.steal_of_two(0.7), shorter_of_two(0.7), sharing.until_idle_of_two(0.7, 1)]

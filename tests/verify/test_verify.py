@@ -44,6 +44,9 @@ SMALL = {
     "gossip-of-pairs": (Effort(8, 40), "others=11"),
 }
 
+LONG = ("rigid-capacity", "shorter-of-two", "until-idle", "steal", "old-information")
+EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in LONG else name for name in SMALL]
+
 
 def figures(name: str, *settings: str, effort: Effort | None = None) -> list[Figure]:
     case = CASES[name]
@@ -69,7 +72,7 @@ def test_exact_cases_are_exact_at_other_values(name: str, settings: tuple[str, .
     assert {one.verdict(full=True) for one in figures(name, *settings)} == {"exact"}
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", EACH)
 def test_steady_states_agree(name: str) -> None:
     effort, *settings = SMALL[name]
     found = figures(name, *settings, effort=effort)
@@ -77,6 +80,7 @@ def test_steady_states_agree(name: str) -> None:
     assert all(one.error > 0 for one in found)
 
 
+@pytest.mark.thorough
 def test_steady_states_agree_at_other_values() -> None:
     found = figures("mmc", "servers=3", "load=0.6", effort=SMALL["mmc"][0])
     found += figures("mg1", "load=0.5", "vos.0.workload.settings.work={law: fixed, mean_s: 2}",
@@ -86,6 +90,7 @@ def test_steady_states_agree_at_other_values() -> None:
     assert {one.verdict(full=False) for one in found} == {"agrees"}
 
 
+@pytest.mark.thorough
 def test_many_vos_are_extrapolated_from_two_numbers_of_them() -> None:
     """With 8 VOs and 4 alone the mean time is off by some percent."""
     found = figures("until-idle", "vos=8", "load=0.5", effort=Effort(10, 150))
@@ -117,6 +122,7 @@ def test_another_order_of_service_is_found(name: str) -> None:
     assert found.verdict(full=True) == "differs"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "planted"),
     [
@@ -131,6 +137,7 @@ def test_another_routing_than_it_should_be_is_found(name: str, planted: str) -> 
     assert found.verdict(full=False) == "differs"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("period_s", "planted"),
     [
@@ -168,6 +175,7 @@ def test_gossip_that_is_not_as_it_should_be_is_found(planted: str) -> None:
     assert found.verdict(full=False) == "differs"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "slower"),
     [
@@ -188,6 +196,7 @@ def test_jobs_that_are_other_ones_than_theory_speaks_of_are_found() -> None:
     assert figure.verdict(full=False) == "differs"
 
 
+@pytest.mark.thorough
 def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None:
     settings, case = ["load=0.3"], CASES["least-loaded"]
     (few,) = verify(case, settings, Effort(10, 150))
