@@ -26,10 +26,13 @@ from grid.scenario.warm_up import warm_ups
 FEWEST = 2
 """With less to compile than this, the run does it itself: a process takes a second to start."""
 TICK_SECONDS = 0.1
-_WORKER = (
+WORKER = (
+    sys.executable,
+    "-c",
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from grid.runtime.compiling import work; work()"
+    "from grid.runtime.compiling import work; work()",
 )
+"""The command line of a process that compiles."""
 
 
 class CompilingAhead:
@@ -116,9 +119,8 @@ def work() -> None:
 
 
 def _start_worker() -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _WORKER]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Flaky
 
 from tests.fuzz.judge import judged, private_folder, undrawn
 from tests.fuzz.subjects import SUBJECTS, Files, Subject
@@ -68,7 +69,7 @@ def fuzz(subject: Subject, inputs: int, number: int, *, drawn: bool = False) -> 
 
 
 def main() -> None:
-    """Rounds over the subjects until all inputs are tried; findings are told and counted."""
+    """Rounds over all subjects until all inputs are tried; findings are told and counted."""
     parser = argparse.ArgumentParser(description="Give every reader inputs that are nearly right.")
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
     parser.add_argument("--inputs", type=int, default=2000, help="for each subject")
@@ -77,22 +78,22 @@ def main() -> None:
     unknown = [name for name in given_.subjects if name not in SUBJECTS]
     if unknown:
         parser.error(f"found {unknown[0]}, expected one of {', '.join(SUBJECTS)}")
-    found = tried = 0
-    for name in given_.subjects or SUBJECTS:
-        subject = SUBJECTS[name]()
+    subjects = {name: SUBJECTS[name]() for name in given_.subjects or SUBJECTS}
+    for subject in subjects.values():
         # What is loaded and compiled first is no input's doing, and must not be cut short.
         with suppress(AssertionError):
             fuzz(subject, 1, given_.first, drawn=True)
-        left, number = given_.inputs, given_.first
-        while left > 0:
-            count = min(ROUND, left)
+    found = tried = 0
+    for number, begun in enumerate(range(0, given_.inputs, ROUND), start=given_.first):
+        count = min(ROUND, given_.inputs - begun)
+        for name, subject in subjects.items():
             try:
                 fuzz(subject, count, number)
-            except AssertionError as error:
+            except (AssertionError, Flaky) as error:
                 found += 1
                 print(f"{name}, round {number}: {str(error)[:2000]}", flush=True)
-            left, number, tried = left - count, number + 1, tried + count
-        print(f"{name}: {given_.inputs} inputs", flush=True)
+            tried += count
+        print(f"round {number}: {tried} inputs so far", flush=True)
     print(f"{tried} inputs, {found} rounds found something")
     sys.exit(1 if found else 0)
 
