@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from grid.model.time import SECOND_US, Time
@@ -20,6 +20,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     GO_ON: (),
 }
 """What can be done, and what each of it is done to."""
+LASTS = (TAKE_MACHINE_DOWN, TAKE_VO_DOWN, CUT_OFF)
+"""What lasts until it is healed."""
 
 
 class Wish(NamedTuple):
@@ -83,6 +85,13 @@ def wish_of(row: Mapping[str, Any]) -> Wish:
         if type(value) is not wanted:
             raise ValueError(f"{name}: expected {'a number' if wanted is int else 'a name'}")
     return Wish(what, **given)  # type: ignore[arg-type]
+
+
+def lasting(done: Sequence[Intervention]) -> list[Intervention]:
+    """What was taken down or cut off and not healed since."""
+    whats = [one.wish.what for one in done]
+    healed = len(whats) - whats[::-1].index(HEAL) if HEAL in whats else 0
+    return [one for one in done[healed:] if one.wish.what in LASTS]
 
 
 class LiveFacts(NamedTuple):

@@ -80,7 +80,7 @@ class PlanTimes(NamedTuple):
     """Real time that plans of one cluster took, in seconds. No part of a run's results.
 
     All were made while fewer than `below` jobs waited, and at least half as many. Where `below` is
-    negative, plans were made in compiled code and not timed.
+    negative, plans were not timed: they were made in compiled code, or in a live run.
     """
 
     policy: str

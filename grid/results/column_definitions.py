@@ -211,7 +211,8 @@ MANIFEST_KEYS: Columns = {
     "plans_not_measured": (
         "",
         "Policies whose plans are part of a compiled loop, on pools and under gangs. One call "
-        "of it plays many instants, so that no time in it is that of a plan alone.",
+        "of it plays many instants, so that no time in it is that of a plan alone. Of a live run "
+        "all: an actor that starts again makes plans of its past again.",
     ),
     "schedulers.*.scheduler": ("", "Command or endpoint of the scheduler that decides there."),
     "schedulers.*.messages": ("", "Messages that it was sent, by `VO/cluster`."),
@@ -227,6 +228,7 @@ MANIFEST_KEYS: Columns = {
     "live.kills": ("", "Actors that were killed on purpose."),
     "live.restarts": ("", "Actors that started again."),
     "live.interventions": ("", "What somebody did to the run on its page."),
+    "live.not_healed": ("", "Of that, what was taken down or cut off and not healed."),
     "live.unfinished": ("jobs", "Jobs that had not ended when the time was over."),
     "live.interrupted": ("", "Whether Ctrl-C or SIGTERM ended the run; it has what there was."),
     "live.late.messages.count": ("", "Messages whose lateness was measured."),

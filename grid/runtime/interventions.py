@@ -7,7 +7,7 @@ anew has the list from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from grid.kernel.faults import Faults, Partition
@@ -23,7 +23,9 @@ from grid.model.interventions import (
     Intervention,
 )
 from grid.model.messages import Mend, TakeDown
+from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, Time
+from grid.results.directory import Directory
 
 Interventions = tuple[Intervention, ...]
 """All of a run so far, in order."""
@@ -65,6 +67,40 @@ def orders(
             if breaks:
                 yield one.time_us, Order(number, Mend())
             is_stopped = breaks = False
+
+
+def with_outages(directory: Directory, done: Sequence[Intervention]) -> Directory:
+    """The directory, in which the machines that were taken down were so, like those of faults."""
+    clusters = []
+    for entry in directory.clusters:
+        spans = [(one.machine, one.start_us, one.end_us) for one in entry.outages]
+        since: dict[int, Time] = {}
+        for one in done:
+            wish = one.wish
+            if wish.what == HEAL:
+                spans += [(machine, start, one.time_us) for machine, start in since.items()]
+                since = {}
+            elif (wish.what, wish.vo, wish.cluster) == (
+                TAKE_MACHINE_DOWN, directory.vos[entry.vo], entry.name,
+            ):  # fmt: skip
+                since.setdefault(wish.machine, one.time_us)
+        spans += [(machine, start, NEVER) for machine, start in since.items()]
+        clusters.append(replace(entry, outages=tuple(_apart(spans))))
+    return replace(directory, clusters=tuple(clusters))
+
+
+def _apart(spans: Iterable[tuple[int, Time, Time]]) -> Iterator[MachineOutage]:
+    """Outages of (machine, start, end) of which those of a machine do not overlap."""
+    last: MachineOutage | None = None
+    for machine, start_us, end_us in sorted(spans):
+        if last is not None and last.machine == machine and start_us <= last.end_us:
+            last = replace(last, end_us=max(last.end_us, end_us))
+            continue
+        if last is not None:
+            yield last
+        last = MachineOutage(machine, start_us, end_us)
+    if last is not None:
+        yield last
 
 
 def is_about_stops(order: Order) -> bool:

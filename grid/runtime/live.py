@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from grid.model.interventions import lasting
 from grid.model.job_results import JobResults
+from grid.model.records import PlanTimes
 from grid.results.event_file import EventSpool
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
@@ -53,6 +55,7 @@ class LiveOutcome:
             "kills": self.kills,
             "restarts": self.restarts,
             "interventions": len(self.interventions),
+            "not_healed": [one.wish.in_words() for one in lasting(self.interventions)],
             "unfinished": self.unfinished,
             "interrupted": self.interrupted,
             "late": {
@@ -123,6 +126,11 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
     return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}
 
 
+def _policies(grid: Grid) -> list[str]:
+    """Their plans are not timed: an actor that starts again makes plans of its past again."""
+    return [grid.parts.shown(cluster.policy) for vo in grid.vos for cluster in vo.clusters]
+
+
 def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:
     """What the journals hold, and what the actors reported."""
     store = RecordStore()
@@ -139,6 +147,7 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
         figures=store.figures,
         decisions=store.decisions,
         histories=store.histories,
+        plan_times=[PlanTimes(name, -1, 0, 0.0, 0.0) for name in _policies(grid)],
         violations=store.violations,
         jobs_left=store.jobs_left,
         actors=len(actors),

@@ -62,4 +62,6 @@ def live_lines(live: dict[str, Any]) -> list[str]:
         lines.append(f"interrupted before {live['unfinished']} jobs had ended; this is what came")
     elif live["unfinished"]:
         lines.append(f"warning: the time was over before {live['unfinished']} jobs had ended")
+    if live["unfinished"] and live.get("not_healed"):
+        lines.append(f"never healed: {', '.join(live['not_healed'])}")
     return lines

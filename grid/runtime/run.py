@@ -24,7 +24,7 @@ from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.compiling import compiling_ahead
-from grid.runtime.interventions import Interventions
+from grid.runtime.interventions import Interventions, with_outages
 from grid.runtime.looking import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
@@ -273,6 +273,9 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
 def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     name, source, seed, outcome, lived, directory, submitted, may_pass_the_end, events = played
+    done = lived.interventions if lived is not None else ()
+    if done:
+        directory = with_outages(directory, done)
     how.stage("checking the results")
     results = outcome.results()
     unfinished = lived.unfinished if lived is not None else 0
@@ -295,7 +298,6 @@ def _checked(played: _Played, how: How) -> Run:
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
     figures = metrics(results, directory, outcome.figures, outcome.histories, outcome.decisions)
     histories = tuple(outcome.histories)
-    done = lived.interventions if lived is not None else ()
     run = Run(name, None, results, directory, figures, manifest, histories, events=events)
     return replace(run, interventions=done)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,11 @@ from grid.model.interventions import (
     TAKE_VO_DOWN,
     Intervention,
     Wish,
+    lasting,
     wish_of,
 )
 from grid.model.job_results import JobResults, in_order
+from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.results.checkers import check
 from grid.results.column_definitions import INTERVENTION_COLUMNS
@@ -35,10 +38,17 @@ from grid.results.run_folder import EVENTS_FILE
 from grid.runtime import host as host_module
 from grid.runtime.events import spool_of
 from grid.runtime.host import Host
-from grid.runtime.interventions import Interventions, is_stopped, pauses, with_cuts
+from grid.runtime.interventions import (
+    Interventions,
+    is_stopped,
+    pauses,
+    with_cuts,
+    with_outages,
+)
 from grid.runtime.journal import SUFFIX, Journal
 from grid.runtime.live_clock import Clock, epoch_in
 from grid.runtime.outcome import RecordStore
+from grid.runtime.pace import live_lines
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
 from grid.scenario.wrapped import virtual_rules
@@ -278,3 +288,37 @@ def test_a_damaged_file_is_a_mistake(tmp_path: Path, text: str) -> None:
 def test_a_wish_says_what_and_to_whom(row: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="expected"):
         wish_of(row)
+
+
+def test_machines_taken_down_are_down_in_the_directory_as_those_of_faults() -> None:
+    directory = grid_of("two", {}).directory
+    first, *others = directory.clusters
+    first = replace(first, outages=(MachineOutage(0, 3 * SECOND_US, 6 * SECOND_US),))
+    other = Wish(TAKE_MACHINE_DOWN, "north", "", "cluster", 1)
+    pressed = done(
+        (1, MACHINE_DOWN), (2, MACHINE_DOWN), (3, VO_DOWN), (4, Wish(HEAL)), (8, other), (9, CUT)
+    )  # fmt: skip
+    found = with_outages(replace(directory, clusters=(first, *others)), pressed)
+    assert found.clusters[0].outages == (
+        MachineOutage(0, 1 * SECOND_US, 6 * SECOND_US),
+        MachineOutage(1, 8 * SECOND_US, NEVER),
+    )
+    assert found.clusters[1:] == directory.clusters[1:]
+    assert with_outages(directory, ()) == directory
+
+
+def test_what_lasts_was_not_healed() -> None:
+    pressed = done((1, CUT), (2, Wish(HEAL)), (3, VO_DOWN), (4, Wish(PAUSE)), (5, CUT))
+    assert [one.wish for one in lasting(pressed)] == [VO_DOWN, CUT]
+    assert lasting(pressed[:2]) == [] == lasting(())
+
+
+def test_a_run_whose_time_was_over_says_what_was_not_healed() -> None:
+    late = {"count": 0, "p50_s": 0.0, "p99_s": 0.0, "max_s": 0.0}
+    live = {
+        "speedup": 1.0, "actors": 2, "kills": 0, "restarts": 0, "interventions": 1,
+        "not_healed": ["south was taken down"], "unfinished": 3, "interrupted": False,
+        "late": {"messages": late, "timers": late, "share": 0.0},
+    }  # fmt: skip
+    assert live_lines(live)[-1] == "never healed: south was taken down"
+    assert "healed" not in "".join(live_lines(live | {"unfinished": 0}))
