@@ -19,6 +19,7 @@ from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
 from grid.kernel.event import TIMER, Envelope
 from grid.kernel.faults import Faults
 from grid.kernel.network import Network
+from grid.kernel.reliable import Data
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 
@@ -182,7 +183,8 @@ class LogicalProcess:
                     messages += 1
                     if kinds is not None:
                         # A message that is sent again if need be is one inside another.
-                        kinds[type(getattr(message, "message", message))] += 1
+                        kind = type(message)
+                        kinds[type(message.message) if kind is Data else kind] += 1
                     entity.handle(context, names[sender], message)
                 self._carry_out(receiver, time, context.effects)
         except Exception as error:

@@ -58,14 +58,24 @@ def events(
     clusters: Sequence[str],
 ) -> Answer:
     """The last things that happened to the jobs of a VO, of a cluster, or of the grid."""
+    found = last_happenings(jobs, are_of(jobs, vo, cluster), until_s, vos, clusters)
+    rows = [(one, int(jobs.vo[one.row]), int(jobs.number[one.row])) for one in found]
+    return {"events": [[one.time_s, one.words, vo, number] for one, vo, number in rows]}
+
+
+def are_of(jobs: JobTimes, vo: int | None, cluster: int | None) -> Bools:
+    """Which jobs are of that VO, or ran there, and ran on that cluster; None: any."""
     of: Bools = np.ones(len(jobs.number), np.bool_)
     if cluster is not None:
         of &= jobs.cluster == cluster
     if vo is not None:
         of &= (jobs.vo == vo) | (jobs.host == vo)
-    found = last_happenings(jobs, of, until_s, vos, clusters)
-    rows = [(one, int(jobs.vo[one.row]), int(jobs.number[one.row])) for one in found]
-    return {"events": [[one.time_s, one.words, vo, number] for one, vo, number in rows]}
+    return of
+
+
+def rows_of_job(jobs: JobTimes, key: tuple[int, int]) -> Rows:
+    """The row of a job, given by its VO and number; none where it is not there."""
+    return np.flatnonzero((jobs.vo == key[0]) & (jobs.number == key[1]))
 
 
 def job_of_table(
@@ -76,16 +86,22 @@ def job_of_table(
     clusters: Sequence[str],
 ) -> Answer:
     """What the table of jobs tells of a job, given by its VO and number."""
-    of: Bools = (jobs.vo == key[0]) & (jobs.number == key[1])
+    of: Bools = np.zeros(len(jobs.number), np.bool_)
+    of[rows_of_job(jobs, key)] = True
     found = last_happenings(jobs, of, time_s, vos, clusters)
     lines = [[one.time_s, one.words] for one in reversed(found)]
     return {"lines": lines, "now": [], "has_events": False}
 
 
-def starts(jobs: JobTimes, vo: int | None, span: tuple[float, float]) -> Answer:
-    """Mean wait and utility of the jobs that start in each interval of the run."""
+def starts(parts: Sequence[JobTimes], vo: int | None, span: tuple[float, float]) -> Answer:
+    """Mean wait and utility of the jobs that start in each interval of the run.
+
+    `parts` have each job once.
+    """
     edges = np.linspace(*span, INTERVALS + 1)
-    wait, utility = jobs.means_at_start(vo, edges)
+    sums = np.sum([np.zeros((3, INTERVALS)), *(one.sums_at_start(vo, edges) for one in parts)], 0)
+    with np.errstate(invalid="ignore"):
+        wait, utility = sums[1:] / sums[0]
     return {"time": plain(edges[:-1]), "wait": plain(wait), "utility": plain(utility)}
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grid.model.arrays import Bools, Floats
+from grid.model.arrays import Bools, Floats, Ints
 from grid.report.labels import counted, shown
 from grid.watch.job_times import STATES, JobTimes
 
@@ -31,6 +31,22 @@ def last_happenings(
 
     `clusters` are the titles of clusters, which name their VO.
     """
+    when, kind, rows = _last(jobs, of, until_s)
+    teller = _Teller(jobs, vos, clusters)
+    tell = (teller.submitted, teller.assigned, teller.started, teller.ended)
+    return [
+        Happening(time_s, row, tell[what](row))
+        for time_s, what, row in zip(when.tolist(), kind.tolist(), rows.tolist(), strict=True)
+    ]
+
+
+def rows_of_last(jobs: JobTimes, of: Bools, until_s: float) -> Ints:
+    """The rows of the jobs to which the last things happened by then."""
+    return np.unique(_last(jobs, of, until_s)[2])
+
+
+def _last(jobs: JobTimes, of: Bools, until_s: float) -> tuple[Floats, Ints, Ints]:
+    """When, what (a position in the life of a job) and at which row, the last one first."""
     columns: tuple[Floats, ...] = (jobs.submitted, jobs.assigned, jobs.started, jobs.ended)
     rows = np.flatnonzero(of)
     times = np.stack([column[rows] for column in columns])
@@ -42,13 +58,7 @@ def last_happenings(
         kept = when >= least
         kind, place, when = kind[kept], place[kept], when[kept]
     order = np.lexsort((rows[place], kind, when))[::-1][:MOST]
-    teller = _Teller(jobs, vos, clusters)
-    tell = (teller.submitted, teller.assigned, teller.started, teller.ended)
-    return [
-        Happening(float(when[one]), row, tell[kind[one]](row))
-        for one in order.tolist()
-        for row in [int(rows[place[one]])]
-    ]
+    return when[order], kind[order], rows[place[order]]
 
 
 @dataclass(frozen=True)

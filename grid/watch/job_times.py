@@ -6,6 +6,7 @@ refused or failed at a time that the table of jobs does not tell: it counts so f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,16 +61,10 @@ class JobTimes:
             counts[0] -= lost
         return counts
 
-    def flows(self, time_s: float) -> Ints:
-        """Jobs that went to another VO by then. Rows of from, to, jobs, and jobs of late."""
+    def moves(self, time_s: float) -> Ints:
+        """Of each job that went to another VO by then, both VOs as one number, in order of time."""
         times, pairs = self._moves
-        so_far = np.bincount(pairs[: np.searchsorted(times, time_s, side="right")])
-        late = time_s - RECENT * (self.span[1] - self.span[0])
-        first = np.searchsorted(times, late, side="right")
-        recent = np.bincount(pairs[first : max(first, _until(times, time_s))])
-        found = np.flatnonzero(so_far)
-        recent = np.pad(recent, (0, len(so_far) - len(recent)))
-        return np.stack([found // self.vos, found % self.vos, so_far[found], recent[found]], axis=1)
+        return pairs[: _until(times, time_s)]
 
     @cached_property
     def span(self) -> tuple[float, float]:
@@ -79,22 +74,18 @@ class JobTimes:
         last = np.nanmax(np.where(np.isnan(self.ended), self.submitted, self.ended))
         return float(self.submitted.min()), float(last)
 
-    def means_at_start(self, vo: int | None, edges: Floats) -> tuple[Floats, Floats]:
-        """Mean wait, and mean utility, of the jobs that started in each interval; NaN where none.
+    def sums_at_start(self, vo: int | None, edges: Floats) -> Floats:
+        """How many jobs started in each interval, the sum of their waits, and of their utilities.
 
-        Of the jobs of one VO's users, or of all. Shapes (intervals,).
+        Of the jobs of one VO's users, or of all. Shape (3, intervals).
         """
         rows = ~np.isnan(self.started)
         if vo is not None:
             rows &= self.vo == vo
         started = self.started[rows]
         place = np.clip(np.searchsorted(edges, started, side="right") - 1, 0, len(edges) - 2)
-        count = np.bincount(place, minlength=len(edges) - 1)
-        means = []
-        for values in (started - self.submitted[rows], self.utility[rows]):
-            with np.errstate(invalid="ignore"):
-                means.append(np.bincount(place, values, len(edges) - 1) / count)
-        return means[0], means[1]
+        values = np.ones(len(started)), started - self.submitted[rows], self.utility[rows]
+        return np.stack([np.bincount(place, one, len(edges) - 1) for one in values])
 
     def _count(self, ordered: tuple[Floats, Ints], time_s: float) -> Ints:
         """How many of each VO come at that time or before, of times in order with their VOs."""
@@ -138,6 +129,22 @@ class JobTimes:
         rows = (self.host >= 0) & (self.host != self.vo)
         at = np.where(np.isnan(self.assigned), self.started, self.assigned)[rows]
         return _in_order(at, self.vo[rows] * self.vos + self.host[rows])
+
+
+def flows(parts: Sequence[JobTimes], time_s: float, span_s: float) -> Ints:
+    """Jobs that went to another VO by then, of a run of that span: from, to, jobs, jobs of late.
+
+    `parts` have each job once. Shape (pairs of VOs, 4).
+    """
+    late_s = time_s - RECENT * span_s
+    moved = [one.moves(time_s) for one in parts]
+    of_late = [pairs[len(one.moves(late_s)) :] for one, pairs in zip(parts, moved, strict=True)]
+    none = np.empty(0, np.int64)
+    so_far, recent = (np.bincount(np.concatenate([none, *of])) for of in (moved, of_late))
+    found = np.flatnonzero(so_far)
+    recent = np.pad(recent, (0, len(so_far) - len(recent)))
+    vos = parts[0].vos if parts else 1
+    return np.stack([found // vos, found % vos, so_far[found], recent[found]], axis=1)
 
 
 def _in_order(times: Floats, values: Ints) -> tuple[Floats, Ints]:

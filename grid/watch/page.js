@@ -1,7 +1,7 @@
 // The page: its clock, what it asks the server, and what it does with the answers.
 import { Courses, Gantt } from "./charts.js";
 import { Matrix, Picture } from "./picture.js";
-import { setUpWishes, showDone } from "./wishes.js";
+import { setUpWishes, showDone, showLasting } from "./wishes.js";
 import { clock, counted, make, shown } from "./words.js";
 
 const find = (id) => document.getElementById(id);
@@ -24,19 +24,31 @@ function trouble(words) {
   find("trouble").textContent = words;
 }
 
-// What is shown, from which question, and how often at most. A question that has not changed is
-// not asked again, and none is asked while the last one waits: a slow page misses frames only.
+// What is shown, in which section (null: in several), from which question, and how often at most.
+// A question that has not changed is not asked again, and none is asked while the last one waits: a
+// slow page misses frames only. The run needs the same machine: of its present, nothing is drawn
+// that nobody sees, and what takes long to draw is drawn seldom.
 const panels = [];
-function panel(every, question, show, needed = () => true) {
-  panels.push({ every, question, show, needed, asked: null, at: 0, busy: false });
+const SHARE = 0.1, LONGEST_REST = 10000;
+function panel(every, id, question, show, needed = () => true) {
+  const one = { every, question, show, needed, asked: null, at: 0, rest: 0, busy: false, seen: true };
+  panels.push(one);
+  if (id === null) return;
+  new IntersectionObserver((entries) => { one.seen = entries.at(-1).isIntersecting; })
+    .observe(find(id).closest("section"));
 }
+const isPresent = () => state.following && !state.over;
 async function refresh(one, moment) {
-  if (one.busy || moment - one.at < one.every || !one.needed()) return;
+  const wait = isPresent() ? Math.max(one.every, one.rest) : one.every;
+  if (one.busy || moment - one.at < wait || !one.needed()) return;
+  if (isPresent() && one.asked !== null && !one.seen) return;
   const question = one.question();
   if (question === one.asked) return;
   Object.assign(one, { busy: true, at: moment, asked: question });
   try {
-    await one.show(await ask(question));
+    const answer = await ask(question), begun = performance.now();
+    await one.show(answer);
+    one.rest = Math.min(LONGEST_REST, (performance.now() - begun) / SHARE);
     trouble("");
   } catch (error) {
     one.asked = null;
@@ -91,13 +103,16 @@ function play(wanted) {
   find("play").setAttribute("aria-pressed", String(wanted));
 }
 
+// Where no clock moves, the page looks after its questions so often (milliseconds).
+const RESTING = 50;
 let last = performance.now();
 function tick(moment) {
   const passed = Math.min(1, (moment - last) / 1000);
   last = moment;
   if (state.playing) go(state.time + passed * Number(find("speed").value));
   for (const one of panels) refresh(one, moment);
-  requestAnimationFrame(tick);
+  if (state.playing) requestAnimationFrame(tick);
+  else setTimeout(requestAnimationFrame, RESTING, tick);
 }
 
 find("play").addEventListener("click", () => play(!state.playing));
@@ -237,15 +252,17 @@ function showFigures(frame) {
 
 // The same question has another answer while the run goes on.
 const fresh = (every) => (goesOn && !state.over ? `&look=${Math.floor(performance.now() / every)}` : "");
-panel(80, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)}`, (frame) => {
+panel(80, null, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)}`, (frame) => {
   if (goesOn) extend(frame.to, frame.over);
   if (frame.done) tellDone(frame.done);
+  if (frame.lasting) showLasting(frame.lasting);
   picture.show(frame);
   showStates(frame);
   showFigures(frame);
-  courses.now(frame.time);
+  // The present is where the charts end.
+  if (!isPresent()) courses.now(frame.time);
 });
-panel(500, () => `flows?time=${state.time}${fresh(1000)}`, ({ flows }) => {
+panel(500, "picture", () => `flows?time=${state.time}${fresh(1000)}`, ({ flows }) => {
   state.tellFlows = [];
   for (let place = 0; place < flows.length; place += 4)
     state.tellFlows.push(flows.slice(place, place + 4));
@@ -254,7 +271,7 @@ panel(500, () => `flows?time=${state.time}${fresh(1000)}`, ({ flows }) => {
   sayFlows();
 });
 let gridCourse = null;
-panel(200, () => `course?vo=${state.vo ?? ""}${fresh(2000)}`, async (course) => {
+panel(200, "courses", () => `course?vo=${state.vo ?? ""}${fresh(2000)}`, async (course) => {
   const vo = state.vo;
   if (goesOn || !gridCourse) gridCourse = vo === null ? course : await ask("course");
   await courses.show(gridCourse, vo === null ? null : course, about.vos[vo], state.time);
@@ -263,7 +280,7 @@ function whose() {
   const of = find("whose").value;
   return of === "cluster" ? `cluster=${state.cluster}` : of === "vo" ? `vo=${state.vo ?? ""}` : "";
 }
-panel(500, () => `events?time=${state.time}&${whose()}`, ({ events }) => {
+panel(500, "events", () => `events?time=${state.time}&${whose()}`, ({ events }) => {
   find("events").replaceChildren(...events.map(([time, words, vo, number]) => {
     const one = make("button", { type: "button", title: "Tell the story of this job" }, words);
     one.addEventListener("click", () => {
@@ -274,7 +291,7 @@ panel(500, () => `events?time=${state.time}&${whose()}`, ({ events }) => {
   }));
 });
 const jobNumber = () => find("job-number").value;
-panel(500, () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (told) => {
+panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (told) => {
   find("job-now").replaceChildren(...told.now.map((words) => make("li", {}, words)));
   find("job-lines").replaceChildren(...told.lines.map(([time, words]) =>
     make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
@@ -282,7 +299,7 @@ panel(500, () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${st
     : goesOn ? "A job is told of when it has ended."
       : "A run with --events tells what was believed, who refused it, and why it waits.";
 }, () => /^\d{1,9}$/.test(jobNumber()));
-panel(1000, () => {
+panel(1000, "gantt", () => {
   const since = Math.max(about.from, state.time - span * Number(find("window").value));
   return `gantt?cluster=${state.cluster}&since=${since}&until=${state.time}`;
 }, async (answer) => {

@@ -39,6 +39,8 @@ export class Picture {
       mine.reduce((sum, number) => sum + (about.clusters[number].cpus ?? 0), 0));
     this.lines = document.createElementNS(SVG, "svg");
     this.lines.setAttribute("aria-hidden", "true");
+    // Of each VO, what its box tells.
+    this.shown = about.vos.map(() => "");
     this.nodes = about.vos.map((name, vo) => {
       const node = make("button", { type: "button", class: "node", "aria-pressed": "false" });
       node.addEventListener("click", () => choose(vo));
@@ -68,6 +70,7 @@ export class Picture {
       Object.assign(node.style,
         { left: `${boxes[vo][0]}px`, top: `${boxes[vo][1]}px`, width: `${wide}px`, height: `${high}px` });
       node.replaceChildren(...this.inside(vo, small));
+      this.shown[vo] = "";
     });
     this.show(this.frame);
     this.drawLines();
@@ -91,6 +94,10 @@ export class Picture {
       const busy = sum(frame.busy), queued = Math.round(sum(frame.queued)), cpus = this.cpusOf[vo];
       const share = cpus ? Math.min(1, busy / cpus) : 0;
       const percent = `${Math.round(100 * share)} %`;
+      const users = this.laid.small ? "" : this.inTheGrid(frame, vo);
+      const told = [busy, queued, users, ...mine.map((number) => frame.busy[number])].join();
+      if (told === this.shown[vo]) return;
+      this.shown[vo] = told;
       const said = node.querySelector(".said");
       if (this.laid.small) {
         node.querySelector(".fill").style.height = `${100 * share}%`;
@@ -102,7 +109,7 @@ export class Picture {
         });
         said.textContent = `${percent} busy, ${shown(queued)} queued`;
         node.querySelector(".users").textContent =
-          `its jobs: ${this.inTheGrid(frame, vo)}`;
+          `its jobs: ${users}`;
       }
       node.setAttribute("aria-label",
         `${vos[vo]}: ${shown(Math.round(busy))} of ${counted(cpus, "CPU")} busy, ` +

@@ -26,7 +26,7 @@ from grid.watch.answers import (
     starts,
 )
 from grid.watch.job_page import JobPage
-from grid.watch.job_times import INTERVALS, STATES, JobTimes
+from grid.watch.job_times import INTERVALS, STATES, JobTimes, flows
 from grid.watch.source import Answer, NotThere
 
 
@@ -70,7 +70,9 @@ class Replay:
         }
 
     def flows(self, time_s: float) -> Answer:
-        return {"time": time_s, "flows": self._jobs.flows(time_s).ravel().tolist()}
+        first, last = self._span
+        found = flows([self._jobs], time_s, last - first)
+        return {"time": time_s, "flows": found.ravel().tolist()}
 
     def course(self, vo: int | None) -> Answer:
         check(vo, self._run.vos)
@@ -81,7 +83,7 @@ class Replay:
             "level_time": plain(self._times[:: _width(self._times)]),
             "utilization": plain(busy / cpus if cpus else np.zeros_like(busy)),
             "queued": plain(queued),
-            **starts(self._jobs, vo, self._span),
+            **starts([self._jobs], vo, self._span),
         }
 
     def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:

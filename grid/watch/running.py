@@ -15,27 +15,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from grid.model.arrays import Floats, Ints
-from grid.model.interventions import FIELDS, LiveFacts, Wish, wish_of
-from grid.model.job import JobState
-from grid.model.job_results import JobResults, in_order
+from grid.model.arrays import Ints
+from grid.model.interventions import FIELDS, LiveFacts, Wish, lasting, wish_of
+from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
 from grid.report.run_data import RunData
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.job_columns import batch_of, cpu_numbers, job_columns
 from grid.results.look import Beginning, Look
 from grid.watch.answers import (
+    are_of,
     check,
     events,
     gantt,
     gantt_rows,
     job_of_table,
     plain,
+    rows_of_job,
     said,
     spoken,
     starts,
 )
-from grid.watch.job_times import COMPLETED, INTERVALS, STATES, JobTimes
+from grid.watch.ended_jobs import EndedJobs, job_times
+from grid.watch.happenings import rows_of_last
+from grid.watch.job_times import COMPLETED, INTERVALS, STATES, JobTimes, flows
 from grid.watch.source import Answer, NotThere
 
 MOST_SAMPLES = 2000
@@ -66,11 +69,7 @@ class Running:
         self._every = self._skipped = 1
         self._look: Look | None = None
         self._before: Look | None = None
-        self._ended: list[JobResults] = []
-        """Chunks as they came; the first `_safe` of them stay, whatever happens to actors."""
-        self._safe = self._merged = 0
-        self._results = in_order([])
-        self._jobs = job_times(self._results, len(directory.vos))
+        self._ended = EndedJobs(len(directory.vos))
         self._lock = threading.Lock()
 
     def take(self, look: Look) -> None:
@@ -81,11 +80,10 @@ class Running:
         with self._lock:
             self._before, self._look = self._look, look
             if look.began_again:
-                del self._ended[self._safe :]
-                self._merged = -1
-            self._ended += [chunk for process in look.processes for chunk in process.ended]
+                self._ended.go_back()
+            self._ended.take(chunk for process in look.processes for chunk in process.ended)
             if look.is_saved:
-                self._safe = len(self._ended)
+                self._ended.keep()
             sample = Sample(look.now_us / SECOND_US, clusters)
             # What is kept of the past thins out; the present is always there.
             if self._skipped < self._every:
@@ -158,7 +156,9 @@ class Running:
             place = max(0, bisect_right(samples, time_s, key=lambda one: one.time_s) - 1)
             sample, latest = samples[place], samples[-1].time_s
         shown_s = min(time_s, latest)
-        ended = self._told().states(shown_s)[COMPLETED:]
+        none = np.zeros((len(STATES), len(self._directory.vos)), np.int64)
+        states = sum((part.states(shown_s) for part in self._ended.parts()), none)
+        ended = states[COMPLETED:]
         moment = round(shown_s * SECOND_US)
         submitted = [np.searchsorted(one, moment, "right") for one in self._beginning.submit_us]
         in_the_grid = np.maximum(0, np.array(submitted) - ended.sum(axis=0))
@@ -174,10 +174,13 @@ class Running:
             "messages": _messages(look),
             "actors": _busy_shares(look, before),
             "done": said(look.done) if look is not None else [],
+            "lasting": said(lasting(look.done)) if look is not None else [],
         }
 
     def flows(self, time_s: float) -> Answer:
-        return {"time": time_s, "flows": self._told().flows(time_s).ravel().tolist()}
+        first, last = self._span
+        found = flows(self._ended.parts(), time_s, last - first)
+        return {"time": time_s, "flows": found.ravel().tolist()}
 
     def course(self, vo: int | None) -> Answer:
         check(vo, self._directory.vos)
@@ -190,26 +193,30 @@ class Running:
             "level_time": plain(np.array([one.time_s for one in samples])),
             "utilization": plain(busy / max(1, self._cpus[mine].sum())),
             "queued": plain(queued),
-            **starts(self._told(), vo, self._span),
+            **starts(self._ended.parts(), vo, self._span),
         }
 
     def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
         check(cluster, self._pairs)
-        jobs = self._told()
-        rows, count = gantt_rows(jobs, cluster, since_s, until_s)
-        run = self._table(self._results.take(rows))
+        within = cluster, since_s, until_s
+        count = sum(gantt_rows(part, *within)[1] for part in self._ended.parts())
+        few = self._ended.some(lambda part: gantt_rows(part, *within)[0])
+        rows, _ = gantt_rows(self._times(few), *within)
+        run = self._table(few.take(rows))
         return gantt(run, cluster, np.arange(len(rows)), count, since_s, until_s)
 
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         check(vo, self._directory.vos)
         titles, vos = spoken(self._pairs), self._directory.vos
-        return job_of_table(self._told(), (vo, number), time_s, vos, titles)
+        few = self._ended.some(lambda part: rows_of_job(part, (vo, number)))
+        return job_of_table(self._times(few), (vo, number), time_s, vos, titles)
 
     def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
         check(vo, self._directory.vos)
         check(cluster, self._pairs)
-        titles = spoken(self._pairs)
-        return events(self._told(), vo, cluster, until_s, self._directory.vos, titles)
+        titles, vos = spoken(self._pairs), self._directory.vos
+        few = self._ended.some(lambda part: rows_of_last(part, are_of(part, vo, cluster), until_s))
+        return events(self._times(few), vo, cluster, until_s, vos, titles)
 
     @property
     def _first(self) -> float:
@@ -220,14 +227,8 @@ class Running:
     def _span(self) -> tuple[float, float]:
         return self._first, max(self._samples[-1].time_s, self._first + 1e-6)
 
-    def _told(self) -> JobTimes:
-        """The jobs that have ended."""
-        with self._lock:
-            if self._merged != len(self._ended):
-                self._merged = len(self._ended)
-                self._results = in_order(list(self._ended))
-                self._jobs = job_times(self._results, len(self._directory.vos))
-            return self._jobs
+    def _times(self, results: JobResults) -> JobTimes:
+        return job_times(results, len(self._directory.vos))
 
     def _table(self, results: JobResults) -> RunData:
         """These jobs as the folder of a run would have them."""
@@ -247,7 +248,7 @@ class Running:
         if look is None:
             return {}
         total = sum(map(len, self._beginning.submit_us))
-        ended = sum(map(len, self._ended))
+        ended = self._ended.jobs
         figures: Answer = {"jobs ended": f"{ended:,} of {total:,}"}
         if before is not None and look.real_s > before.real_s:
             virtual_s = (look.now_us - before.now_us) / SECOND_US
@@ -256,32 +257,6 @@ class Running:
         figures |= look.more or {"rounds": look.rounds}
         figures["messages"] = sum(sum(one.messages.values()) for one in look.processes)
         return figures
-
-
-def job_times(results: JobResults, vos: int) -> JobTimes:
-    """The results as columns of seconds."""
-    placement, outcome = results.placement, results.outcome
-    return JobTimes(
-        vos=vos,
-        number=results.number,
-        vo=results.vo,
-        host=placement.executed_vo,
-        cluster=placement.cluster,
-        processors=results.processors,
-        hops=placement.hops,
-        submitted=_seconds(results.submit_us),
-        assigned=_seconds(placement.assigned_us),
-        started=_seconds(outcome.start_us),
-        ended=_seconds(outcome.end_us),
-        estimate=_seconds(results.estimate_us),
-        utility=placement.utility,
-        final=outcome.state - JobState.COMPLETED + COMPLETED,
-    )
-
-
-def _seconds(times_us: Ints) -> Floats:
-    seconds: Floats = np.where(times_us < 0, np.nan, times_us / SECOND_US)
-    return seconds
 
 
 def _messages(look: Look | None) -> dict[str, int]:

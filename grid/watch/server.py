@@ -48,15 +48,27 @@ LONGEST_WISH = 4096
 _HERE = Path(__file__).parent
 
 
-class Page:
-    """A page for `source`, at `address` from now on; `serve` answers until it is told to end."""
+def tell_nobody() -> None:
+    """For pages that nobody waits for."""
 
-    def __init__(self, source: Source | SweepShown, port: int = 0) -> None:
+
+class Page:
+    """A page for `source`, at `address` from now on; `serve` answers until it is told to end.
+
+    `asked` is called at every request that is let through.
+    """
+
+    def __init__(
+        self,
+        source: Source | SweepShown,
+        port: int = 0,
+        asked: Callable[[], None] = tell_nobody,
+    ) -> None:
         self._socket = socket.create_server((HOST, port))
         bound: int = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(TOKEN_BYTES)
         self.address = f"http://{HOST}:{bound}/{token}/"
-        guarded = Guard(_pages_of(source), token, bound)
+        guarded = Guard(_pages_of(source), token, bound, asked)
         quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
         self._server = uvicorn.Server(
             uvicorn.Config(guarded, lifespan="off", ws="none", date_header=False, **quiet)
@@ -77,8 +89,11 @@ class Page:
 class Guard:
     """Lets requests through to `inner` that this page sent; all others get 403."""
 
-    def __init__(self, inner: ASGIApp, token: str, port: int) -> None:
+    def __init__(
+        self, inner: ASGIApp, token: str, port: int, asked: Callable[[], None] = tell_nobody
+    ) -> None:
         self._inner = inner
+        self._asked = asked
         self._prefix = f"/{token}/".encode()
         self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
 
@@ -98,6 +113,7 @@ class Guard:
             refusal = PlainTextResponse(f"refused: {reason}\n", 403)
             await refusal(scope, receive, send_with_headers)
             return
+        self._asked()
         path = scope["path"][len(self._prefix) - 1 :]
         await self._inner({**scope, "path": path, "raw_path": None}, receive, send_with_headers)
 

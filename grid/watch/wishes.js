@@ -69,6 +69,14 @@ export function setUpWishes(about, trouble) {
   for (const [id, told] of Object.entries(wishes)) wishOn(id, told, trouble);
 }
 
+// What was taken down or cut off and is so still.
+export function showLasting(lasting) {
+  const words = lasting.map(([, what]) => what).join("; ");
+  find("lasting").hidden = !words;
+  find("lasting").textContent =
+    `Not healed: ${words}. Jobs may wait for that, and the run for them, until its --time-limit.`;
+}
+
 // What was done so far, the newest first.
 export function showDone(done, timed, isOver) {
   find("done").hidden = !done.length;

@@ -46,13 +46,17 @@ class Browser:
 
     def show(self, page: Path | str, width: int) -> None:
         """Load `page`, a file or an address, on a screen so many pixels wide, until it is there."""
-        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self.ask("Emulation.setDeviceMetricsOverride", **screen)
+        self.set_width(width)
         self.events.clear()
         address = page if isinstance(page, str) else page.resolve().as_uri()
         self.ask("Page.navigate", url=address)
         while not self._saw("Page.loadEventFired"):
             self._receive()
+
+    def set_width(self, width: int) -> None:
+        """Have a screen so many pixels wide from now on."""
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.ask("Emulation.setDeviceMetricsOverride", **screen)
 
     def value(self, script: str) -> Any:
         """What `script` comes to on the page."""

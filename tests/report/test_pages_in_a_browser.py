@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -56,12 +55,6 @@ MISPLACED = """(() => {
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return small_reports.write(tmp_path_factory.mktemp("reports"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Browser]:
-    with chromium.browser() as page:
-        yield page
 
 
 def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light") -> None:

@@ -16,8 +16,10 @@ import grid
 from grid.model.errors import RunFailed
 from grid.runtime.run import execute
 from grid.scenario.load import load_scenario
-from grid.watch.beside import page_beside
+from grid.watch import beside
+from grid.watch.beside import Address, PageBeside, page_beside
 from tests.report.small_reports import SCENARIO
+from tests.watch.looking import Watching
 from tests.watch.small_runs import get
 
 
@@ -60,6 +62,37 @@ def test_a_server_that_is_gone_or_stuck_does_the_run_no_harm(tmp_path: Path, num
         run = execute(load_scenario(file), str(file), in_process=True, watcher=page)
     assert told and run.manifest["digest"] == alone.manifest["digest"]
     assert not multiprocessing.active_children()
+
+
+def test_a_run_whose_page_nobody_has_open_is_looked_at_seldom(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(beside, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(beside, "UNSEEN_SECONDS", 1e9)
+    monkeypatch.setattr(beside, "MOST_SHARE", 1e9)
+    file, watching = write(tmp_path), Watching()
+    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    ours, theirs = multiprocessing.Pipe()
+    page, line = PageBeside(ours, lambda _: None), beside.Line(theirs)
+    theirs.send(Address("here"))
+    page.begin(watching.beginning)
+    assert theirs.recv().name == watching.beginning.name
+
+    def is_looked_at() -> bool:
+        page.look(watching.looks[0])
+        theirs.recv()
+        page._outbox.join()
+        return page.is_due()
+
+    assert page.is_due()
+    assert not is_looked_at()
+    line.asked()
+    assert page.is_due() and is_looked_at()
+    monkeypatch.setattr(beside, "AWAY_SECONDS", 0.0)
+    line.tell_audience()
+    line.tell_audience()
+    assert not page.is_due()
+    page.end()
 
 
 def test_a_port_that_is_taken_ends_the_run_before_it_begins(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.watch.job_times import COMPLETED, FAILED, REJECTED, STATES, JobTimes
+from grid.watch.job_times import COMPLETED, FAILED, REJECTED, STATES, JobTimes, flows
 
 VOS = 3
 
@@ -60,23 +60,24 @@ def test_states_and_flows_are_those_counted_one_by_one(seed: int) -> None:
             if pair[1] >= 0 and pair[0] != pair[1] and jobs.assigned[row] <= time:
                 moved[pair] = moved.get(pair, 0) + 1
         assert jobs.states(time).tolist() == expected.tolist()
-        flows = jobs.flows(time)
-        assert {(one, other): count for one, other, count, _ in flows.tolist()} == moved
-        assert (flows[:, 3] <= flows[:, 2]).all()
+        found = flows([jobs], time, 300.0)
+        assert {(one, other): count for one, other, count, _ in found.tolist()} == moved
+        at = jobs.assigned[(jobs.host >= 0) & (jobs.host != jobs.vo)]
+        assert found[:, 3].sum() == ((at > time - 6.0) & (at <= time)).sum()
 
 
-def test_means_are_over_the_jobs_that_start_in_an_interval() -> None:
+def test_sums_are_over_the_jobs_that_start_in_an_interval() -> None:
     jobs = some_jobs(1, 60)
     edges = np.linspace(0, 60, 7)
-    wait, utility = jobs.means_at_start(1, edges)
+    count, wait, utility = jobs.sums_at_start(1, edges)
     for place in range(6):
         rows = (jobs.vo == 1) & (jobs.started >= edges[place]) & (jobs.started < edges[place + 1])
-        waits = (jobs.started - jobs.submitted)[rows]
-        assert np.isnan(wait[place]) if not rows.any() else np.isclose(wait[place], waits.mean())
-        assert not rows.any() or np.isclose(utility[place], jobs.utility[rows].mean())
+        assert count[place] == rows.sum()
+        assert np.isclose(wait[place], (jobs.started - jobs.submitted)[rows].sum())
+        assert np.isclose(utility[place], jobs.utility[rows].sum())
 
 
 def test_no_jobs_are_no_trouble() -> None:
     none = some_jobs(1, 0)
     assert none.span == (0.0, 0.0)
-    assert none.states(1.0).sum() == 0 and len(none.flows(1.0)) == 0
+    assert none.states(1.0).sum() == 0 and len(flows([none], 1.0, 1.0)) == 0

@@ -103,6 +103,7 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
         at["vo"] = script.wish("take_vo_down", vo="south")
         script.wish("kill", entity="south/scheduler")
         script.wish("kill", entity="north/cluster/cluster")
+        assert len(script.frame()["lasting"]) == 3
         script.wait_for(lambda frame: frame["figures"]["actors started again"] >= 2)
         script.wish("pause")
         stands = script.wait_for(lambda frame: frame["done"][-1][1] == "the clock was stopped")
@@ -114,10 +115,10 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
         script.wait_for(lambda frame: frame["to"] > max(still["to"], at["vo"] + 10))
         at["heal"] = script.wish("heal")
         last = script.wait_for(lambda frame: frame["over"])
-        assert sum(last["states"][0]) == 0
+        assert sum(last["states"][0]) == 0 and last["lasting"] == []
         assert sum(last["states"][1]) == 5
 
-    run = played(tmp_path, "entity", presses)
+    run = played(tmp_path, "vo", presses)
     results = run.results
     assert check(results, run.directory, len(results)) == []
     assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
@@ -152,26 +153,26 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
-@pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
-def test_every_job_ends_once_whatever_is_pressed_in_a_browser(tmp_path: Path) -> None:
+def test_every_job_ends_once_whatever_is_pressed_in_a_browser(
+    browser: chromium.Browser, tmp_path: Path
+) -> None:
     def presses(script: Script) -> None:
-        # The run is not to end while the browser starts.
+        # The run is not to end while the page is loaded.
         script.wish("pause")
-        with chromium.browser() as page:
-            page.show(script.address, 1280)
-            page.wait_for("document.querySelectorAll('#figures dt').length > 8")
-            lines = "document.querySelectorAll('#done-lines li').length"
-            page.wait_for(f"{lines} === 1")
-            buttons = ("vo", "kill", "machine", "pause", "pause", "pause", "heal")
-            for count, id in enumerate(buttons, start=1):
-                press(page, id, "No")
-                assert page.value(lines) == count
-                press(page, id, "Yes")
-                page.wait_for(f"{lines} === {count + 1}", 60)
-            page.wait_for("document.getElementById('what').textContent.includes('is over')", 100)
-            assert "healed" in page.value("document.getElementById('done-lines').textContent")
-            assert page.complaints == []
-            assert all(url.startswith((script.address, "data:")) for url in page.requests)
+        browser.show(script.address, 1280)
+        browser.wait_for("document.querySelectorAll('#figures dt').length > 8")
+        lines = "document.querySelectorAll('#done-lines li').length"
+        browser.wait_for(f"{lines} === 1")
+        buttons = ("vo", "kill", "machine", "pause", "pause", "pause", "heal")
+        for count, id in enumerate(buttons, start=1):
+            press(browser, id, "No")
+            assert browser.value(lines) == count
+            press(browser, id, "Yes")
+            browser.wait_for(f"{lines} === {count + 1}", 60)
+        browser.wait_for("document.getElementById('what').textContent.includes('is over')", 100)
+        assert "healed" in browser.value("document.getElementById('done-lines').textContent")
+        assert browser.complaints == []
+        assert all(url.startswith((script.address, "data:")) for url in browser.requests)
 
     run = played(tmp_path, "vo", presses)
     assert check(run.results, run.directory, 5) == []

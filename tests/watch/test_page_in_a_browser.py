@@ -27,26 +27,35 @@ TIME = "Number(document.getElementById('line').value)"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[chromium.Browser]:
-    with chromium.browser() as page:
-        yield page
-
-
-@pytest.fixture(scope="module", params=[3, 40], ids="{} VOs".format)
-def watched(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("run")
-    with served(Replay(write_run(folder, request.param))) as address:
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(Replay(write_run(tmp_path_factory.mktemp("few"), 3))) as address:
         yield address
 
 
-def show(browser: chromium.Browser, address: str, width: int, scheme: str = "light") -> None:
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(Replay(write_run(tmp_path_factory.mktemp("many"), 40))) as address:
+        yield address
+
+
+@pytest.fixture(params=["few", "many"])
+def watched(request: pytest.FixtureRequest) -> str:
+    """The address of a page with so many VOs."""
+    address: str = request.getfixturevalue(request.param)
+    return address
+
+
+def set_screen(browser: chromium.Browser, width: int, scheme: str) -> None:
     features = [
         {"name": "prefers-color-scheme", "value": scheme},
         {"name": "prefers-reduced-motion", "value": "reduce"},
     ]
     browser.ask("Emulation.setEmulatedMedia", features=features)
+    browser.set_width(width)
+
+
+def show(browser: chromium.Browser, address: str, width: int, scheme: str = "light") -> None:
+    set_screen(browser, width, scheme)
     browser.show(address, width)
     browser.wait_for(DRAWN)
 
@@ -57,30 +66,30 @@ SCROLLED = """[document.documentElement, ...document.querySelectorAll('.chart')]
       && inner.getBoundingClientRect().width > one.getBoundingClientRect().width); }).length"""
 
 
-@pytest.mark.parametrize("width", [400, 1280, 1920])
-def test_it_is_whole_on_small_and_large_screens(
-    browser: chromium.Browser, watched: str, width: int
-) -> None:
-    show(browser, watched, width, "dark" if width == 400 else "light")
+OUTSIDE = """[...document.querySelectorAll('.node')].filter(node => { const a = node.
+  getBoundingClientRect(); return a.left < 0 || a.right > innerWidth; }).length"""
+
+
+def test_it_is_whole_on_small_and_large_screens(browser: chromium.Browser, watched: str) -> None:
+    """Also on a screen whose size changes while the page is there."""
+    show(browser, watched, 1920)
     browser.press("End")
     browser.wait_for("document.querySelectorAll('#events li').length > 20")
+    for width, scheme in ((1920, "light"), (1280, "dark"), (400, "light")):
+        set_screen(browser, width, scheme)
+        # The charts are drawn anew, and a scroll bar may come.
+        browser.wait_for(f"innerWidth === {width} && {DRAWN} && {SCROLLED} === 0")
+        browser.wait_for(f"{OUTSIDE} === 0")
+        size = "parseFloat(getComputedStyle(one).fontSize)"
+        sizes = f"[...document.querySelectorAll('body *')].map(one => {size})"
+        assert min(browser.value(sizes)) >= 10
+    assert browser.value("document.getElementById('trouble').hidden")
     assert browser.complaints == []
     assert all(url.startswith((watched, "data:")) for url in browser.requests)
-    # Also when a scroll bar has come.
-    browser.wait_for(f"{SCROLLED} === 0")
-    outside = (
-        "[...document.querySelectorAll('.node')].filter(node => { const a = node."
-        "getBoundingClientRect(); return a.left < 0 || a.right > innerWidth; }).length"
-    )
-    assert browser.value(outside) == 0
-    assert browser.value("document.getElementById('trouble').hidden")
-    size = "parseFloat(getComputedStyle(one).fontSize)"
-    sizes = f"[...document.querySelectorAll('body *')].map(one => {size})"
-    assert min(browser.value(sizes)) >= 10
 
 
-def test_keys_move_in_time_and_play(browser: chromium.Browser, watched: str) -> None:
-    show(browser, watched, 1280)
+def test_keys_move_in_time_and_play(browser: chromium.Browser, few: str) -> None:
+    show(browser, few, 1280)
     assert browser.value(TIME) == 0
     browser.press("End")
     assert browser.value(TIME) == 10_000
@@ -110,10 +119,8 @@ def test_a_chosen_vo_is_shown_beside_the_grid(browser: chromium.Browser, watched
     assert browser.complaints == []
 
 
-def test_the_job_of_an_event_is_told_up_to_the_moment(
-    browser: chromium.Browser, watched: str
-) -> None:
-    show(browser, watched, 1280)
+def test_the_job_of_an_event_is_told_up_to_the_moment(browser: chromium.Browser, few: str) -> None:
+    show(browser, few, 1280)
     browser.press("End")
     browser.wait_for("document.querySelectorAll('#events li').length > 20")
     browser.value("document.querySelector('#events button').click()")
@@ -124,8 +131,8 @@ def test_the_job_of_an_event_is_told_up_to_the_moment(
     assert browser.complaints == []
 
 
-def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, watched: str) -> None:
-    show(browser, watched, 1280)
+def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, many: str) -> None:
+    show(browser, many, 1280)
     browser.press("End")
     choose = (
         "{ const one = document.getElementById('view'); one.value = 'matrix';"
@@ -178,8 +185,13 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
             Wish("take_machine_down", vo="vo1", cluster="cluster", machine=0),
             Wish("cut_off", vo="vo1", other="vo2"),
         ]
-        run.take(look._replace(done=(Intervention(1, 2_000_000, 2.0, wishes[0]),)))
-        browser.wait_for("document.querySelectorAll('#done-lines li').length === 1")
+        done = [
+            Intervention(1, 2_000_000, 2.0, wishes[0]),
+            Intervention(2, 2_000_000, 3.0, wishes[3]),
+        ]
+        run.take(look._replace(done=tuple(done)))
+        browser.wait_for("document.querySelectorAll('#done-lines li').length === 2")
+        browser.wait_for("document.getElementById('lasting').textContent.includes('vo1 was taken')")
         assert "go on" in browser.value("document.getElementById('wish-pause').textContent")
         browser.value("document.getElementById('wish-number').value = 77")
         press(browser, "machine", "Yes")
