@@ -146,7 +146,8 @@ class LogicalProcess:
     def take_outbox(self) -> Outbox:
         """What has been sent since the last call and is not in this process's own queue."""
         outbox = self._outbox
-        self._outbox = Outbox()
+        if outbox.envelopes or outbox.posts:
+            self._outbox = Outbox()
         return outbox
 
     def advance(self, until: Time, limit: int = NEVER) -> int:

@@ -1,9 +1,9 @@
 """What more cores would give a windowed run, reckoned from the windows that it recorded.
 
-A process waits where another is more than a round behind. So the windows of one dealing of the VOs
-tell how long another dealing would take. It is assumed that each process has a core to itself, as
-fast as those that were measured and on one machine, and that the windows are the same: they are
-where all VOs are equally far from each other.
+A process waits for all others after each round, or where another is more than a round behind, if
+rounds overlap. So the windows of one dealing of the VOs tell how long another dealing would take.
+It is assumed that each process has a core to itself, as fast as those that were measured and on one
+machine, and that the windows are the same: they are where all VOs are equally far from each other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.kernel.dissemination import steps
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Bools, Floats, Ints
 
 CORES = (2, 4, 8, 16, 64)
 PART = 0.4
@@ -33,13 +33,15 @@ class Timings(NamedTuple):
     """Real seconds of one process in each round.
 
     `busy` is spent on events, `messages` on packing and unpacking what is sent, `posts` on what all
-    are told, and `waiting` until all have told. `costs` are those of VOs, if they are measured.
+    are told, and `waiting` until all have told. In a round that `overlaps` the one before, nobody
+    waited for that. `costs` are those of VOs, if they are measured.
     """
 
     busy: Floats
     messages: Floats
     posts: Floats
     waiting: Floats
+    overlaps: Bools
     costs: VoCosts
 
 
@@ -51,10 +53,10 @@ def joined(parts: Sequence[Timings]) -> Timings:
         for n, part in enumerate(parts)
     ]
     costs = VoCosts(*(np.concatenate(column) for column in zip(*moved, strict=True)))
-    busy, messages, posts, waiting = (
-        np.concatenate(column) for column in list(zip(*parts, strict=True))[:4]
+    busy, messages, posts, waiting, overlaps = (
+        np.concatenate(column) for column in list(zip(*parts, strict=True))[:5]
     )
-    return Timings(busy, messages, posts, waiting, costs)
+    return Timings(busy, messages, posts, waiting, overlaps, costs)
 
 
 class Measured(NamedTuple):
@@ -65,11 +67,16 @@ class Measured(NamedTuple):
     """
 
     processes: int
-    rounds: int
+    overlaps: Bools
+    """Of each round, whether nobody waited for the one before."""
     costs: VoCosts
     messages_s: float
     posts_s: float
     step_s: float
+
+    @property
+    def rounds(self) -> int:
+        return len(self.overlaps)
 
 
 def measured(timings: Sequence[Timings]) -> Measured:
@@ -81,7 +88,7 @@ def measured(timings: Sequence[Timings]) -> Measured:
     least = np.min([one.waiting for one in timings], axis=0) if rounds else np.zeros(1)
     return Measured(
         len(timings),
-        rounds,
+        timings[0].overlaps,
         costs,
         float(sum(one.messages.sum() for one in timings)),
         float(np.mean([one.posts.sum() for one in timings])),
@@ -89,18 +96,20 @@ def measured(timings: Sequence[Timings]) -> Measured:
     )
 
 
-def together(work: Floats) -> float:
+def together(work: Floats, overlaps: Bools) -> float:
     """Seconds until all processes have done `work`, of shape (rounds, processes).
 
-    A process tells the others how far it is after each round. It goes on for one round more before
-    it needs to know how far they are.
+    A process tells the others how far it is after each round. In one that `overlaps` the round
+    before it goes on before it knows how far they are.
     """
-    told = work[0].copy() if len(work) else np.zeros(1)
-    for seconds in work[1:]:
-        last = told.max()
-        told += seconds
-        np.maximum(told, last, out=told)
-    return float(told.max())
+    told = [0.0] * work.shape[1]
+    for seconds, goes_on in zip(work.tolist(), overlaps.tolist(), strict=True):
+        last = max(told)
+        if goes_on:
+            told = [max(last, own + more) for own, more in zip(told, seconds, strict=True)]
+        else:
+            told = [last + more for more in seconds]
+    return max(told)
 
 
 def work_of(costs: VoCosts, process_of: Ints, rounds: int) -> Floats:
@@ -129,7 +138,7 @@ def predicted(run: Measured, process_of: Ints) -> Parts:
     count = int(process_of.max()) + 1
     if count == 1:
         return Parts(float(run.costs.seconds.sum()), 0.0, 0.0, 0.0)
-    events = together(work_of(run.costs, process_of, run.rounds))
+    events = together(work_of(run.costs, process_of, run.rounds), run.overlaps)
     # So much of what is sent goes to other processes, if it goes anywhere alike.
     leaves = (1 - 1 / count) / (1 - 1 / run.processes)
     telling = run.rounds * len(steps(count)) * run.step_s
@@ -181,7 +190,7 @@ def ceiling(
             }
             for number, seconds in enumerate(whole)
         },
-        "critical_path": round(together(work.T), 6),
+        "critical_path": round(together(work.T, timings[0].overlaps), 6),
     }
     if len(timings) == 1 or not any(len(one.costs.seconds) for one in timings):
         return found

@@ -1,6 +1,8 @@
 """How processes of a windowed run tell each other their news: over sockets, with nobody between.
 
 What they say goes by the steps of `grid.kernel.dissemination`. Two processes just swap their news.
+A frame begins with how many bytes its text has, and with the numbers of each process that it tells
+of; most frames have no text.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import marshal
 import select
 import socket
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +20,12 @@ from grid.runtime.grants import News
 Parcel = tuple[int, bytes]
 """(receiving process, pickled messages)."""
 
-HEADER_BYTES = 8
-READ_BYTES = 1 << 18
+LENGTH_BYTES = 8
+NUMBERS = struct.Struct("<6q")
+"""Of one process: the next time, whether it is idle and wants a pause, and the rest of `News`."""
+READ_BYTES = 1 << 16
+IDLE, WANTS_PAUSE = 1, 2
+NO_TEXT = bytes(LENGTH_BYTES)
 
 
 class PeerLost(Exception):
@@ -31,49 +38,62 @@ class Link:
     def __init__(self, to: socket.socket, source: socket.socket) -> None:
         self._to, self._source = to, source
         self._left = memoryview(b"")
-        self._came = bytearray()
+        self._came = b""
         self._poll = select.poll()
         self._poll.register(to, select.POLLOUT)
         self._poll.register(source, select.POLLIN)
 
     def send(self, frame: bytes) -> None:
         """Send `frame`, or what of it finds room; the rest goes while one receives."""
-        self._left = memoryview(len(frame).to_bytes(HEADER_BYTES, "little") + frame)
-        self._send()
+        sent = self._send(frame)
+        if sent < len(frame):
+            self._left = memoryview(frame)[sent:]
 
-    def receive(self) -> bytes:
-        """The next frame, when the last one is sent: the others may send as much at once."""
+    def receive(self, numbers: int) -> tuple[bytes, bytes]:
+        """The numbers and the text of the next frame, which has so many bytes of numbers.
+
+        What is left of the last one that was sent goes before: the others may send as much at once.
+        """
+        if self._left:
+            self._send_what_is_left()
+        start = LENGTH_BYTES + numbers
+        came = self._came or self._read()
+        while len(came) < start:
+            came += self._read()
+        end = start + int.from_bytes(came[:LENGTH_BYTES], "little")
+        if len(came) < end:
+            parts, size = [came], len(came)
+            while size < end:
+                parts.append(self._read())
+                size += len(parts[-1])
+            came = b"".join(parts)
+        self._came = came[end:]
+        return came[LENGTH_BYTES:start], came[start:end]
+
+    def _send_what_is_left(self) -> None:
         while self._left:
             ready = dict(self._poll.poll())
             if self._source.fileno() in ready:
-                self._read()
+                self._came += self._read()
             if self._to.fileno() in ready:
-                self._send()
-        while len(self._came) < HEADER_BYTES:
-            self._read()
-        end = HEADER_BYTES + int.from_bytes(self._came[:HEADER_BYTES], "little")
-        while len(self._came) < end:
-            self._read()
-        received = bytes(memoryview(self._came)[HEADER_BYTES:end])
-        del self._came[:end]
-        return received
+                self._left = self._left[self._send(self._left) :]
 
-    def _send(self) -> None:
+    def _send(self, data: bytes | memoryview) -> int:
         try:
-            self._left = self._left[self._to.send(self._left, socket.MSG_DONTWAIT) :]
+            return self._to.send(data, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            pass
+            return 0
         except OSError as error:
             raise PeerLost from error
 
-    def _read(self) -> None:
+    def _read(self) -> bytes:
         try:
             came = self._source.recv(READ_BYTES)
         except OSError as error:
             raise PeerLost from error
         if not came:
             raise PeerLost
-        self._came += came
+        return came
 
     def close(self) -> None:
         self._to.close()
@@ -90,45 +110,80 @@ class Ring:
         self._number, self._count = number, count
         left = iter(links)
         self._steps = [[(far, next(left)) for far in step] for step in steps(count)]
-        self._told: list[tuple[Any, ...]] = []
-        """The news of this process, of the one before it, of the one before that, ..."""
+        self._news: News
+        self._numbers = b""
+        """Those of this process, of the one before it, of the one before that, ..."""
+        self._texts: list[tuple[int, Any, Any]] = []
+        """(how far it is to the process, its posts, its arrivals), where there are any."""
         self._parcels: list[Parcel] = []
 
     def tell(self, news: News, parcels: list[Parcel]) -> None:
         """Take the first step, as far as it goes without waiting."""
-        self._told, self._parcels = [tuple(news)], parcels
+        next_time, idle, now, jobs, events_held, wants_pause, posts, arrivals, busy_us = news
+        flags = IDLE * idle | WANTS_PAUSE * wants_pause
+        self._numbers = NUMBERS.pack(next_time, flags, now, jobs, events_held, busy_us)
+        self._texts = [(0, posts, arrivals)] if posts or arrivals else []
+        self._news, self._parcels = news, parcels
         if self._steps:
             self._send(self._steps[0])
 
     def hear(self) -> tuple[list[News], list[bytes]]:
         """Take the others; returns the news of all processes, and what they sent to this one."""
-        number, count = self._number, self._count
+        number = self._number
         mine: list[bytes] = []
         for place, step in enumerate(self._steps):
             if place > 0:
                 self._send(step)
-            for _, link in step:
-                more, came = marshal.loads(link.receive())
-                self._told += more
+            for far, link in step:
+                told = min(step[0][0], self._count - far)
+                numbers, text = link.receive(NUMBERS.size * told)
+                self._numbers += numbers
+                if not text:
+                    continue
+                texts, came = marshal.loads(text)
+                self._texts += [(far + near, *more) for near, *more in texts]
                 for parcel in came:
                     if parcel[0] == number:
                         mine.append(parcel[1])
                     else:
                         self._parcels.append(parcel)
-        return [News._make(self._told[number - process]) for process in range(count)], mine
+        return self._all(), mine
+
+    def _all(self) -> list[News]:
+        """What all told, by process."""
+        number = self._number
+        texts = {far: more for far, *more in self._texts}
+        told = [self._news] * self._count
+        for far, numbers in enumerate(NUMBERS.iter_unpack(self._numbers)):
+            if far:
+                next_time, flags, now, jobs, held, busy_us = numbers
+                posts, arrivals = texts.get(far, ((), ()))
+                pause = flags >= WANTS_PAUSE
+                told[number - far] = News(
+                    next_time, flags & IDLE > 0, now, jobs, held, pause, posts, arrivals, busy_us
+                )
+        return told
 
     def _send(self, step: list[tuple[int, Link]]) -> None:
         """Send to each in it what it does not know yet, and what goes by way of it."""
         span = step[0][0]
+        if not self._parcels and not self._texts:
+            for far, link in step:
+                told = min(span, self._count - far)
+                link.send(NO_TEXT + self._numbers[: NUMBERS.size * told])
+            return
         leave: dict[int, list[Parcel]] = {far: [] for far, _ in step}
-        if self._parcels:
-            stay: list[Parcel] = []
-            for parcel in self._parcels:
-                left = (parcel[0] - self._number) % self._count // span % RADIX
-                leave.get(left * span, stay).append(parcel)
-            self._parcels = stay
+        stay: list[Parcel] = []
+        for parcel in self._parcels:
+            left = (parcel[0] - self._number) % self._count // span % RADIX
+            leave.get(left * span, stay).append(parcel)
+        self._parcels = stay
         for far, link in step:
-            link.send(marshal.dumps((self._told[: min(span, self._count - far)], leave[far])))
+            told = min(span, self._count - far)
+            texts = [text for text in self._texts if text[0] < told]
+            text = marshal.dumps((texts, leave[far])) if texts or leave[far] else b""
+            length = len(text).to_bytes(LENGTH_BYTES, "little")
+            link.send(length + self._numbers[: NUMBERS.size * told] + text)
 
     def close(self) -> None:
         for step in self._steps:

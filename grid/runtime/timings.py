@@ -26,20 +26,26 @@ class Stopwatch:
 
     def _begin(self) -> None:
         self._rounds = [array("d") for _ in range(4)]
+        self._overlaps = array("b")
         self._window, self._vo, self._seconds = array("q"), array("q"), array("d")
 
     def resume(self) -> None:
         """After a pause, which does not count."""
         self._last = time.perf_counter()
 
-    def lap(self, what: int) -> None:
-        """The time since the last lap was spent on `what`."""
+    def lap(self, what: int) -> float:
+        """The seconds since the last lap, which were spent on `what`."""
         now = time.perf_counter()
-        self._sums[what] += now - self._last
+        seconds = now - self._last
+        self._sums[what] += seconds
         self._last = now
+        return seconds
 
-    def end_round(self, costs: dict[int, float] | None) -> None:
-        """A round is over; `costs` are those of VOs in it, which are taken away."""
+    def end_round(self, overlaps: bool, costs: dict[int, float] | None) -> None:
+        """A round is over, of which nobody waited for the one before if it `overlaps` that.
+
+        `costs` are those of VOs in it, which are taken away.
+        """
         if costs:
             window = len(self._rounds[0])
             self._window.extend([window] * len(costs))
@@ -48,6 +54,7 @@ class Stopwatch:
             costs.clear()
         for column, seconds in zip(self._rounds, self._sums, strict=True):
             column.append(seconds)
+        self._overlaps.append(overlaps)
         self._sums = [0.0] * 4
 
     def take(self) -> Timings:
@@ -56,8 +63,9 @@ class Stopwatch:
         costs = VoCosts(
             np.array(self._window, np.int64), np.array(self._vo, np.int64), np.array(self._seconds)
         )
+        overlaps = np.array(self._overlaps, np.bool_)
         self._begin()
-        return Timings(busy, messages, posts, waiting, costs)
+        return Timings(busy, messages, posts, waiting, overlaps, costs)
 
 
 class ProfiledProcess(LogicalProcess):

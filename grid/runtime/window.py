@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +20,7 @@ from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
-from grid.runtime.grants import Grants, News, earliest_events, is_over, is_pause
+from grid.runtime.grants import Grants, News, Overlap, earliest_events, is_over, is_pause
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.ring import Parcel
@@ -74,6 +74,46 @@ class Player(Protocol):
     def advance(self, grant: Time) -> None: ...
 
 
+class Course:
+    """How process `number` goes from grant to grant, of which it has had so many `rounds`.
+
+    Where that `pays`, by what all told, it goes on to the grant before while what it tells is under
+    way. Then it waits only for those who are more than a round behind.
+    """
+
+    def __init__(
+        self,
+        player: Player,
+        number: int,
+        grants: Grants,
+        pays: Callable[[Sequence[News]], bool],
+    ) -> None:
+        self.rounds = 0
+        self._player, self._number, self._grants, self._pays = player, number, grants, pays
+        self._after: Time | None = None
+        """The grant before, as long as rounds overlap."""
+
+    def go_on(self) -> None:
+        """While what it tells is under way."""
+        if self._after is not None:
+            self._advance(self._after)
+
+    def follow(self, told: Sequence[News]) -> None:
+        """All have told `told`."""
+        if not self._pays(told):
+            self._after = None
+            self._advance(self._grants.of(self._number, earliest_events(told)))
+        elif self._after is None:
+            grant, self._after = self._grants.first(self._number, told)
+            self._advance(grant)
+        else:
+            self._after = self._grants.next(self._number, told, self._after)
+
+    def _advance(self, grant: Time) -> None:
+        self._player.advance(grant)
+        self.rounds += 1
+
+
 def play(
     player: Player, number: int, grants: Grants, others: Others, rounds: int, seconds: float
 ) -> Played:
@@ -82,30 +122,20 @@ def play(
     There is a pause after `rounds` rounds, or some `seconds`, or where the processes hold many
     events. Everything that was sent has arrived then, or is kept.
 
-    While what it tells is under way, the process goes on to the grant before. So it waits only for
-    those who are more than a round behind.
     """
     end = time.perf_counter() + seconds
-    others.tell(*player.report())
-    told, batches = others.hear()
-    player.accept(told, batches)
-    if is_over(told):
-        return Played(0, told)
-    grant, after = grants.first(number, told)
-    player.advance(grant)
-    played = 1
+    course = Course(player, number, grants, Overlap().pays)
     while True:
         news, parcels = player.report()
-        if number == 0 and time.perf_counter() > end:
+        if number == 0 and course.rounds and time.perf_counter() > end:
             news = news._replace(wants_pause=True)
         others.tell(news, parcels)
-        player.advance(after)
-        played += 1
+        course.go_on()
         told, batches = others.hear()
         player.accept(told, batches)
-        if is_over(told) or played >= rounds or is_pause(told):
-            return Played(played, told)
-        after = grants.next(number, told, after)
+        if is_over(told) or (course.rounds and (course.rounds >= rounds or is_pause(told))):
+            return Played(course.rounds, told)
+        course.follow(told)
 
 
 class Window:
@@ -136,6 +166,8 @@ class Window:
         warm_up(grid)
         self._cpu = time.process_time()
         self._stopwatch = Stopwatch()
+        self._busy_us = 0
+        self._has_told = False
         self._process: LogicalProcess
         if state is not None:
             self._process, self._store, self._schedulers = self._shared.loads(state)
@@ -163,14 +195,16 @@ class Window:
             for target, envelopes in by_process.items():
                 arrivals.append((target, min(envelope[0] for envelope in envelopes)))
                 parcels.append((target, packed(envelopes)))
-        posts = plain_posts(outbox.posts)
+        posts = plain_posts(outbox.posts) if outbox.posts else ()
         stands = (process.next_time(), process.idle, process.now, store.jobs, store.events_held)
+        self._has_told = True
         self._stopwatch.lap(MESSAGES)
-        return News(*stands, False, posts, tuple(arrivals)), parcels
+        return News(*stands, False, posts, tuple(arrivals), self._busy_us), parcels
 
     def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
         """Take in what the other processes told and sent."""
         self._stopwatch.lap(WAITING)
+        self._has_told = False
         for number, news in enumerate(told):
             if news.posts and number != self._number:
                 self._process.accept((), posts_of(news.posts))
@@ -189,8 +223,8 @@ class Window:
         if self._process.next_time() < grant:
             self._process.advance(grant, self.EVENTS_AT_A_TIME)
             self._store.add(self._process.records)
-        self._stopwatch.lap(BUSY)
-        self._stopwatch.end_round(getattr(self._process, "costs", None))
+        self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
+        self._stopwatch.end_round(self._has_told, getattr(self._process, "costs", None))
 
     def resume(self) -> None:
         """A pause is over."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
+from grid.runtime.checkpoints import Checkpoints
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
 from grid.runtime.dealing import deal
@@ -39,7 +41,6 @@ from grid.scenario.build import Grid
 if TYPE_CHECKING:
     from grid.results.event_file import EventSpool
 
-ROUNDS_A_CHECKPOINT = 5000
 ROUNDS_A_PAUSE = 5000
 SECONDS_A_PAUSE = 0.5
 SECONDS_A_LOOK = 0.1
@@ -59,7 +60,7 @@ def run_windowed(
     actors: int | None = None,
     address: str | None = None,
     transport: str = "sockets",
-    rounds_a_checkpoint: int = ROUNDS_A_CHECKPOINT,
+    rounds_a_checkpoint: int | None = None,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
     compiled: Callable[[Stage], None] = compiled_already,
@@ -70,8 +71,9 @@ def run_windowed(
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
     `placement` is `vo`, `cluster` or `entity`; `actors` is how many actors the VOs are dealt over
-    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. With `profile`
-    the outcome's profile says what more CPUs would give. Raises ActorDied.
+    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. All actors save
+    their state after `rounds_a_checkpoint` (default: as often as it pays). With `profile` the
+    outcome's profile says what more CPUs would give. Raises ActorDied.
     """
     started = time.perf_counter()
     stage("starting Ray" if address is None else "connecting to Ray")
@@ -86,7 +88,8 @@ def run_windowed(
                 workers.begin()
                 stage("running")
                 wall, cpu = time.perf_counter(), time.process_time()
-                total = _drive(workers, sum(grid.jobs_by_vo()), rounds_a_checkpoint, progress)
+                checkpoints = Checkpoints(rounds_a_checkpoint, time.perf_counter)
+                total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, progress)
                 total.cpu_seconds += time.process_time() - cpu
                 total.wall_seconds = time.perf_counter() - wall
             except ray.exceptions.RayTaskError as error:
@@ -266,19 +269,21 @@ class _Workers:
             raise ActorDied(f"actors died {self.deaths} times in a row")
 
 
-def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | None) -> RunOutcome:
+def _drive(
+    workers: _Workers, jobs: int, checkpoints: Checkpoints, progress: Progress | None
+) -> RunOutcome:
     """Round after round until nothing is left to do."""
-    rounds = unsaved = 0
+    rounds = 0
     while True:
         try:
             while True:
-                played, told = workers.play(checkpoint - unsaved)
-                rounds, unsaved = rounds + played, unsaved + played
+                played, told = workers.play(checkpoints.rounds_left())
+                rounds += played
+                checkpoints.played(played)
                 if is_over(told):
                     break
-                if unsaved >= checkpoint or is_full(told):
-                    workers.save(rounds)
-                    unsaved = 0
+                if checkpoints.is_due() or is_full(told):
+                    checkpoints.save(partial(workers.save, rounds))
                 if progress is not None:
                     progress(workers.now, sum(news.jobs for news in told), jobs)
                 workers.look(rounds)
@@ -288,4 +293,4 @@ def _drive(workers: _Workers, jobs: int, checkpoint: int, progress: Progress | N
             return total
         except LOST:
             workers.go_back()
-            unsaved = 0
+            checkpoints.begin()

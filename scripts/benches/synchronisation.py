@@ -31,16 +31,16 @@ FRAME = bytes(56)
 
 
 class Ticks:
-    """Has an event in each half of a window, and does nothing in it."""
+    """Has an event in each window, and does nothing in it."""
 
     def start(self, ctx: Context) -> None:
-        ctx.set_timer(LATENCY_US // 2, "tick")
+        ctx.set_timer(LATENCY_US, "tick")
 
     def handle(self, ctx: Context, sender: str, message: object) -> None:
         """Nobody sends anything."""
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        ctx.set_timer(LATENCY_US // 2, "tick")
+        ctx.set_timer(LATENCY_US, "tick")
 
 
 class Idle:

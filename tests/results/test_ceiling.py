@@ -20,32 +20,40 @@ from grid.results.ceiling import (
 )
 
 
-def slowly(work: list[list[float]]) -> float:
+def slowly(work: list[list[float]], overlaps: list[bool]) -> float:
     """When all have done it, process by process and round by round."""
-    told = work[0]
-    for seconds in work[1:]:
-        told = [max(told[p] + own, *told) for p, own in enumerate(seconds)]
+    told = [0.0 for _ in work[0]]
+    for seconds, goes_on in zip(work, overlaps, strict=True):
+        begins = told if goes_on else [max(told) for _ in told]
+        told = [max(begins[p] + own, *told) for p, own in enumerate(seconds)]
     return max(told)
 
 
 @given(
+    st.data(),
     st.integers(1, 4).flatmap(
         lambda processes: st.lists(
             st.lists(st.floats(0, 9), min_size=processes, max_size=processes),
             min_size=1,
             max_size=8,
         )
-    )
+    ),
 )
-def test_processes_wait_for_who_is_more_than_a_round_behind(work: list[list[float]]) -> None:
-    assert together(np.array(work)) == pytest.approx(slowly(work))
-    assert together(np.array(work)) >= max(np.sum(work, axis=0)) - 1e-9
-    assert together(np.array(work)) <= sum(map(max, work)) + 1e-9
+def test_processes_wait_for_each_other_or_for_who_is_more_than_a_round_behind(
+    data: st.DataObject, work: list[list[float]]
+) -> None:
+    overlaps = data.draw(st.lists(st.booleans(), min_size=len(work), max_size=len(work)))
+    found = together(np.array(work), np.array(overlaps))
+    assert found == pytest.approx(slowly(work, overlaps))
+    assert found >= max(np.sum(work, axis=0)) - 1e-9
+    assert found <= sum(map(max, work)) + 1e-9
 
 
 def test_two_that_take_turns_by_a_round_do_not_wait() -> None:
-    assert together(np.array([[1.0, 3.0], [3.0, 1.0], [1.0, 3.0], [3.0, 1.0]])) == 8.0
-    # In step with each other they would need 12.
+    work = np.array([[1.0, 3.0], [3.0, 1.0], [1.0, 3.0], [3.0, 1.0]])
+    assert together(work, np.ones(4, np.bool_)) == 8.0
+    # In step with each other they need 12.
+    assert together(work, np.zeros(4, np.bool_)) == 12.0
 
 
 def costs(*rows: tuple[int, int, float]) -> VoCosts:
@@ -60,7 +68,7 @@ def test_work_is_that_of_the_vos_of_a_process() -> None:
 
 def timings(busy: list[float], of: VoCosts, other: float = 0.01) -> Timings:
     columns = [np.full(len(busy), other) for _ in range(3)]
-    return Timings(np.array(busy), *columns, of)
+    return Timings(np.array(busy), *columns, np.ones(len(busy), np.bool_), of)
 
 
 def test_timings_between_pauses_are_joined() -> None:
@@ -68,7 +76,7 @@ def test_timings_between_pauses_are_joined() -> None:
     whole = joined(parts)
     assert whole.busy.tolist() == [1, 2, 3]
     assert whole.costs.window.tolist() == [1, 2]
-    assert len(whole.waiting) == 3
+    assert len(whole.waiting) == len(whole.overlaps) == 3
 
 
 def test_what_is_predicted_for_its_own_dealing_is_what_was_measured() -> None:
@@ -98,7 +106,7 @@ def test_one_process_predicts_nothing() -> None:
 
 
 def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:
-    return Measured(2, rounds, of, 0.0, 0.0, step_s)
+    return Measured(2, np.ones(rounds, np.bool_), of, 0.0, 0.0, step_s)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count as counted
+from itertools import cycle
 
 from grid.kernel.network import Network
-from grid.runtime.grants import Grants, News, earliest_events, is_over
+from grid.runtime.grants import Grants, News, is_over
 from grid.runtime.ring import Parcel
-from grid.runtime.window import Player
+from grid.runtime.window import Course, Player
 
 
 def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Grants:
@@ -20,34 +22,48 @@ def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Gr
 
 def rounds(windows: Sequence[Player], grants: Grants) -> Iterator[list[News]]:
     """Before each round, what all told; everything that was sent has arrived then."""
-    while True:
-        told = _accepted(windows, [window.report() for window in windows])
-        if is_over(told):
-            return
-        yield told
-        earliest = earliest_events(told)
-        for number, window in enumerate(windows):
-            window.advance(grants.of(number, earliest))
+    return _rounds(windows, grants, lambda _: False)
 
 
 def overlapping_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[list[News]]:
-    """After each round, what all told before it, as `play` has it; some is under way."""
-    told = _accepted(windows, [window.report() for window in windows])
-    if is_over(told):
-        return
-    firsts = [grants.first(number, told) for number in range(len(windows))]
-    afters = [after for _, after in firsts]
-    for window, (grant, _) in zip(windows, firsts, strict=True):
-        window.advance(grant)
+    """Before each round, what all told before the last one; some is under way."""
+    return _rounds(windows, grants, lambda _: True)
+
+
+def mixed_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[list[News]]:
+    """Rounds of both kinds."""
+    kinds = cycle((False, False, True, False, True, True, True, True))
+    return _rounds(windows, grants, lambda _: next(kinds))
+
+
+def _rounds(
+    windows: Sequence[Player], grants: Grants, pays: Callable[[Sequence[News]], bool]
+) -> Iterator[list[News]]:
+    """As `play` has it."""
+    of_round: list[bool] = []
+
+    def same_for_all() -> Callable[[Sequence[News]], bool]:
+        asked = counted()
+
+        def answer(told: Sequence[News]) -> bool:
+            turn = next(asked)
+            if turn == len(of_round):
+                of_round.append(pays(told))
+            return of_round[turn]
+
+        return answer
+
+    courses = [Course(w, n, grants, same_for_all()) for n, w in enumerate(windows)]
     while True:
         reports = [window.report() for window in windows]
-        for window, after in zip(windows, afters, strict=True):
-            window.advance(after)
+        for course in courses:
+            course.go_on()
         told = _accepted(windows, reports)
         if is_over(told):
             return
         yield told
-        afters = [grants.next(number, told, after) for number, after in enumerate(afters)]
+        for course in courses:
+            course.follow(told)
 
 
 def _accepted(

@@ -16,9 +16,17 @@ from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 from grid.runtime import grants as rule
-from grid.runtime.grants import Grants, News, earliest_events, is_over
+from grid.runtime.grants import (
+    WINDOW_US,
+    Grants,
+    News,
+    Overlap,
+    earliest_events,
+    is_over,
+    is_pause,
+)
 from grid.runtime.ring import Parcel
-from tests.runtime.rounds import overlapping_rounds, rounds
+from tests.runtime.rounds import mixed_rounds, overlapping_rounds, rounds
 
 
 def shortest_ways(direct: list[list[Time]]) -> Ints:
@@ -93,30 +101,34 @@ def handled_at_once(direct: list[list[Time]], events: list[list[tuple[Time, int]
     return [toy.handled for toy in toys]
 
 
-@pytest.mark.parametrize("way", [rounds, overlapping_rounds])
+@pytest.mark.parametrize("way", [rounds, overlapping_rounds, mixed_rounds])
 @pytest.mark.parametrize("few", [0, rule.FEW])
 def test_no_grant_is_too_late_and_all_is_handled(
     few: int,
     way: Callable[[Sequence[Toy], Grants], Iterator[list[News]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Safe: nothing comes before the time of its receiver. Live: in two rounds somebody works."""
+    """Safe: nothing comes before the time of its receiver. Live: soon somebody works.
+
+    That is in one round, or in two of those that overlap, or in three where it changes.
+    """
     monkeypatch.setattr(rule, "FEW", few)
 
     @given(grids())
     def holds(drawn: tuple[list[list[Time]], list[list[tuple[Time, int]]]]) -> None:
         direct, events = drawn
         toys = [Toy(n, links, events[n]) for n, links in enumerate(direct)]
-        worked = [-2, -1]
+        worked: list[int] = []
         for _ in way(toys, Grants(shortest_ways(direct))):
             worked.append(sum(len(toy.handled) for toy in toys))
-            assert worked[-1] > worked[-3 if way is overlapping_rounds else -2]
+            soon = {rounds: 1, overlapping_rounds: 2, mixed_rounds: 3}[way]
+            assert len(worked) < soon + 2 or worked[-1] > worked[-1 - soon]
         assert [toy.handled for toy in toys] == handled_at_once(direct, events)
 
     holds()
 
 
-@pytest.mark.parametrize("way", [rounds, overlapping_rounds])
+@pytest.mark.parametrize("way", [rounds, overlapping_rounds, mixed_rounds])
 def test_a_grant_that_is_too_long_is_noticed(
     way: Callable[[Sequence[Toy], Grants], Iterator[list[News]]],
 ) -> None:
@@ -188,6 +200,28 @@ def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[T
     long._distance = 0
     for number in range(count):
         assert short.of(number, earliest) == long.of(number, earliest)
+
+
+def test_rounds_overlap_where_windows_have_much_work() -> None:
+    def worked(us: int) -> list[News]:
+        return [told(0)._replace(busy_us=us // 3), told(0)._replace(busy_us=us)]
+
+    overlap = Overlap()
+    assert not any(overlap.pays(worked(WINDOW_US // 2)) for _ in range(50))
+    # One long round does not make it, many do; then a round is half a window.
+    assert not overlap.pays(worked(2 * WINDOW_US))
+    assert [overlap.pays(worked(4 * WINDOW_US)) for _ in range(8)][-1]
+    assert all(overlap.pays(worked(WINDOW_US)) for _ in range(50))
+    assert not [overlap.pays(worked(WINDOW_US // 4)) for _ in range(50)][-1]
+
+
+def test_there_is_a_pause_where_one_wants_it_or_much_is_held() -> None:
+    stands = [told(0), told(0)]
+    assert not is_pause(stands)
+    assert is_pause([stands[0], stands[1]._replace(wants_pause=True)])
+    half = stands[0]._replace(events_held=rule.EVENTS_A_PAUSE // 2)
+    assert is_pause([half, half])
+    assert not is_pause([half, stands[1]])
 
 
 def test_distances_that_differ_take_the_long_way() -> None:

@@ -17,7 +17,7 @@ from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
 from grid.scenario.build import Grid
 from grid.selection.registry import SELECTIONS
-from tests.runtime.rounds import grants_of, overlapping_rounds, rounds
+from tests.runtime.rounds import grants_of, mixed_rounds, overlapping_rounds, rounds
 from tests.scenario.grids import grid_of, vo
 
 
@@ -136,7 +136,7 @@ def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
     expected = run_sequential(grid)
     table = in_order(expected.chunks)
     assert check(table, grid.directory, sum(grid.jobs_by_vo())) == []
-    for way in (rounds, overlapping_rounds):
+    for way in (rounds, overlapping_rounds, mixed_rounds):
         chunks, messages = in_windows(grid, partition, way)
         assert digest(in_order(chunks)) == digest(table)
         assert messages == expected.messages
