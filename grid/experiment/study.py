@@ -100,7 +100,8 @@ class Study:
             runs.append((rests.setdefault(str(rest), len(rests)), (rest, number, key)))
         runs.sort(key=lambda run: run[0])
         axes = {name: values for name, values in self.axes.items() if name != axis}
-        return replace(self, axes=axes, runs=tuple(run for _, run in runs))
+        compare = next(iter(axes), None) if self.compare == axis else self.compare
+        return replace(self, axes=axes, compare=compare, runs=tuple(run for _, run in runs))
 
     @cached_property
     def points(self) -> list[Point]:

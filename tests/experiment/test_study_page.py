@@ -62,11 +62,39 @@ def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("SMALL-*.svg"))) >= 1
 
 
+def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers(
+    tmp_path: Path,
+) -> None:
+    """As with days of a log: one seed, and what is repeated are the values of an axis."""
+    answers = [{"metric": "wait_mean", "better": "less", "best_of": "processors"}]
+    study = STUDY | {"answers": answers, "repeated_over": "run_s"}
+    jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
+    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": jobs}}
+    scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
+    sizes = {"one": {"size": 1}, "six": {"size": 6}}
+    given = experiment(
+        scenario=scenario, axes={"run_s": [40, 41, 42], "processors": sizes}, seeds=1, study=study
+    )
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    file.write_text(yaml.safe_dump(given, sort_keys=False))
+    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
+    done = CliRunner().invoke(app, [*words, str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "- run_s: `40`, `41`, `42`; repetitions, from which the intervals are" in text
+    # On one processor the waits are 2.5 (run_s - 1) on average: 97.5, 100 and 102.5 seconds.
+    answer = text.partition("## Answer")[2].partition("##")[0]
+    assert "- `six` (0.005, the worst 100.0)." in answer
+    assert "| one | 100.0 ± 6.2 |" in text
+    assert "6 runs of" in text
+
+
 @pytest.mark.parametrize(
     ("study", "says"),
     [
         (STUDY | {"answers": []}, "answers"),
         (STUDY | {"answers": [STUDY["answers"][0] | {"along": "size"}]}, "not size"),  # type: ignore[index]
+        (STUDY | {"repeated_over": "day"}, "not day"),
     ],
 )
 def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:
