@@ -57,14 +57,17 @@ def verify(
         figures: list[Figure] = []
         typer.echo(header())
         with _processes(cpus or os.cpu_count() or 1, display) as over:
-            for case in chosen:
+            for done, case in enumerate(chosen, start=1):
                 display.stage(f"case {case.name}")
                 effort = case.quick if quick else case.full
                 for figure in verify_case(case, overrides or (), effort, full=not quick, over=over):
                     typer.echo(line(figure, full=not quick))
                     figures.append(figure)
-        if page is not None:
-            page.write_text(markdown(figures, full=not quick), encoding="utf-8")
+                if page is not None:
+                    # What is known stays known, should a long verification be broken off.
+                    missing = [one.name for one in chosen[done:]]
+                    text = markdown(figures, full=not quick, missing=missing)
+                    page.write_text(text, encoding="utf-8")
     failing = [one for one in figures if one.verdict(not quick) not in ("exact", "agrees")]
     typer.echo(f"{len(figures) - len(failing)} of {len(figures)} figures are as expected.")
     if failing:

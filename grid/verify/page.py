@@ -49,18 +49,22 @@ def _controlled() -> str:
     return ", ".join(f"`{case.name}`" for case in CASES.values() if case.controls is not None)
 
 
-def markdown(figures: Sequence[Figure], full: bool) -> str:
-    """The page: the table, what each case is, and the rules of the verdicts."""
+def markdown(figures: Sequence[Figure], full: bool, missing: Sequence[str] = ()) -> str:
+    """The page: the table, what each case is, and the rules of the verdicts.
+
+    `missing` are cases that were not run, or not yet.
+    """
     rows = [COLUMNS, ("---",) * len(COLUMNS), *(cells(figure, full) for figure in figures)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     shown = dict.fromkeys(figure.case for figure in figures)
     cases = "\n".join(
         f"- [`{name}`]({name}.yaml): {CASES[name].title}. {CASES[name].source}." for name in shown
     )
+    not_run = f" Broken off before: {', '.join(missing)}." if missing else ""
     command = "grid verify --page scenarios/verify/README.md" + ("" if full else " --quick")
     return f"""# The emulator held against mathematics
 
-Written by `{command}`. Times are in seconds unless a row says otherwise.
+Written by `{command}`. Times are in seconds unless a row says otherwise.{not_run}
 
 {table}
 

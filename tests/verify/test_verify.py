@@ -13,6 +13,7 @@ import grid
 from grid.cli import app
 from grid.verify.case import Effort, Fewer
 from grid.verify.cases import CASES
+from grid.verify.page import markdown
 from grid.verify.verify import (
     Figure,
     Found,
@@ -254,6 +255,13 @@ def test_command_prints_a_row_for_each_figure_and_writes_the_page(tmp_path: Path
     assert done.stdout.count(" exact\n") == 4
     assert done.stdout.endswith("4 of 4 figures are as expected.\n")
     assert "| one-server | starts that differ | 0 | 0 |" in page.read_text()
+    assert "Broken off" not in page.read_text()
+
+
+def test_a_page_says_which_cases_were_not_run() -> None:
+    figure = Figure("mmc", "mean wait, s", 1.0, 1.0, 0.1, 10, False)
+    text = markdown([figure], full=True, missing=["mg1", "loss"])
+    assert "unless a row says otherwise. Broken off before: mg1, loss.\n" in text
 
 
 def test_command_fails_where_a_figure_differs() -> None:
