@@ -31,14 +31,17 @@ class SweepShown:
         self._news = SweepNews(0, 0, 0, 0, 0)
         self._cells: list[list[dict[str, float]]] = [[] for _ in beginning.points]
         self._failures: list[str] = []
-        self._begun = self._ended = time.monotonic()
+        self._begun = self._first = self._ended = time.monotonic()
         self._lock = threading.Lock()
 
     def take(self, news: SweepNews) -> None:
         """The sweep stands like this now."""
         with self._lock:
-            self._news = news
             self._ended = time.monotonic()
+            if not self._news.running and not self._ended_runs(news):
+                # Until the first runs begin, Ray starts its workers.
+                self._first = self._ended
+            self._news = news
             for cell in news.cells:
                 self._cells[cell.point].append(dict(cell.figures))
             self._failures += news.failures
@@ -77,10 +80,14 @@ class SweepShown:
     def _left(self) -> float | None:
         """Seconds that the rest takes if it goes on like this; None where nobody can tell."""
         news = self._news
-        ended = news.done + news.failed
+        ended = self._ended_runs(news)
         if news.is_over or not ended:
             return None
-        return round(self._passed() * (news.runs - news.kept - ended) / ended, 1)
+        passed = time.monotonic() - self._first
+        return round(passed * (news.runs - news.kept - ended) / ended, 1)
+
+    def _ended_runs(self, news: SweepNews) -> int:
+        return news.done + news.failed
 
 
 def _spread(cells: list[dict[str, float]], metric: str) -> list[float] | None:

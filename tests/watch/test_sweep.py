@@ -126,6 +126,33 @@ def test_a_watched_sweep_writes_the_same(tmp_path: Path, sweep: tuple[Sweep, Tol
     assert one == other
 
 
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_sweep_on_ray_tells_the_same(tmp_path: Path, sweep: tuple[Sweep, Told]) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    (tmp_path / "experiment.yaml").write_text(WITH_METRICS)
+    file, told = tmp_path / "experiment.yaml", Told()
+    run_sweep(load_experiment(file), file, tmp_path / "sweep", tell=told)
+    answer, expected = told.shown.answer(), sweep[1].shown.answer()
+    assert (answer["done"], answer["failed"], answer["over"]) == (12, 0, True)
+    for row, right in zip(answer["rows"], expected["rows"], strict=True):
+        assert row[:2] == right[:2]
+        for one, other in zip(row[2], right[2], strict=True):
+            assert one == pytest.approx(other)
+
+
+def test_the_time_in_which_workers_start_is_no_time_of_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("grid.watch.sweep.time.monotonic", lambda: clock[0])
+    shown = SweepShown(SweepBeginning("s", ("n",), ((1,),), 4, ("wait_mean",)))
+    for at, done, running in ((0.0, 0, 0), (30.0, 0, 2), (31.0, 0, 2), (32.0, 1, 2)):
+        clock[0] = at
+        shown.take(SweepNews(4, 0, done, 0, running))
+    assert shown.answer()["left_s"] == 6.0
+
+
 def test_a_page_beside_a_sweep_shows_it_until_it_is_over(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
