@@ -21,6 +21,7 @@ from grid.model.resources import (
     WORK_S,
     ResourceColumns,
     ResourceTable,
+    SomeResources,
     concatenate_resources,
     status_rows,
     summary_of,
@@ -166,7 +167,7 @@ class KnownStatus:
         assigned[own], work_s[own], told_us[own] = self._own_assigned, self._own_work_s_at(now), now
         np.maximum(told_us, confirmed_us, out=confirmed)
         confirmed[own] = now
-        columns = classes.columns.take(every)
+        columns = SomeResources(classes.columns, every)
         return ResourceTable(columns, assigned, work_s, told_us, confirmed, now)
 
     def _members_changed(self) -> None:

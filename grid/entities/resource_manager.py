@@ -41,6 +41,7 @@ from grid.model.messages import (
     RunJob,
     WithdrawJob,
     Withdrawn,
+    cells_of,
 )
 from grid.model.resources import ResourceColumns, status_rows, summary_of
 from grid.model.time import Time
@@ -133,7 +134,10 @@ class ResourceManager:
         joins = JoinVo(self._vo, self._resources)
         for information in self._directory:
             ctx.send(information, joins)
-        self._tally.sent(ctx)
+        # All are alike, and of many VOs there are many.
+        told = len(self._directory)
+        if told:
+            self._tally.messages(JoinVo.__name__, told, told * cells_of(joins))
         if self._leaves_us is not None:
             ctx.set_background_timer(self._leaves_us, LEAVE)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,36 @@ class ResourceColumns:
     def take(self, rows: Bools | Ints) -> ResourceColumns:
         """Those of the rows."""
         return ResourceColumns(*(column[rows] for column in _columns(self)))
+
+
+class SomeResources(ResourceColumns):
+    """The given `rows` of `whole`; each column is made when it is first asked for.
+
+    Who decides by few columns does so for every job, of other rows each time.
+    """
+
+    __slots__ = ("rows", "whole")
+    rows: Ints
+    whole: ResourceColumns
+
+    def __init__(self, whole: ResourceColumns, rows: Ints) -> None:
+        object.__setattr__(self, "whole", whole)
+        object.__setattr__(self, "rows", rows)
+
+    def __getattr__(self, name: str) -> Any:
+        """A column that has not been made."""
+        if name not in _NAMES:
+            raise AttributeError(name)
+        column = getattr(self.whole, name)[self.rows]
+        object.__setattr__(self, name, column)
+        return column
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To others only these rows are sent."""
+        return ResourceColumns, _columns(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +164,8 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     return ResourceColumns(*map(np.array, zip(*rows, strict=True), types))
 
 
-_columns = attrgetter(*dtypes(ResourceColumns))
+_NAMES = tuple(dtypes(ResourceColumns))
+_columns = attrgetter(*_NAMES)
 
 
 def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, Requirement
-from grid.model.resources import ResourceColumns, ResourceTable
+from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
 from grid.selection import kernels
 from grid.selection.interface import MODES, PARTIAL, Choice, best_choice
@@ -57,9 +59,7 @@ class ByUtility:
     def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
         if not job.requirements:
             return np.ones(len(columns))[rows]
-        if columns is not self._columns:
-            self._columns = columns
-            self._attributes = attributes_of(columns)
+        attributes = self._attributes_of(columns, rows)
         kinds, weights, first_option, values, worth = _asked(job.requirements)
         result: Floats = kernels.utilities(
             mode,
@@ -69,9 +69,19 @@ class ByUtility:
             values,
             worth,
             to_seconds(job.estimate_us) * job.reference_mips,
-            np.ascontiguousarray(self._attributes[:, rows]),
+            attributes,
         )
         return result
+
+    def _attributes_of(self, columns: ResourceColumns, rows: slice) -> Floats:
+        """What these resources offer, shape (7, rows)."""
+        if isinstance(columns, SomeResources):
+            offered: Floats = _shared_attributes_of(columns.whole)[:, columns.rows[rows]]
+            return np.ascontiguousarray(offered)
+        if columns is not self._columns:
+            self._columns = columns
+            self._attributes = attributes_of(columns)
+        return np.ascontiguousarray(self._attributes[:, rows])
 
 
 def _asked(requirements: tuple[Requirement, ...]) -> tuple[Ints, Floats, Ints, Floats, Floats]:
@@ -102,3 +112,9 @@ def attributes_of(columns: ResourceColumns) -> Floats:
             columns.disk_mb,
         ]
     )
+
+
+@lru_cache(maxsize=1)
+def _shared_attributes_of(columns: ResourceColumns) -> Floats:
+    """The same of all resources of the grid, once for all VOs of a process."""
+    return attributes_of(columns)

@@ -5,10 +5,18 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grid.kernel.process import LogicalProcess
+from grid.model.job import dtypes
 from grid.model.job_results import in_order
+from grid.model.resources import (
+    ResourceColumns,
+    SomeResources,
+    concatenate_resources,
+    resources_of,
+)
 from grid.model.time import NEVER, from_seconds
 from grid.results.digest import digest
 from grid.runtime.outcome import RecordStore
@@ -135,3 +143,18 @@ def test_a_process_that_goes_back_to_a_copy_of_itself_decides_the_same() -> None
         store.add(one.records)
         rows.append(digest(in_order(store.take())))
     assert rows[0] == rows[1] == digest_of(grid)
+
+
+def test_some_resources_are_the_rows_that_are_taken() -> None:
+    whole = concatenate_resources([resources_of(vo, n) for n, vo in enumerate(grid_of().vos)])
+    rows = np.array([4, 0, 5])
+    some, taken = SomeResources(whole, rows), whole.take(rows)
+    sent = pickle.loads(pickle.dumps(some))
+    assert type(sent) is ResourceColumns
+    for name in dtypes(ResourceColumns):
+        for one in (some, sent):
+            assert getattr(one, name).tolist() == getattr(taken, name).tolist()
+            assert getattr(one, name).dtype == getattr(taken, name).dtype
+    assert len(some) == 3
+    with pytest.raises(AttributeError):
+        _ = some.color  # type: ignore[attr-defined]
