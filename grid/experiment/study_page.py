@@ -183,7 +183,10 @@ def _old_boards(study: Study, theory: OldBoardsSection) -> str:
         interval = study.interval("response_time_mean", point)
         if not choices.isdecimal() or period > LONGEST_PERIOD or interval is None:
             continue
-        expected = of_many(int(choices), load, period, close=CLOSE_ENOUGH)
+        # One choice needs no board: an M/M/1 queue, of which the equations take long to say so.
+        alone = 1.0 / (1.0 - load)
+        choice = int(choices)
+        expected = alone if choice == 1 else of_many(choice, load, period, close=CLOSE_ENOUGH)
         measured = interval.mean / theory.work_s
         off = f"{100.0 * (measured / expected - 1.0):+.1f} %"
         rows.append([*map(str, point.values()), shown(measured), shown(expected), off])
