@@ -51,6 +51,9 @@ class AnswerSection(Section):
     along: Key | None = Field(
         default=None, description="The axis along which the best value may change. Default: none."
     )
+    among: Annotated[tuple[Plain, ...], Field(min_length=1)] | None = Field(
+        default=None, description="The values that are held against each other. Default: all."
+    )
 
     def axes(self) -> tuple[str, ...]:
         """The axes that it names."""

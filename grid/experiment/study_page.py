@@ -111,7 +111,10 @@ def _answer(study: Study, answer: AnswerSection) -> str:
     known = METRICS.get(answer.metric)
     meaning = "" if known is None else f" {known.meaning}"
     metric = label_of(answer.metric)
-    head = f"**The best {answer.best_of} by {metric}** ({answer.better} is better)."
+    among = (
+        "" if answer.among is None else f" among {', '.join(f'`{one}`' for one in answer.among)}"
+    )
+    head = f"**The best {answer.best_of} by {metric}**{among} ({answer.better} is better)."
     return f"{head}{meaning}\n\n" + "\n".join(lines)
 
 
@@ -138,6 +141,8 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
     axis, metric = answer.best_of, answer.metric
     means = {}
     for value in study.axes[axis]:
+        if answer.among is not None and value not in answer.among:
+            continue
         interval = study.interval(metric, {**point, axis: value})
         if interval is not None:
             means[value] = interval.mean

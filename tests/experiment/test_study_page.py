@@ -89,6 +89,20 @@ def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers
     assert "6 runs of" in text
 
 
+def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    answer = STUDY["answers"][0] | {"among": ["one", "seven"]}  # type: ignore[index]
+    given = experiment(seeds=1, study=STUDY | {"answers": [answer]})
+    file.write_text(yaml.safe_dump(given, sort_keys=False))
+    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
+    done = CliRunner().invoke(app, [*words, str(page)])
+    assert done.exit_code == 0, done.output
+    answer_text = page.read_text().partition("## Answer")[2].partition("##")[0]
+    assert "among `one`, `seven` (less is better)" in answer_text
+    assert "`seven` at ttl `0`" in answer_text
+    assert "`six`" not in answer_text
+
+
 @pytest.mark.parametrize(
     ("study", "says"),
     [
