@@ -141,7 +141,8 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
     axis, metric = answer.best_of, answer.metric
     means = {}
     for value in study.axes[axis]:
-        if answer.among is not None and value not in answer.among:
+        # A label such as "1" is a number where results are read.
+        if answer.among is not None and str(value) not in map(str, answer.among):
             continue
         interval = study.interval(metric, {**point, axis: value})
         if interval is not None:
