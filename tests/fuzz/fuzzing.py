@@ -93,7 +93,7 @@ def main() -> None:
                 found += 1
                 print(f"{name}, round {number}: {str(error)[:2000]}", flush=True)
             tried += count
-        print(f"round {number}: {tried} inputs so far", flush=True)
+            print(f"round {number}, {name}: {tried} inputs so far", flush=True)
     print(f"{tried} inputs, {found} rounds found something")
     sys.exit(1 if found else 0)
 
