@@ -11,6 +11,9 @@ from grid.experiment.study import Study
 from grid.report.labels import shown
 from grid.results.definitions import row_texts
 
+ROUNDING = 1e-12
+"""Equal values have means that differ from them by less than this share."""
+
 
 def compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
     """The compared values, each with its name, at the first value of all other axes."""
@@ -54,7 +57,7 @@ def plus_minus(interval: Interval) -> str:
     half = interval.half_width
     if not math.isfinite(half):
         return shown(interval.mean)
-    if half == 0.0:
+    if half <= ROUNDING * abs(interval.mean):
         return f"{shown(interval.mean)} ± 0"
     # As many places as two digits of the uncertainty have.
     places = max(0, 1 - math.floor(math.log10(half)))
