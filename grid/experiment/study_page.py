@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,11 @@ def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:
 
 def _pictures(study: Study, about: StudySection, page: Path) -> Iterator[str]:
     """Draw what decides, and say where it is."""
-    along = {one.metric: one.along for one in reversed(about.answers)}
+    first = {one.metric: one for one in reversed(about.answers)}
     for metric in dict.fromkeys(one.metric for one in about.answers):
-        for picture in comparison_charts(study, metric, along[metric]):
+        answer = first[metric]
+        axes = {**study.axes, answer.best_of: _held(study, answer)}
+        for picture in comparison_charts(replace(study, axes=axes), metric, answer.along):
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)
             yield f"![{picture.caption}]({name})\n\n*{picture.caption}*"
@@ -136,14 +139,21 @@ def _best_along(study: Study, answer: AnswerSection, where: Mapping[str, Any]) -
     return [" and ".join([first, *more]) for _, first, more in found]
 
 
+def _held(study: Study, answer: AnswerSection) -> list[Any]:
+    """The values that are held against each other."""
+    values = study.axes[answer.best_of]
+    if answer.among is None:
+        return values
+    # A label such as "1" is a number where results are read.
+    among = [str(value) for value in answer.among]
+    return [value for value in values if str(value) in among]
+
+
 def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> tuple[Any, str]:
     """The best value at a point, its mean, and what cannot be told apart from it; None: nothing."""
     axis, metric = answer.best_of, answer.metric
     means = {}
-    for value in study.axes[axis]:
-        # A label such as "1" is a number where results are read.
-        if answer.among is not None and str(value) not in map(str, answer.among):
-            continue
+    for value in _held(study, answer):
         interval = study.interval(metric, {**point, axis: value})
         if interval is not None:
             means[value] = interval.mean
