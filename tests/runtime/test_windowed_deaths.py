@@ -43,7 +43,7 @@ class Killer:
         self._soon = threading.Thread()
 
     def __call__(self, now: int, jobs: int, total: int, more: str = "", /) -> None:
-        if self.left and not self._soon.is_alive() and self._random.random() < 0.1:
+        if self.left and not self._soon.is_alive() and self._random.random() < 0.3:
             pid = self._random.choice(actor_pids("WindowActor"))
             self._soon = threading.Timer(self._random.uniform(0, 0.01), kill, [pid])
             self._soon.start()
@@ -57,16 +57,19 @@ def kill(pid: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 7)
+    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 2)
 
 
 @pytest.mark.parametrize(("transport", "kills"), [("sockets", 16), ("calls", 4)])
-def test_actors_that_are_killed_cannot_be_seen_in_the_result(transport: str, kills: int) -> None:
+def test_actors_that_are_killed_cannot_be_seen_in_the_result(
+    transport: str, kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 100)
     grid = partial_utility()
     expected = run_sequential(grid)
     killer = Killer(kills, seed=kills)
     outcome = run_windowed(
-        grid, actors=2, transport=transport, rounds_a_checkpoint=50, progress=killer
+        grid, actors=2, transport=transport, rounds_a_checkpoint=10, progress=killer
     )
     assert killer.left == 0
     assert result(outcome) == result(expected)
