@@ -105,11 +105,10 @@ READINGS = (
         'The text: it preempts "to execute first new submitted job with an earliest deadline", and '
         'a job without a machine "is queued and rescheduled at the next step". Jobs in order of '
         "their deadlines at each event are EDF as its section 2 has it, and the strongest rival "
-        "that the text allows.",
+        "that the text allows. In the other, who waits or was preempted waits for a free machine.",
         (
             Other(
-                "a job preempts once, when it is submitted; who waits or was preempted waits for "
-                "a free machine",
+                "a job preempts when it is submitted, or never",
                 {
                     MAIN: View("convergent-2007-edf", {"reading": "on arrival"}, rest="scheduler"),
                     TIMING: View(

@@ -65,12 +65,11 @@ READINGS = (
         "a gang that a priority job interrupts",
         "it keeps its processors and goes on, where it was, when that job has ended",
         '"As soon as f ends its execution, interrupted tasks can begin their execution again, as '
-        'well as the entire process" (III).',
+        'well as the entire process" (III). But such a gang is also to "be rescheduled" (III), and '
+        'there is "the response time increase of jobs rescheduled" (VII), which the other has.',
         (
             Other(
-                'it gives its processors back, waits in queues to "be rescheduled" (III), and '
-                'begins "again" from the start, which is "the response time increase of jobs '
-                'rescheduled" (VII)',
+                "it gives its processors back, waits in queues and begins again",
                 _runs("interrupted gangs begin again"),
             ),
         ),
