@@ -7,6 +7,7 @@ from itertools import count as counted
 from itertools import cycle
 
 from grid.kernel.network import Network
+from grid.model.time import Time
 from grid.runtime.grants import Grants, News, is_over
 from grid.runtime.ring import Parcel
 from grid.runtime.window import Course, Player
@@ -53,7 +54,10 @@ def _rounds(
 
         return answer
 
-    courses = [Course(w, n, grants, same_for_all()) for n, w in enumerate(windows)]
+    courses = [
+        Course(_Seat(windows, number), number, grants, same_for_all())
+        for number in range(len(windows))
+    ]
     while True:
         reports = [window.report() for window in windows]
         for course in courses:
@@ -64,6 +68,22 @@ def _rounds(
         yield told
         for course in courses:
             course.follow(told)
+
+
+class _Seat:
+    """A window by its number: another one may take its place between two rounds."""
+
+    def __init__(self, windows: Sequence[Player], number: int) -> None:
+        self._windows, self._number = windows, number
+
+    def report(self) -> tuple[News, list[Parcel]]:
+        return self._windows[self._number].report()
+
+    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+        self._windows[self._number].accept(told, batches)
+
+    def advance(self, grant: Time) -> None:
+        self._windows[self._number].advance(grant)
 
 
 def _accepted(
