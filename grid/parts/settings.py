@@ -18,8 +18,17 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    create_model,
+)
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError
 
 from grid.model.errors import WrongPart, shorten
 
@@ -181,13 +190,25 @@ def _strict(annotation: Any) -> Any:
     if annotation in _SCALARS:
         return Annotated[annotation, Strict()]
     origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is None or origin is Literal:
+    if origin is None:
         return annotation
+    if origin is Literal:
+        return Annotated[annotation, BeforeValidator(partial(_of_their_types, inner))]
     if origin is Annotated:
         return Annotated[(_strict(inner[0]), *inner[1:])]
     if origin in (Union, types.UnionType):
         return Union[tuple(map(_strict, inner))]  # noqa: UP007
     return origin[tuple(one if one is ... else _strict(one) for one in inner)]
+
+
+def _of_their_types(values: tuple[Any, ...], given: Any) -> Any:
+    """What is given, unless it is like one of the values only as 1 is like true."""
+    alike = [type(one) for one in values if one == given]
+    if alike and type(given) not in alike:
+        *first, last = map(repr, values)
+        expected = f"{', '.join(first)} or {last}" if first else last
+        raise PydanticKnownError("literal_error", {"expected": expected})
+    return given
 
 
 def lines_on(model: type[BaseModel]) -> Iterator[str]:

@@ -328,6 +328,8 @@ def test_wrong_settings_are_named() -> None:
     for name, given_settings, said in (
         ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
         ("edf", {"preemptive": "yes"}, "found 'yes', expected true, false or 'on_arrival'"),
+        ("edf", {"preemptive": 1}, "found 1, expected true, false or 'on_arrival'"),
+        ("edf", {"preemptive": 0.0}, "found 0.0, expected true, false or 'on_arrival'"),
         ("flexible", {"reservation": "old"}, "expected 'remade' or 'kept'"),
         ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
         ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
