@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
+from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.looking import SequentialLooks, Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome
 from grid.runtime.schedulers import Schedulers
@@ -55,7 +56,7 @@ def run_sequential(
     if any(table is not None for table in grid.direct):
         at_a_time = min(at_a_time, EVENTS_OF_DIRECT_JOBS)
     counts = limit_from_us == 0
-    with schedulers.held():
+    with schedulers.held(), rarely_looked_for():
         process.start()
         while handled := process.advance(NEVER, at_a_time):
             events += handled * counts

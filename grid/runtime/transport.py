@@ -23,6 +23,7 @@ from grid.model.arrays import Ints
 from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cluster import LOOPBACK
+from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.door import Address, Door, NobodyCame, connect
 from grid.runtime.grants import Grants, News, is_over, is_pause
 from grid.runtime.ring import Link, Parcel, PeerLost, Ring
@@ -107,7 +108,8 @@ class WindowActor:
         """As `grid.runtime.window.play` has it; None if one of the others is gone."""
         try:
             self._window.resume()
-            return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
+            with rarely_looked_for():
+                return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
         except PeerLost:
             self._ring.close()
             return None
