@@ -101,7 +101,9 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         self._place = selection or cluster or ""
         self._is_queue = selection is None
         if not self._is_queue:
-            _known("selection", self._place, [vo.name for vo in first.vos])
+            names = [vo.name for vo in first.vos]
+            _known("selection", self._place, names)
+            self._vo = names.index(self._place)
             rows = sum(len(rows) for rows in first.first_rows().values())
             self._observation: Any = observation or ResourceObservation(rows)
             self._reward: Any = reward or SlowdownTold()
@@ -135,16 +137,13 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         self.close()
         grid = grid_of(self._scenario, self._source, drawn)
         self._decisions = 0
-        place: list[Play] = []
+        play = self._play = Play()
         if self._is_queue:
             self._reward.reset()
-            seats: dict[str, Any] = {"clusters": {self._place: partial(self._cluster, place)}}
+            seats: dict[str, Any] = {"clusters": {self._place: partial(self._cluster, play)}}
         else:
-            self._gained = 0.0
-            seats = {"selections": {self._place: partial(self._selection, place)}}
-        self._play = Play(grid, seats)
-        place.append(self._play)
-        self._decision = self._play.begin()
+            seats = {"selections": {self._place: partial(self._selection, play)}}
+        self._decision = play.begin(grid, **seats)
         return self._observed(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observed, float, bool, bool, dict[str, Any]]:
@@ -179,13 +178,13 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         self._play = self._decision = None
 
     def _cluster(
-        self, place: list[Play], grid: Grid, vo: VirtualOrganization, cluster: Cluster
+        self, play: Play, grid: Grid, vo: VirtualOrganization, cluster: Cluster
     ) -> ClusterShell:
         """The cluster with its queue in the hands of the agent; compiled, if that can be."""
         outages, seen, reward = grid.outages_of(vo, cluster), self._observation, self._reward
         wanted = Wanted(cluster, bool(outages), grid.asks_for_memory)
         kind = _KINDS.get(type(reward))
-        decide = partial(_ask, place)
+        decide = partial(play.ask, 0)
         if type(seen) is QueueObservation and kind is not None and not any(lacking(ABLE, wanted)):
 
             def core(arrivals: Arrivals, _: Estimates, outcomes: Outcomes) -> AskingCore:
@@ -198,16 +197,15 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         self._seat = policy = _SeatOfQueue(decide, seen, self._offered, reward)
         return make_cluster(cluster, policy, None, outages, memory=grid.asks_for_memory)
 
-    def _selection(self, place: list[Play], own: Any) -> AgentSelection:
-        self._seat = seat = AgentSelection(partial(_ask, place), own, self._observation)
+    def _selection(self, play: Play, own: Any) -> AgentSelection:
+        self._seat = seat = AgentSelection(partial(play.ask, 0), own, self._observation)
         return seat
 
     def _gains(self) -> float:
         assert self._play is not None
         if self._is_queue:
             return float(self._seat.take_gained())
-        vo = [one.name for one in self._play.grid.vos].index(self._place)
-        return float(self._reward([row for row in self._play.news() if row.vo == vo]))
+        return float(self._reward([row for row in self._play.news() if row.vo == self._vo]))
 
     def _observed(self) -> Observed:
         if self._decision is None:
@@ -222,10 +220,6 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
             "time_s": to_seconds(self._play.now),
             "forbidden": self._seat.forbidden,
         }
-
-
-def _ask(place: list[Play], seen: Any, is_open: Bools) -> int:
-    return place[0].ask(0, seen, is_open)
 
 
 def _known(field: str, name: str, names: list[str]) -> None:

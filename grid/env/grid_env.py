@@ -14,7 +14,6 @@ from pettingzoo import ParallelEnv
 from grid.env.play import Decision, Play, grid_of
 from grid.env.resource_agent import AgentForwarding, ResourceObservation
 from grid.env.rewards import NewsReward, SlowdownTold
-from grid.model.arrays import Bools
 from grid.model.errors import one_mistake
 from grid.model.time import to_seconds
 from grid.results.metrics import Metrics
@@ -74,9 +73,9 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         )
         self.observation_spaces = dict.fromkeys(self.possible_agents, one)
         self.action_spaces = {name: spaces.Discrete(vos + 1) for name in self.possible_agents}
-        self._nothing = np.zeros(self._observation.shape, np.float32)
-        self._idle = np.zeros(vos + 1, np.int8)
-        self._idle[-1] = 1
+        self._nothing = np.zeros((vos, *self._observation.shape), np.float32)
+        self._idle = np.zeros((vos, vos + 1), np.int8)
+        self._idle[:, -1] = 1
         self._rng = np.random.default_rng(first.seed)
         self._play: Play | None = None
         self._decision: Decision | None = None
@@ -97,17 +96,15 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
             self._rng = np.random.default_rng(seed)
         drawn = int(self._rng.integers(LARGEST_SEED)) if seed is None else seed
         self.close()
-        place: list[Play] = []
+        grid = grid_of(self._scenario, self._source, drawn)
+        play = self._play = Play()
+        vos = len(self.possible_agents)
         self._seats = {
-            name: AgentForwarding(
-                partial(_ask, place, number), len(self.possible_agents), self._observation
-            )
+            name: AgentForwarding(partial(play.ask, number), vos, self._observation)
             for number, name in enumerate(self.possible_agents)
         }
-        self._play = Play(grid_of(self._scenario, self._source, drawn), {"rules": self._seats})
-        place.append(self._play)
         self._decisions = 0
-        self._decision = self._play.begin()
+        self._decision = play.begin(grid, rules=self._seats)
         self.agents = list(self.possible_agents) if self._decision is not None else []
         return self._observed(self.possible_agents), self._infos(self.possible_agents)
 
@@ -153,23 +150,23 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
     def _rewards(self, names: list[str]) -> dict[str, float]:
         assert self._play is not None
         news = self._play.news()
+        if not news:
+            return dict.fromkeys(names, 0.0)
         return {
-            name: float(self._reward([row for row in news if row.vo == number])) if news else 0.0
+            name: float(self._reward([row for row in news if row.vo == number]))
             for number, name in enumerate(names)
         }
 
     def _observed(self, names: list[str]) -> dict[str, dict[str, Any]]:
-        observed = {
-            name: {"observation": self._nothing.copy(), "action_mask": self._idle.copy()}
-            for name in names
+        """Rows of two arrays that are made anew for each step, as agents may keep what they see."""
+        seen, masks = self._nothing.copy(), self._idle.copy()
+        if self._decision is not None:
+            who, told, is_open = self._decision
+            seen[who], masks[who] = told, is_open
+        return {
+            name: {"observation": one, "action_mask": mask}
+            for name, one, mask in zip(names, seen, masks, strict=True)
         }
-        decision = self._decision
-        if decision is not None:
-            observed[self.possible_agents[decision.who]] = {
-                "observation": decision.observation,
-                "action_mask": decision.is_open.astype(np.int8),
-            }
-        return observed
 
     def _infos(self, names: list[str]) -> dict[str, dict[str, Any]]:
         assert self._play is not None
@@ -177,7 +174,3 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         return {
             name: {"time_s": time_s, "forbidden": self._seats[name].forbidden} for name in names
         }
-
-
-def _ask(place: list[Play], number: int, seen: Any, is_open: Bools) -> int:
-    return place[0].ask(number, seen, is_open)

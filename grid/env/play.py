@@ -69,20 +69,19 @@ def grid_of(scenario: Scenario, source: str, seed: int) -> Grid:
 
 
 class Play:
-    """One run of `grid`, whose seats ask by `ask`."""
+    """One run of a grid, whose seats ask by `ask`."""
 
-    def __init__(self, grid: Grid, seats: Mapping[str, Any]) -> None:
-        given: dict[str, Any] = {one.name: getattr(grid, one.name) for one in fields(grid)}
-        self.grid = SeatedGrid(**given | dict(seats))
+    def __init__(self) -> None:
         self._run: greenlet | None = None
 
     @property
     def now(self) -> Time:
         return self._process.now
 
-    def begin(self) -> Decision | None:
-        """Run to the first decision; None: the run is over."""
-        grid = self.grid
+    def begin(self, plain: Grid, **seats: Mapping[str, Any]) -> Decision | None:
+        """Run to the first decision; None: the run is over. For `seats` see `SeatedGrid`."""
+        given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
+        self._grid = grid = SeatedGrid(**given | seats)
         self._schedulers = Schedulers()
         around = Around(connect=self._schedulers.connect)
         if grid.settings.faults is None:
@@ -108,13 +107,15 @@ class Play:
     def news(self) -> list[JobRow]:
         """What Local Schedulers have heard of the ends of their users' jobs since the last call."""
         records, first = self._process.records, self._told
+        if first == len(records):
+            return []
         self._told = len(records)
         return [row for row in records[first:] if isinstance(row, JobRow)]
 
     def metrics(self) -> Metrics:
         """The figures of a run that is over, as in metrics.json."""
         self._store.add(self._process.records)
-        store, directory = self._store, self.grid.directory
+        store, directory = self._store, self._grid.directory
         results = in_order(store.take())
         return metrics(results, directory, store.figures, store.histories, store.decisions)
 

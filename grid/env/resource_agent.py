@@ -53,20 +53,13 @@ class ResourceObservation:
         hops: int = 0,
     ) -> Observed:
         """`rows` holds the row of the table for each place, -1: it has none that would do."""
-        from grid.env.resource_kernels import HOUR_US, OF_JOB, observe_places
+        from grid.env.resource_kernels import observe_places
 
-        columns = table.columns
-        out = np.zeros(self.shape, np.float32)
-        widest = float(columns.widest.max()) if len(columns) else 1.0
-        out[:OF_JOB] = (
-            min(1.0, job.processors / widest),
-            job.estimate_us / (job.estimate_us + HOUR_US),
-            ttl / (ttl + 1.0),
-            hops / (hops + 1.0),
-        )
+        columns, out = table.columns, np.zeros(self.shape, np.float32)
         observe_places(
-            out, rows, job.processors, job.estimate_us * job.reference_mips, table.now, own_vo,
-            worth, columns.vo, columns.cpus, columns.mips, table.assigned_cpus, table.confirmed_us,
+            out, rows, job.processors, job.estimate_us, job.reference_mips, ttl, hops, table.now,
+            own_vo, worth, columns.vo, columns.cpus, columns.widest, columns.mips,
+            table.assigned_cpus, table.confirmed_us,
         )  # fmt: skip
         return out
 
@@ -153,26 +146,41 @@ class AgentForwarding:
 
     def __call__(self, question: Question) -> Destination:
         job, table = question.job, question.table
-        worth = reachable(job, table, question.worth(), question.vo, question.own_only)
-        rows = best_of_each(self._vos, job, table, worth)
-        is_open = np.zeros(self._vos + 1, np.bool_)
-        is_open[:-1] = rows >= 0
-        choices = np.flatnonzero(is_open)
-        if len(choices) == 0:
+        rows, worth, found = self._best_of_each(question)
+        if not found:
             anywhere = question.choice.own
             return Destination(anywhere, True) if anywhere >= 0 else NOWHERE
-        vo = int(choices[0])
-        if len(choices) > 1:
+        is_open = np.empty(self._vos + 1, np.bool_)
+        np.greater_equal(rows, 0, out=is_open[:-1])
+        is_open[-1] = False
+        vo = int(is_open.argmax())
+        if found > 1:
             seen = self._observation(
                 job, table, worth, rows, question.vo, question.ttl, question.hops
             )
-            vo = int(self._decide(seen, is_open))
-            if not (0 <= vo <= self._vos and is_open[vo]):
+            action = int(self._decide(seen, is_open))
+            if 0 <= action <= self._vos and is_open[action]:
+                vo = action
+            else:
                 self.forbidden += 1
-                vo = question.vo if is_open[question.vo] else int(choices[0])
+                vo = question.vo if is_open[question.vo] else vo
         row = int(rows[vo])
-        free = bool(table.lacking_cpus(job.processors)[row] <= 0)
+        free = table.assigned_cpus[row] + job.processors - table.columns.cpus[row] <= 0
         return Destination(row, not free)
+
+    def _best_of_each(self, question: Question) -> tuple[Ints, Floats, int]:
+        """For each VO the row of its best resource, -1: none; the worth of each; how many VOs."""
+        from grid.env.resource_kernels import best_rows
+
+        job, table = question.job, question.table
+        columns, best = table.columns, np.empty(self._vos, np.int64)
+        worth = question.worth() if question.barred else question.selection.worth(job, table)
+        reached = np.empty(len(worth))
+        found = best_rows(
+            best, reached, job.processors, question.vo, question.own_only, worth, columns.vo,
+            columns.cpus, columns.widest, table.assigned_cpus,
+        )  # fmt: skip
+        return best, reached, found
 
 
 def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_only: bool) -> Floats:
@@ -182,12 +190,3 @@ def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_on
     if own_only:
         able &= columns.vo == own_vo
     return np.where(able, worth, 0.0)
-
-
-def best_of_each(vos: int, job: Job, table: ResourceTable, worth: Floats) -> Ints:
-    """For each VO the row of its best resource, -1: none would do. Shape (vos,)."""
-    from grid.env.resource_kernels import best_rows
-
-    columns, best = table.columns, np.empty(vos, np.int64)
-    best_rows(best, job.processors, worth, columns.vo, columns.cpus, table.assigned_cpus)
-    return best

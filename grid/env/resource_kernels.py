@@ -20,21 +20,33 @@ def observe_places(
     out: Observed,
     rows: Ints,
     processors: int,
-    work: float,
+    estimate_us: int,
+    reference_mips: float,
+    ttl: int,
+    hops: int,
     now: int,
     own_vo: int,
     worth: Floats,
     vo: Ints,
     cpus: Floats,
+    widest: Floats,
     mips: Floats,
     assigned: Floats,
     confirmed: Floats,
 ) -> None:
-    """Write what `grid.env.resource_agent.ResourceObservation` says of places to `out`.
+    """Write what `grid.env.resource_agent.ResourceObservation` says to `out`, which is all zeros.
 
-    `rows` holds the resource of each place, or -1; `work` is the job's estimate in microseconds
-    times MIPS. The other arrays are by resource, `confirmed` is empty where nobody asks for it.
+    `rows` holds the resource of each place, or -1. The arrays from `worth` on are by resource,
+    `confirmed` is empty where nobody asks for it.
     """
+    most = 0.0 if len(widest) else 1.0
+    for row in range(len(widest)):
+        most = max(most, widest[row])
+    work = estimate_us * reference_mips
+    out[0] = min(1.0, processors / most)
+    out[1] = estimate_us / (estimate_us + HOUR_US)
+    out[2] = ttl / (ttl + 1.0)
+    out[3] = hops / (hops + 1.0)
     at = OF_JOB
     for row in rows:
         if row >= 0:
@@ -54,19 +66,33 @@ def observe_places(
 
 @kernel(allocates=False)
 def best_rows(
-    best: Ints, processors: int, worth: Floats, vo: Ints, cpus: Floats, assigned: Floats
-) -> None:
-    """For each VO its best resource, -1: none would do. Shape of `best`: (VOs,).
+    best: Ints,
+    reached: Floats,
+    processors: int,
+    own_vo: int,
+    own_only: bool,
+    worth: Floats,
+    vo: Ints,
+    cpus: Floats,
+    widest: Floats,
+    assigned: Floats,
+) -> int:
+    """Put the best resource of each VO into `best`, -1: none would do; return how many have one.
 
-    A free one before others, then by worth, then by load, then the first. `assigned` is known where
-    `worth` is above 0.
+    It is a free one before others, then by worth, then by load, then the first. `reached`, by
+    resource, gets the `worth` where the job can go and a status is known, else 0.
     """
     best[:] = -1
+    found = 0
     for row in range(len(worth)):
-        if not worth[row] > 0.0:
+        able = widest[row] >= processors and np.isfinite(assigned[row])
+        reached[row] = worth[row] if able and (vo[row] == own_vo or not own_only) else 0.0
+        if not reached[row] > 0.0:
             continue
         other = best[vo[row]]
-        if other >= 0:
+        if other < 0:
+            found += 1
+        else:
             busy = assigned[row] + processors - cpus[row] > 0
             other_busy = assigned[other] + processors - cpus[other] > 0
             if busy != other_busy:
@@ -78,3 +104,4 @@ def best_rows(
             if not better:
                 continue
         best[vo[row]] = row
+    return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.env.resource_agent import ResourceObservation, best_of_each
+from grid.env.resource_agent import ResourceObservation, reachable
+from grid.env.resource_kernels import best_rows
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import OUT_OF_REACH, UNKNOWN, ResourceColumns, ResourceTable
@@ -31,8 +32,7 @@ def drawn(seed: int) -> tuple[Job, ResourceTable, Floats]:
     run_us = int(rng.integers(1, 10**10))
     job = Job(number=1, vo="a", submit_us=0, processors=int(rng.integers(1, 9)), run_us=run_us,
               estimate_us=run_us, reference_mips=float(rng.choice([900.0, 1000.0])))  # fmt: skip
-    worth = rng.choice([0.0, 0.3, 0.7, 1.4], count)
-    return job, table, np.where(np.isfinite(assigned), worth, 0.0)
+    return job, table, rng.choice([0.0, 0.3, 0.7, 1.4], count)
 
 
 def plain_places(job: Job, table: ResourceTable, worth: Floats, rows: Ints, own_vo: int) -> Floats:
@@ -68,9 +68,23 @@ def plain_best(job: Job, table: ResourceTable, worth: Floats) -> list[int]:
 @pytest.mark.parametrize("seed", range(200))
 def test_compiled_code_tells_what_plain_code_tells(seed: int) -> None:
     job, table, worth = drawn(seed)
-    best = best_of_each(VOS, job, table, worth)
-    assert best.tolist() == plain_best(job, table, worth)
+    columns, own_only, own_vo = table.columns, seed % 5 == 0, seed % VOS
+    best, reached = np.empty(VOS, np.int64), np.empty(len(worth))
+    found = best_rows(
+        best, reached, job.processors, own_vo, own_only, worth, columns.vo, columns.cpus,
+        columns.widest, table.assigned_cpus,
+    )  # fmt: skip
+    np.testing.assert_array_equal(reached, reachable(job, table, worth, own_vo, own_only))
+    assert best.tolist() == plain_best(job, table, reached)
+    assert found == np.count_nonzero(best >= 0)
+    of_job = [
+        min(1.0, job.processors / columns.widest.max()),
+        job.estimate_us / (job.estimate_us + HOUR_US),
+        2 / 3,
+        1 / 2,
+    ]
     for rows in (best, np.arange(len(worth))):
-        seen = ResourceObservation(len(rows))(job, table, worth, rows, 1, ttl=2, hops=1)
-        places = plain_places(job, table, worth, rows, 1).astype(np.float32)
+        seen = ResourceObservation(len(rows))(job, table, reached, rows, 1, ttl=2, hops=1)
+        assert seen[:4].tolist() == np.array(of_job, np.float32).tolist()
+        places = plain_places(job, table, reached, rows, 1).astype(np.float32)
         np.testing.assert_array_equal(seen[4:].reshape(-1, 7), places)
