@@ -125,7 +125,9 @@ class TestOnRay:
         cut_off = moved & (results.submit_us >= 1 * SECOND_US)
         assert (start_us[cut_off] >= 31 * SECOND_US).all()
 
-    @pytest.mark.parametrize("name", ["partial-utility", "mixed"])
+    @pytest.mark.parametrize(
+        "name", ["partial-utility", pytest.param("mixed", marks=pytest.mark.thorough)]
+    )
     def test_killed_actors_lose_no_job_and_end_none_twice(self, name: str, tmp_path: Path) -> None:
         grid = grid_of(name)
         kills = 0

@@ -60,7 +60,10 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 2)
 
 
-@pytest.mark.parametrize(("transport", "kills"), [("sockets", 16), ("calls", 4)])
+@pytest.mark.parametrize(
+    ("transport", "kills"),
+    [("sockets", 4), ("calls", 2), pytest.param("sockets", 16, marks=pytest.mark.thorough)],
+)
 def test_actors_that_are_killed_cannot_be_seen_in_the_result(
     transport: str, kills: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
