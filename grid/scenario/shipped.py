@@ -52,6 +52,8 @@ def find(given: Path, *, experiment: bool) -> Path:
 
     Where a file NAME or NAME.yaml is in the current folder, that is it.
     """
+    if not given.name:
+        return given
     folder = experiments_folder() if experiment else shipped_folder()
     named = given if given.suffix == _SUFFIX else given.with_name(given.name + _SUFFIX)
     for path in (given, named):

@@ -79,6 +79,15 @@ def test_check_says_that_a_scenario_is_right(tmp_path: Path) -> None:
     assert "valid" in result.stdout
 
 
+@pytest.mark.parametrize("command", ["check", "run", "sweep", "chaos"])
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_name_is_a_folder(command: str, path: str) -> None:
+    result = CliRunner().invoke(app, [command, path])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{Path(path)}: found a folder, expected a")
+    assert result.stderr.count("\n") == 1
+
+
 def test_check_goes_on_after_a_wrong_scenario(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("name: 7\n")
