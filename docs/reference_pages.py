@@ -120,7 +120,8 @@ def parts_page() -> str:
     )
     for kind in KINDS.values():
         lines.append(f"(parts-{kind.name})=\n## {kind.name}\n")
-        lines.append(f"A {kind.title} {kind.task}.\n")
+        article = "An" if kind.title[0] in "aeiou" else "A"
+        lines.append(f"{article} {kind.title} {kind.task}.\n")
         lines.append(f"- In a scenario: `{kind.place}`\n- Entry points: `{kind.group}`\n")
         names = [name for name in Parts().names(kind) if name in kind.own]
         if not names:

@@ -43,11 +43,11 @@ def check(
 
 def _meant(file: Path) -> list[Path]:
     """The file, or those that are shipped under that name: a scenario, an experiment, or both."""
-    from grid.scenario.shipped import find
+    from grid.scenario.shipped import find, look_for
 
-    found = [find(file, experiment=experiment) for experiment in (False, True)]
-    known = [path for path in dict.fromkeys(found) if path.is_file()]
-    return [file] if file.is_file() or not known else known
+    found = [look_for(file, experiment=experiment) for experiment in (False, True)]
+    known = [path for path in dict.fromkeys(found) if path is not None]
+    return [file] if file in known else known or [find(file, experiment=False)]
 
 
 def _checked(path: Path, overrides: list[str]) -> str:

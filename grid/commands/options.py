@@ -47,9 +47,7 @@ Quick = Annotated[
 ShowTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show where a part that you plugged in failed.")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print mistakes and failures only, no progress.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 Force = Annotated[
     bool,
     typer.Option(

@@ -29,7 +29,8 @@ def queue(question: Question) -> Destination:
 def forward(question: Question) -> Destination:
     """The job goes to the best resource of another VO, and on from there, until its TTL is spent.
 
-    It queues here only if no other VO has a resource that would do.
+    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if no other
+    VO has a resource that would do.
     """
     choice = question.choice
     if choice.free >= 0:
@@ -40,7 +41,7 @@ def forward(question: Question) -> Destination:
 
 
 def reject(question: Question) -> Destination:
-    """The job is rejected, or fails if its TTL is spent."""
+    """The job is rejected; one that was forwarded until its TTL was spent fails."""
     free = question.choice.free
     return Destination(free, False) if free >= 0 else NOWHERE
 

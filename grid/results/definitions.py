@@ -17,13 +17,14 @@ OF_JOBS = (
     ),
     Metric(
         "jobs_failed", "jobs failed", "",
-        "Jobs that were killed at their estimate, or found no place before their TTL was spent.",
+        "Jobs that were killed at their estimate, or were forwarded until their TTL was spent and "
+        "found no place.",
         "all jobs", better="less",
     ),
     Metric(
         "jobs_rejected", "jobs rejected", "",
-        "Jobs that were refused: no resource can ever run them, or none was free where the "
-        "scenario says `when_busy: reject`.",
+        "Jobs that found no place before they were forwarded, or while they had TTL left: no "
+        "resource can ever run them, or the rule of forwarding gave them none.",
         "all jobs", better="less",
     ),
     Metric(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import grid
+from grid.model.errors import expected_name, one_mistake
 
 EXPERIMENTS = "experiments"
 _SUFFIX = ".yaml"
@@ -50,17 +52,34 @@ def all_shipped() -> list[Shipped]:
 def find(given: Path, *, experiment: bool) -> Path:
     """The file that is meant: one of that name here, else one that is shipped; `given` if none is.
 
-    Where a file NAME or NAME.yaml is in the current folder, that is it.
+    Where a file NAME or NAME.yaml is in the current folder, that is it. Raises InputError where
+    `given` can only be a name, and none of that name is shipped.
     """
-    if not given.name:
+    found = look_for(given, experiment=experiment)
+    if found is not None:
+        return found
+    if given.parent != Path() or not given.name or given.suffix or os.path.lexists(given):
         return given
+    one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
+    if look_for(given, experiment=not experiment) is not None:
+        command = "run" if experiment else "sweep"
+        raise one_mistake("", other, f"{one}: try `grid {command} {given}`", str(given))
+    names = [shipped.name for shipped in all_shipped() if shipped.is_experiment == experiment]
+    what = f"{one} in a file, or a name that `grid scenarios` lists"
+    raise one_mistake("", "no such file", expected_name(given.name, names, what), str(given))
+
+
+def look_for(given: Path, *, experiment: bool) -> Path | None:
+    """As `find`, but None where there is no such file."""
+    if not given.name:
+        return None
     folder = experiments_folder() if experiment else shipped_folder()
     named = given if given.suffix == _SUFFIX else given.with_name(given.name + _SUFFIX)
-    for path in (given, named):
-        if path.is_file():
-            return path
-    is_name = given.parent == Path() and (folder / named.name).is_file()
-    return folder / named.name if is_name else given
+    places = [given, named]
+    if given.parent == Path():
+        places.append(folder / named.name)
+    # Unlike `Path.is_file`, this takes a name that is too long for one of no file.
+    return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113
 
 
 def _about(path: Path) -> str:

@@ -103,6 +103,6 @@ def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfL
         statuses=wanted.statuses,
     )
     if len(filtered) == 0:
-        expected = "at least one job that meets the filter"
-        raise InputError([Mistake(str(log.path), None, "", "none of its jobs", expected)])
+        found = f"none of its jobs for {wanted.model_dump(exclude_unset=True)}"
+        raise InputError([Mistake(str(log.path), None, "filter", found, "at least one")])
     return filtered

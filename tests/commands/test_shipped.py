@@ -44,7 +44,30 @@ def test_a_file_of_that_name_comes_before_the_shipped_one() -> None:
 def test_a_path_is_no_name() -> None:
     there = Path("folder") / "two-vos"
     assert find(there, experiment=False) == there
-    assert find(Path("snapshot-age"), experiment=False) == Path("snapshot-age")
+    assert find(Path("two-vos.yml"), experiment=False) == Path("two-vos.yml")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "snapshot-age"], "found an experiment, expected a scenario: try `grid sweep snap"),
+        (["sweep", "two-vos"], "found a scenario, expected an experiment: try `grid run two-vos`"),
+        (["run", "two-vso"], "that `grid scenarios` lists, such as two-vos"),
+        (["check", "two-vso"], "that `grid scenarios` lists, such as two-vos"),
+        (["sweep", "herdd"], "that `grid scenarios` lists, such as herd"),
+        (["check", "a" * 300], "found no such file, expected a scenario in a file, or a name"),
+    ],
+)
+def test_a_name_that_is_not_shipped_is_told_what_there_is(words: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_folder_of_that_name_is_no_name() -> None:
+    Path("two-vso").mkdir()
+    assert find(Path("two-vso"), experiment=False) == Path("two-vso")
 
 
 def test_check_takes_a_name_for_all_that_have_it() -> None:
