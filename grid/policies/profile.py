@@ -50,7 +50,7 @@ def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
     return profile
 
 
-@kernel()
+@kernel(allocates=False)
 def forget(profile: AvailabilityProfile, now: int) -> None:
     """Drop what is over; the first level of each row is that of the present then."""
     time, level, length = profile.time, profile.level, profile.length
@@ -67,9 +67,9 @@ def step_at(time: Ints, length: int, at: int) -> int:
 
 
 @inlined
-def step_from(time: Ints, first: int, length: int, at: int) -> int:
-    """The step in which that time is, which is not before `first`."""
-    low, size, one = np.uint64(first), np.uint64(length - first), np.uint64(1)
+def step_from(time: Ints, first: int, stop: int, at: int) -> int:
+    """The step in which that time is, of those from `first` to before `stop`."""
+    low, size, one = np.uint64(first), np.uint64(stop - first), np.uint64(1)
     while size > one:
         half = size >> one
         low += half * np.uint64(time[low + half] <= at)
@@ -82,7 +82,7 @@ def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     """Drop the steps of a row that end by `now`; returns how many there are left."""
     first = step_at(time, length, now)
     if first > 0:
-        _shift(time, level, first, length, -first)
+        shift(time, level, first, length, -first)
     return length - first
 
 
@@ -103,7 +103,7 @@ def earliest(
     reservation asks so for an earlier start, its own CPUs counted in.
     """
     start, _, _ = earliest_steps(
-        time, level, length, needed, duration, not_before, before, certain_from
+        time, level, 0, length, needed, duration, not_before, before, certain_from
     )
     return start
 
@@ -112,7 +112,8 @@ def earliest(
 def earliest_steps(
     time: Ints,
     level: Ints,
-    length: int,
+    begin: int,
+    stop: int,
     needed: int,
     duration: int,
     not_before: int,
@@ -121,10 +122,13 @@ def earliest_steps(
 ) -> tuple[int, int, int]:
     """What `earliest` says, the step in which that is, and the last one that was looked at.
 
-    The latter is that in which the duration ends, or the last before `certain_from`.
+    The steps stand from `begin` to before `stop`. The last one looked at is that in which the
+    duration ends, or the last before `certain_from`.
     """
-    steps, one = np.uint64(length), np.uint64(1)
-    step = np.uint64(step_at(time, length, not_before))
+    steps, one = np.uint64(stop), np.uint64(1)
+    step = np.uint64(begin)
+    if begin + 1 < stop and time[begin + 1] <= not_before:
+        step = np.uint64(step_from(time, begin + 1, stop, not_before))
     start, first = not_before, step
     # A jump that cannot be foretold costs as much as ten steps, so there is one only at the end.
     while start < before:
@@ -148,36 +152,54 @@ def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: i
     if end <= max(start, time[0]):
         return length
     first, last = step_at(time, length, start), step_at(time, length, end - 1)
-    return change_steps(time, level, length, first, last, start, end, amount)
+    _, stop = change_steps(time, level, 0, length, first, last, start, end, amount, False)
+    return stop
 
 
 @kernel(allocates=False)
 def change_steps(
     time: Ints,
     level: Ints,
-    length: int,
+    begin: int,
+    stop: int,
     first: int,
     last: int,
     start: int,
     end: int,
     amount: int,
-) -> int:
-    """`change` where it is known that `start` is in step `first` and `end` after step `last`."""
+    on_both_sides: bool,
+) -> tuple[int, int]:
+    """`change` of the steps that stand from `begin` to before `stop`; from where to where they do
+    afterwards. It is known that `start` is in step `first` and `end` after step `last`.
+
+    If there may be room `on_both_sides`, those before the change make way if they are fewer.
+    """
     begins = int(time[first] < start)
     # The level that `end` goes back to, unless a step begins there anyway.
-    ends = int(end < NEVER and (last + 1 == length or time[last + 1] > end))
+    ends = int(end < NEVER and (last + 1 == stop or time[last + 1] > end))
     after = level[last]
     # Steps that get the level of the one before them go.
-    goes_first = int(begins == 0 and first > 0 and level[first] + amount == level[first - 1])
-    goes_next = int(ends == 0 and last + 1 < length and after + amount == level[last + 1])
+    goes_first = int(begins == 0 and first > begin and level[first] + amount == level[first - 1])
+    goes_next = int(ends == 0 and last + 1 < stop and after + amount == level[last + 1])
     by = begins - goes_first
     rest, rest_by = last + 1 + goes_next, by + ends - goes_next
+    head = first + 1 - goes_first
+    head_by = 0
+    if on_both_sides and head - begin < stop - rest and rest_by <= begin:
+        head_by = -rest_by
+        by += head_by
+        rest_by = 0
+    if head_by < 0:
+        shift(time, level, begin, head, head_by)
     if rest_by > 0:
-        _shift(time, level, rest, length, rest_by)
+        shift(time, level, rest, stop, rest_by)
     if by != 0:
-        _shift(time, level, first + 1, last + 1, by)
+        shift(time, level, first + 1, last + 1, by)
+    if head_by > 0:
+        shift(time, level, begin, head, head_by)
     if rest_by < 0:
-        _shift(time, level, rest, length, rest_by)
+        shift(time, level, rest, stop, rest_by)
+    first += head_by
     if begins:
         time[first + 1], level[first + 1] = start, level[first]
     until = last + 1 + by
@@ -185,11 +207,11 @@ def change_steps(
         level[step] += amount
     if ends:
         time[until], level[until] = end, after
-    return length + rest_by
+    return begin + head_by, stop + rest_by
 
 
 @inlined
-def _shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
+def shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
     """Move the steps from `first` until `end` by so many places.
 
     Unsigned indexes need no look at whether they count from the end, which makes it five times as
@@ -228,7 +250,7 @@ def with_room(profile: AvailabilityProfile, machine: int, licenses: int) -> Avai
     return AvailabilityProfile(time, level, length, profile.machines, profile.licenses)
 
 
-@kernel()
+@kernel(allocates=False)
 def reserve(
     profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
 ) -> None:
@@ -244,7 +266,7 @@ def reserve(
             _change_row(profile, users, start, end, 1)
 
 
-@kernel()
+@kernel(allocates=False)
 def release(
     profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
 ) -> None:
@@ -257,20 +279,20 @@ def release(
             _change_where_unused(profile, users, copies, start, end, 1)
 
 
-@kernel()
+@kernel(allocates=False)
 def _license_rows(profile: AvailabilityProfile, machine: int, number: int) -> tuple[int, int]:
     """The row of a license's copies, and that of its users on the machine."""
     copies = profile.machines + number
     return copies, profile.machines + (machine + 1) * profile.licenses + number
 
 
-@kernel()
+@kernel(allocates=False)
 def _change_row(profile: AvailabilityProfile, row: int, start: int, end: int, amount: int) -> None:
     time, level, length = profile.time[row], profile.level[row], profile.length
     length[row] = change(time, level, length[row], start, end, amount)
 
 
-@kernel()
+@kernel(allocates=False)
 def _change_where_unused(
     profile: AvailabilityProfile, users: int, copies: int, start: int, end: int, amount: int
 ) -> None:
@@ -283,7 +305,7 @@ def _change_where_unused(
             _change_row(profile, copies, begin, stop, amount)
 
 
-@kernel()
+@kernel(allocates=False)
 def earliest_start(
     profile: AvailabilityProfile,
     machine: int,
@@ -314,7 +336,7 @@ def earliest_start(
         start = later
 
 
-@kernel()
+@kernel(allocates=False)
 def _earliest_copy(
     profile: AvailabilityProfile, users: int, copies: int, duration: int, start: int
 ) -> int:

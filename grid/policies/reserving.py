@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from pydantic import Field
 
 from grid.model.time import NEVER, Time
@@ -18,7 +17,7 @@ from grid.policies.queue import pairs
 
 if TYPE_CHECKING:
     from grid.policies.profile import AvailabilityProfile
-    from grid.policies.reserving_kernels import Reservations
+    from grid.policies.reservations import Reservations
 
 
 class ReservingBackfilling:
@@ -38,24 +37,20 @@ class ReservingBackfilling:
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         from grid.policies.profile import all_free
-        from grid.policies.reserving_kernels import keep_up, start_reserved
+        from grid.policies.reserving_kernels import plan_reserving
 
         reserved = self._reservations(len(view.jobs.processors), len(view.free))
         if self._profile is None:
             self._profile = all_free(view.free, view.license_copies_free)
-        seen = packed_view(view)
-        profile = keep_up(seen, self._profile, reserved)
-        slots, targets, holders, self._profile = start_reserved(
-            seen, self.slowdown_limit, profile, reserved
+        slots, targets, promised, self._profile = plan_reserving(
+            packed_view(view), self.slowdown_limit, self._profile, reserved
         )
-        starts = reserved.start[holders]
-        promised = np.stack((holders, reserved.machine[holders], starts), axis=1)
-        wake = int(starts.min(initial=NEVER))
+        wake = int(promised[:, 2].min(initial=NEVER))
         return Plan(start=pairs(slots, targets), reserve=promised, wake_us=wake)
 
     def _reservations(self, slots: int, machines: int) -> Reservations:
         """The reservations by slot, with room for all slots."""
-        from grid.policies.reserving_kernels import Reservations, no_reservations
+        from grid.policies.reservations import Reservations, no_reservations
 
         old = self._reserved
         if old is None or len(old.start) < slots:

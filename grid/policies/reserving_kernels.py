@@ -18,11 +18,9 @@ machines with free CPUs, which are few where many jobs wait.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
@@ -30,8 +28,6 @@ from grid.policies.fitting import free_now, may_run, time_left, unbook, unpacked
 from grid.policies.profile import (
     AvailabilityProfile,
     all_free,
-    earliest,
-    earliest_start,
     forget,
     release,
     reserve,
@@ -39,40 +35,36 @@ from grid.policies.profile import (
     step_at,
     with_room,
 )
-
-
-class Reservations(NamedTuple):
-    """By slot: where and when, of waiting jobs (start NEVER: none yet) and of running ones, and
-    from when on a waiting job has a right to one (`due`, -1: not worked out yet).
-
-    And by machine the time from `gain_from` until `gain_to` in which all its gains are.
-    """
-
-    machine: Ints
-    start: Ints
-    end: Ints
-    due: Ints
-    gain_from: Ints
-    gain_to: Ints
-
-
-def no_reservations(slots: int, machines: int) -> Reservations:
-    return Reservations(
-        np.full(slots, -1, np.int64),
-        np.full(slots, NEVER, np.int64),
-        np.zeros(slots, np.int64),
-        np.full(slots, -1, np.int64),
-        np.full(machines, NEVER, np.int64),
-        np.zeros(machines, np.int64),
-    )
+from grid.policies.reservations import (
+    Reservations,
+    forget_gains,
+    gain,
+    reserve_before,
+    reserve_earliest,
+)
 
 
 @kernel()
-def keep_up(
-    packed: PackedView, profile: AvailabilityProfile, reserved: Reservations
+def plan_reserving(
+    packed: PackedView,
+    slowdown_limit: float,
+    profile: AvailabilityProfile,
+    reserved: Reservations,
+) -> tuple[Ints, Ints, Ints, AvailabilityProfile]:
+    """Slots to start and their machines; the starts to come; the profile.
+
+    Starts to come are rows of slot, machine and start, shape (jobs, 3), in order of arrival.
+    """
+    view = unpacked(packed)
+    profile = _keep_up(view, profile, reserved)
+    return _start_reserved(view, slowdown_limit, profile, reserved)
+
+
+@inner()
+def _keep_up(
+    view: CompiledView, profile: AvailabilityProfile, reserved: Reservations
 ) -> AvailabilityProfile:
     """Take into the profile what happened since the last plan, and move reservations forward."""
-    view = unpacked(packed)
     now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
     early = False
     for slot in view.ended:
@@ -81,12 +73,12 @@ def keep_up(
             early = True
             profile = with_room(profile, machine, licenses)
             release(profile, machine, now, reserved.end[slot], jobs.processors[slot], licenses)
-            _gain(machine, now, reserved.end[slot], reserved)
+            gain(machine, now, reserved.end[slot], reserved)
         reserved.start[slot], reserved.end[slot], reserved.due[slot] = NEVER, 0, -1
     forget(profile, now)
-    if not _agrees(view, profile, reserved):
+    if not _agrees(view, profile, reserved, np.zeros(len(view.free), np.int64)):
         profile = _of_running(view, reserved)
-        _forget_gains(reserved)
+        forget_gains(reserved)
         for slot in queue:
             reserved.due[slot] = -1
             if reserved.start[slot] < NEVER:
@@ -112,12 +104,12 @@ def _compress(
     most = _most_gained(now, profile, reserved)
     gained = _with_any(most, machines)
     # What a job leaves in this pass is a gain for those behind it now, for others in the next pass.
-    _forget_gains(reserved)
+    forget_gains(reserved)
     candidates = np.empty(len(most), np.int64)
-    for slot in queue:
+    place = _next_to_move(0, now, queue, most.max(), reserved, jobs)
+    while place < len(queue):
+        slot = queue[place]
         start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
-        if not now < start < NEVER:
-            continue
         count = 0
         if jobs.licenses[slot] == 0:
             for other in gained:
@@ -132,10 +124,26 @@ def _compress(
                 now, slot, candidates[:count], profile, reserved, jobs, machines
             )
         if reserved.start[slot] < start:
-            _gain(machine, start, end, reserved)
+            gain(machine, start, end, reserved)
             most[machine] = max(most[machine], _most_free(profile, machine, start, end))
             gained = _with_any(most, machines)
+        place = _next_to_move(place + 1, now, queue, most.max(), reserved, jobs)
     return profile
+
+
+@inner(allocates=False)
+def _next_to_move(
+    place: int, now: int, queue: Ints, most: int, reserved: Reservations, jobs: Jobs
+) -> int:
+    """From that place of the queue on, the first job whose reservation may move forward."""
+    while place < len(queue):
+        slot = queue[place]
+        if now < reserved.start[slot] < NEVER and (
+            jobs.processors[slot] <= most or jobs.licenses[slot] != 0
+        ):
+            break
+        place += 1
+    return place
 
 
 @inner()
@@ -150,7 +158,7 @@ def _most_gained(now: int, profile: AvailabilityProfile, reserved: Reservations)
     return most
 
 
-@inner()
+@inner(allocates=False)
 def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int) -> int:
     """The most CPUs of the machine that are free at any time from start until end."""
     time, steps = profile.time[machine], profile.length[machine]
@@ -171,53 +179,110 @@ def _with_any(cpus: Ints, machines: Machines) -> Ints:
     return found[:count]
 
 
-@kernel()
-def start_reserved(
-    packed: PackedView,
+@inner()
+def _start_reserved(
+    view: CompiledView,
     slowdown_limit: float,
     profile: AvailabilityProfile,
     reserved: Reservations,
 ) -> tuple[Ints, Ints, Ints, AvailabilityProfile]:
-    """Slots to start and their machines; the slots that have a start to come; the profile.
+    """What `plan_reserving` returns.
 
     A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
     above the limit; the others start where they delay no reservation, in order of arrival.
     """
-    view = unpacked(packed)
     now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
-    slots = np.empty(len(queue), np.int64)
-    targets = np.empty(len(queue), np.int64)
-    holders = np.empty(len(queue), np.int64)
-    count, held = 0, 0
-    for slot in queue:
-        if reserved.start[slot] == NEVER:
-            if reserved.due[slot] < 0:
+    # Where a loop makes a new profile, its arrays are counted anew at each step. So the loops that
+    # go through the whole queue are functions of their own.
+    place, waiting = _next_due(0, now, queue, slowdown_limit, reserved, jobs, machines), len(queue)
+    while place < waiting:
+        profile = reserve_earliest(
+            now, queue[place], machines.speed_order, profile, reserved, jobs, machines
+        )
+        place = _next_due(place + 1, now, queue, slowdown_limit, reserved, jobs, machines)
+    place = _next_without(0, queue, reserved)
+    if place < waiting:
+        room = room_from(now, profile, machines.mips)
+        able = _with_any(profile.level[: profile.machines, 0], machines)
+        place = _next_with_room(place, queue, room, reserved, jobs)
+        while place < waiting:
+            slot = queue[place]
+            profile = reserve_before(now, slot, now + 1, able, profile, reserved, jobs, machines)
+            if reserved.start[slot] == now:
+                room = room_from(now, profile, machines.mips)
+            place = _next_with_room(place + 1, queue, room, reserved, jobs)
+    slots, targets = np.empty(waiting, np.int64), np.empty(waiting, np.int64)
+    promised = np.empty((waiting, 3), np.int64)
+    count, held = _list_starts(now, queue, reserved, slots, targets, promised)
+    return slots[:count], targets[:count], promised[:held], profile
+
+
+@inner(allocates=False)
+def _next_due(
+    place: int,
+    now: int,
+    queue: Ints,
+    slowdown_limit: float,
+    reserved: Reservations,
+    jobs: Jobs,
+    machines: Machines,
+) -> int:
+    """From that place of the queue on, the first job that has a right to a reservation and none."""
+    starts, due = reserved.start, reserved.due
+    while place < len(queue):
+        slot = queue[place]
+        if starts[slot] == NEVER:
+            if due[slot] < 0:
                 shortest = _shortest(slot, jobs, machines)
-                reserved.due[slot] = _due(jobs.submit_us[slot], shortest, slowdown_limit)
-            if now >= reserved.due[slot]:
-                profile = reserve_earliest(
-                    now, slot, machines.speed_order, profile, reserved, jobs, machines
-                )
-    room = room_from(now, profile, machines.mips)
-    able = _with_any(profile.level[: profile.machines, 0], machines)
-    for slot in queue:
+                due[slot] = _due(jobs.submit_us[slot], shortest, slowdown_limit)
+            if now >= due[slot]:
+                break
+        place += 1
+    return place
+
+
+@inner(allocates=False)
+def _next_without(place: int, queue: Ints, reserved: Reservations) -> int:
+    """From that place of the queue on, the first job that has no reservation."""
+    while place < len(queue) and reserved.start[queue[place]] < NEVER:
+        place += 1
+    return place
+
+
+@inner(allocates=False)
+def _next_with_room(
+    place: int, queue: Ints, room: Floats, reserved: Reservations, jobs: Jobs
+) -> int:
+    """From that place of the queue on, the first job without a reservation that may fit now."""
+    while place < len(queue):
+        slot = queue[place]
         if reserved.start[slot] == NEVER:
             needed = jobs.processors[slot]
             work = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
             if needed < len(room) and work <= room[needed]:
-                profile = _reserve(now, slot, now + 1, able, profile, reserved, jobs, machines)
-                if reserved.start[slot] == now:
-                    room = room_from(now, profile, machines.mips)
-        if reserved.start[slot] <= now:
-            slots[count], targets[count] = slot, reserved.machine[slot]
+                break
+        place += 1
+    return place
+
+
+@inner(allocates=False)
+def _list_starts(
+    now: int, queue: Ints, reserved: Reservations, slots: Ints, targets: Ints, promised: Ints
+) -> tuple[int, int]:
+    """List the jobs that start now, and those that do later; how many those are."""
+    count, held = 0, 0
+    for slot in queue:
+        start, machine = reserved.start[slot], reserved.machine[slot]
+        if start <= now:
+            slots[count], targets[count] = slot, machine
             count += 1
-        elif reserved.start[slot] < NEVER:
-            holders[held] = slot
+        elif start < NEVER:
+            promised[held, 0], promised[held, 1], promised[held, 2] = slot, machine, start
             held += 1
-    return slots[:count], targets[:count], holders[:held], profile
+    return count, held
 
 
-@inner()
+@inner(allocates=False)
 def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
     """The first time at which (time waited + estimate) / estimate is above the limit."""
     longest = slowdown_limit * estimate
@@ -226,102 +291,7 @@ def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
     return max(0, submit - estimate + int(longest) + 1)
 
 
-@inner()
-def reserve_earliest(
-    now: int,
-    slot: int,
-    candidates: Ints,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-    jobs: Jobs,
-    machines: Machines,
-) -> AvailabilityProfile:
-    """Give the job the earliest reservation on those machines, if that is earlier than its own."""
-    start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
-    licenses = jobs.licenses[slot]
-    if start == NEVER or licenses == 0:
-        return _reserve(now, slot, start, candidates, profile, reserved, jobs, machines)
-    # The copies that are reserved for it may be in its own way.
-    profile = _give_up(slot, profile, reserved, jobs)
-    profile = _reserve(now, slot, start, candidates, profile, reserved, jobs, machines)
-    if reserved.start[slot] == NEVER:
-        profile = with_room(profile, machine, licenses)
-        reserve(profile, machine, start, end, jobs.processors[slot], licenses)
-        reserved.machine[slot], reserved.start[slot], reserved.end[slot] = machine, start, end
-    return profile
-
-
-@inner()
-def _reserve(
-    now: int,
-    slot: int,
-    before: int,
-    candidates: Ints,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-    jobs: Jobs,
-    machines: Machines,
-) -> AvailabilityProfile:
-    """Reserve the earliest start below `before`, if there is one, instead of what the job has.
-
-    Machines are tried in the order of `candidates`.
-    """
-    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
-    own = reserved.machine[slot] if reserved.start[slot] < NEVER else -1
-    best, chosen, length = before, -1, 0
-    for machine in candidates:
-        if best == now + 1 and profile.level[machine, 0] < processors:
-            continue
-        if not may_run(slot, machine, jobs, machines):
-            continue
-        left = time_left(slot, machine, jobs, machines)
-        if machine == own:
-            start = earliest(
-                profile.time[machine], profile.level[machine], profile.length[machine],
-                processors, left, now, best, reserved.start[slot],
-            )  # fmt: skip
-        else:
-            start = earliest_start(profile, machine, processors, licenses, left, now, best)
-        if start < best:
-            best, chosen, length = start, machine, left
-            if best <= now:
-                break
-    if chosen >= 0:
-        if own >= 0:
-            profile = _give_up(slot, profile, reserved, jobs)
-        profile = with_room(profile, chosen, licenses)
-        reserve(profile, chosen, best, best + length, processors, licenses)
-        reserved.machine[slot], reserved.start[slot] = chosen, best
-        reserved.end[slot] = best + length
-    return profile
-
-
-@inner()
-def _give_up(
-    slot: int, profile: AvailabilityProfile, reserved: Reservations, jobs: Jobs
-) -> AvailabilityProfile:
-    machine, licenses = reserved.machine[slot], jobs.licenses[slot]
-    profile = with_room(profile, machine, licenses)
-    start, end = reserved.start[slot], reserved.end[slot]
-    release(profile, machine, start, end, jobs.processors[slot], licenses)
-    reserved.start[slot] = NEVER
-    return profile
-
-
-@inner()
-def _gain(machine: int, start: int, end: int, reserved: Reservations) -> None:
-    reserved.gain_from[machine] = min(reserved.gain_from[machine], start)
-    reserved.gain_to[machine] = max(reserved.gain_to[machine], end)
-
-
-@inner()
-def _forget_gains(reserved: Reservations) -> None:
-    """Forget all gains, since all reservations are about to be tried against them."""
-    for machine in range(len(reserved.gain_to)):
-        reserved.gain_from[machine], reserved.gain_to[machine] = NEVER, 0
-
-
-@inner()
+@inner(allocates=False)
 def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
     """How long the job takes by its estimate on the fastest machine that it may run on."""
     for machine in machines.speed_order:
@@ -330,14 +300,15 @@ def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
     return 1
 
 
-@inner()
-def _agrees(view: CompiledView, profile: AvailabilityProfile, reserved: Reservations) -> bool:
-    """Whether machines and running jobs are as the profile has them."""
+@inner(allocates=False)
+def _agrees(
+    view: CompiledView, profile: AvailabilityProfile, reserved: Reservations, held: Ints
+) -> bool:
+    """Whether machines and running jobs are as the profile has them. `held` has only zeros."""
     jobs, free_cpus = view.jobs, view.free
     for slot in view.running:
         if jobs.expected_end_us[slot] != reserved.end[slot]:
             return False
-    held = np.zeros(len(free_cpus), np.int64)
     for slot in view.queue:
         if reserved.start[slot] <= view.now:
             held[reserved.machine[slot]] += jobs.processors[slot]

@@ -42,7 +42,7 @@ class PoolCore:
         self._outcomes = outcomes
         self._set_slots(FIRST_SLOTS)
         counters, measures = self._pool.counters, self._pool.measures
-        counters[at.STEPS] = 1
+        counters[at.LAST_STEP] = 1
         counters[at.GAIN_FROM] = counters[at.NEXT_START] = counters[at.NEXT_INSTANT] = NEVER
         counters[at.FREE_SLOTS] = FIRST_SLOTS
         counters[at.POLICY] = form.policy

@@ -12,14 +12,7 @@ from grid.cluster.pool import state as at
 from grid.cluster.pool.state import Pool
 from grid.model.compiled import inlined, kernel
 from grid.model.time import NEVER
-from grid.policies.profile import (
-    change,
-    change_steps,
-    drop_past,
-    earliest_steps,
-    step_at,
-    step_from,
-)
+from grid.policies.profile import change_steps, earliest_steps, shift, step_from
 
 
 @inlined
@@ -28,15 +21,16 @@ def give_back(now: int, slot: int, pool: Pool) -> None:
     end = pool.start[slot] + pool.estimate[slot]
     if end > now:
         pool.counters[at.ENDED_EARLY] = 1
-        _change(now, end, pool.processors[slot], pool)
-        _gain(now, end, pool)
+        _make_room(pool)
+        _give(now, end, pool.counters[at.FIRST_STEP], pool.processors[slot], pool)
 
 
 @kernel(allocates=False)
 def keep_reservations(now: int, pool: Pool) -> None:
     """Move reservations forward where that can be, then make those that are due."""
     counters, limit = pool.counters, pool.measures[at.SLOWDOWN_LIMIT]
-    counters[at.STEPS] = drop_past(pool.step_time, pool.step_level, counters[at.STEPS], now)
+    first, last = counters[at.FIRST_STEP], counters[at.LAST_STEP]
+    counters[at.FIRST_STEP] = step_from(pool.step_time, first, last, now)
     if counters[at.ENDED_EARLY]:
         _compress(now, pool)
     counters[at.ENDED_EARLY], counters[at.NEXT_START] = 0, NEVER
@@ -51,7 +45,7 @@ def keep_reservations(now: int, pool: Pool) -> None:
 @inlined
 def is_due(now: int, slot: int, pool: Pool) -> bool:
     """Whether the job has a reservation for this instant, or can have one."""
-    if pool.reserved[slot] == NEVER and pool.processors[slot] <= pool.step_level[0]:
+    if pool.reserved[slot] == NEVER and pool.processors[slot] <= _free_now(pool):
         _move(now, slot, now + 1, pool)
     if pool.reserved[slot] <= now:
         return True
@@ -66,59 +60,93 @@ def _compress(now: int, pool: Pool) -> None:
     gain_from, gain_to = max(now, counters[at.GAIN_FROM]), counters[at.GAIN_TO]
     most = _most(gain_from, gain_to, pool)
     counters[at.GAIN_FROM], counters[at.GAIN_TO] = NEVER, 0
+    free, next_us = _free_now(pool), _next_step_us(pool)
     for place in range(counters[at.FIRST], counters[at.LAST]):
         slot = pool.queue[place]
-        start = pool.reserved[slot]
-        if pool.processors[slot] > most or start <= gain_from or start == NEVER:
+        start, needed = pool.reserved[slot], pool.processors[slot]
+        if needed > most or start <= gain_from or start == NEVER:
+            continue
+        if needed > free and start <= next_us:
             continue
         length = pool.estimate[slot]
         not_before = max(now, gain_from - length + 1)
-        if _move(not_before, slot, min(start, gain_to), pool):
+        left_free = _move(not_before, slot, min(start, gain_to), pool)
+        if left_free > 0:
             # What it has left, later ones of this pass may have.
-            left_from, left_to = max(start, pool.reserved[slot] + length), start + length
-            most = max(most, _most(left_from, left_to, pool))
-            gain_from, gain_to = min(gain_from, left_from), max(gain_to, left_to)
+            most = max(most, left_free)
+            gain_from = min(gain_from, max(start, pool.reserved[slot] + length))
+            gain_to = max(gain_to, start + length)
+            free, next_us = _free_now(pool), _next_step_us(pool)
+
+
+@inlined
+def _free_now(pool: Pool) -> int:
+    return int(pool.step_level[pool.counters[at.FIRST_STEP]])
+
+
+@inlined
+def _next_step_us(pool: Pool) -> int:
+    """Until when as many processors are free as now."""
+    step = pool.counters[at.FIRST_STEP] + 1
+    return int(pool.step_time[step]) if step < pool.counters[at.LAST_STEP] else NEVER
 
 
 @inlined
 def _most(start: int, end: int, pool: Pool) -> int:
     """The most processors that are free at any time from start until end."""
     most = 0
-    time, level, steps = pool.step_time, pool.step_level, pool.counters[at.STEPS]
-    for step in range(step_at(time, steps, start), step_at(time, steps, end - 1) + 1):
+    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    last = counters[at.LAST_STEP]
+    step = step_from(time, counters[at.FIRST_STEP], last, start)
+    while True:
         most = max(most, level[step])
-    return most
+        step += 1
+        if step == last or time[step] >= end:
+            return int(most)
 
 
 @inlined
-def _move(not_before: int, slot: int, before: int, pool: Pool) -> bool:
-    """Give the job the earliest reservation in that time, instead of its own; if there is any."""
-    counters = pool.counters
+def _move(not_before: int, slot: int, before: int, pool: Pool) -> int:
+    """Give the job the earliest reservation in that time, instead of its own; if there is any.
+
+    Returns the most processors that are free at any time of what it leaves; 0: it leaves none.
+    """
+    _make_room(pool)
+    counters, time, level = pool.counters, pool.step_time, pool.step_level
     old, length, needed = pool.reserved[slot], pool.estimate[slot], pool.processors[slot]
-    time, level, steps = pool.step_time, pool.step_level, counters[at.STEPS]
-    start, first, last = earliest_steps(time, level, steps, needed, length, not_before, before, old)
-    if start == NEVER:
-        return False
-    end = start + length
-    counters[at.STEPS] = change_steps(
-        time, level, steps, first, last, start, min(old, end), -needed
+    begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
+    start, first, last = earliest_steps(
+        time, level, begin, stop, needed, length, not_before, before, old
     )
-    if old < NEVER:
-        # What it leaves; most reservations move by less than they are long.
-        _give(max(old, end), old + length, max(0, last - 1), needed, pool)
+    if start == NEVER:
+        return 0
+    end = start + length
+    moved_to, stop = change_steps(
+        time, level, begin, stop, first, last, start, min(old, end), -needed, True
+    )
+    counters[at.FIRST_STEP], counters[at.LAST_STEP] = moved_to, stop
     pool.reserved[slot] = start
-    return True
+    if old == NEVER:
+        return 0
+    # Most reservations move by less than they are long.
+    not_before_step = max(moved_to, last - 1 + moved_to - begin)
+    return _give(max(old, end), old + length, not_before_step, needed, pool)
 
 
 @inlined
-def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -> None:
-    counters, time, steps = pool.counters, pool.step_time, pool.counters[at.STEPS]
-    first = step_from(time, not_before_step, steps, start)
-    last = first
-    while last + 1 < steps and time[last + 1] < end:
+def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -> int:
+    """So many more processors are free in that time; returns the most that are at any of it."""
+    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
+    first = step_from(time, not_before_step, stop, start)
+    last, most = first, level[first]
+    while last + 1 < stop and time[last + 1] < end:
         last += 1
-    counters[at.STEPS] = change_steps(time, pool.step_level, steps, first, last, start, end, amount)
+        most = max(most, level[last])
+    begin, stop = change_steps(time, level, begin, stop, first, last, start, end, amount, True)
+    counters[at.FIRST_STEP], counters[at.LAST_STEP] = begin, stop
     _gain(start, end, pool)
+    return int(most + amount)
 
 
 @inlined
@@ -129,6 +157,13 @@ def _gain(start: int, end: int, pool: Pool) -> None:
 
 
 @inlined
-def _change(start: int, end: int, amount: int, pool: Pool) -> None:
-    time, level, counters = pool.step_time, pool.step_level, pool.counters
-    counters[at.STEPS] = change(time, level, counters[at.STEPS], start, end, amount)
+def _make_room(pool: Pool) -> None:
+    """Room for four steps behind the profile, which drifts as what is over is dropped before it."""
+    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
+    if stop + 4 > len(time):
+        # To the middle; where there is hardly any room, all of it is needed behind.
+        to = max(0, (len(time) - (stop - begin)) // 2 - 8)
+        if to < begin:
+            shift(time, level, begin, stop, to - begin)
+            counters[at.FIRST_STEP], counters[at.LAST_STEP] = to, to + stop - begin

@@ -18,15 +18,16 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = map(NAMES.index, _COMING)
 
 (
     POLICY, CPUS, FREE, RUNNING, FIRST, LAST, SHORTEST, NEXT_ARRIVAL, ENDED, FREE_SLOTS, SERIAL,
-    BLOCKED, SHADOW, EXTRA, ASKED, SINCE, STEPS, GAIN_FROM, GAIN_TO, ENDED_EARLY, NEXT_START,
-    NEXT_INSTANT, KEPT,
-) = range(23)  # fmt: skip
+    BLOCKED, SHADOW, EXTRA, ASKED, SINCE, FIRST_STEP, LAST_STEP, GAIN_FROM, GAIN_TO, ENDED_EARLY,
+    NEXT_START, NEXT_INSTANT, KEPT,
+) = range(24)  # fmt: skip
 """Positions in `Pool.counters`.
 
 `Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
 head waits and nobody behind it could start at the last plan. Its shadow time is SHADOW, with EXTRA
 processors; -1: nobody has asked yet. ASKED is what waiting jobs ask for; the usage since SINCE is
-not in `Pool.measures` yet. The profile has STEPS; for GAIN_FROM and GAIN_TO see `reserving`;
+not in `Pool.measures` yet. The profile stands from FIRST_STEP to before LAST_STEP; for GAIN_FROM
+and GAIN_TO see `reserving`;
 ENDED_EARLY says whether a job has ended before its estimate since the last plan, NEXT_START when
 the next reservation is. NEXT_INSTANT is when something happens that has not been played. KEPT is
 the waiting job whose reservation `PoolPolicy.FLEXIBLE_KEPT` keeps, -1 for none.
