@@ -62,38 +62,91 @@ class Starts(NamedTuple):
 
 @kernel()
 def backfill(
-    packed: PackedView, order: Ints, shortest_first: bool, kept_machine: int
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """Slots to start and their machines; reserved starts by machine and the slots that have them.
+    packed: PackedView, order: Ints, shortest_first: bool, kept_machine: int, lazy: bool
+) -> tuple[Ints, Ints, Ints]:
+    """Slots to start and their machines; what is reserved, rows of slot, machine and start.
 
     Jobs are heads in the given order, and candidates for backfilling in that order too or, with
-    `shortest_first`, by what their estimates leave to be done. Reserved starts are NEVER, and the
-    slots -1, where nothing is reserved. If `kept_machine` is not -1, the first job of `order` has
-    its reservation there.
+    `shortest_first`, by what their estimates leave to be done. If `kept_machine` is not -1, the
+    first job of `order` has its reservation there. With `lazy` nothing is reserved where no machine
+    has the CPUs for any job.
     """
     view = unpacked(packed)
     now, jobs, machines = view.now, view.jobs, view.machines
+    if lazy and _none_fits(order, view.free.max(), jobs):
+        none = np.empty(0, np.int64)
+        return none, none, np.empty((0, 3), np.int64)
     free = free_now(view)
     reserved = _no_reservations(len(free.cpus), free)
     starts = _no_starts(len(order))
     rest = np.empty(len(order), np.int64)
-    passed = 0
     anywhere_blocked = False
-    for position in range(len(order)):
+    position, passed = _next_head(0, 0, order, rest, anywhere_blocked, jobs, reserved)
+    while position < len(order):
         slot, bound = order[position], jobs.bound_machine[order[position]]
-        if (bound < 0 and anywhere_blocked) or (bound >= 0 and reserved.start[bound] < NEVER):
-            rest[passed] = slot
-            passed += 1
-            continue
         if not _start(now, slot, jobs, machines, free, reserved, starts):
             only = kept_machine if position == 0 else bound
             _reserve(slot, only, view, free, reserved, starts)
             anywhere_blocked |= bound < 0
+        position, passed = _next_head(
+            position + 1, passed, order, rest, anywhere_blocked, jobs, reserved
+        )
     waiting = rest[:passed]
     if shortest_first:
         waiting = waiting[np.argsort(work_left(waiting, jobs), kind="mergesort")]
+    refused = np.full(max(0, free.cpus.max()) + 1, np.inf)
+    _start_behind(now, waiting, refused, jobs, machines, free, reserved, starts)
+    count = starts.number[0]
+    return starts.slots[:count], starts.machines[:count], _listed(reserved)
+
+
+@inner(allocates=False)
+def _none_fits(order: Ints, most: int, jobs: Jobs) -> bool:
+    """Whether every job asks for more CPUs than any machine has free."""
+    fitting = 0
+    for slot in order:
+        fitting += jobs.processors[slot] <= most
+    return fitting == 0
+
+
+@inner(allocates=False)
+def _next_head(
+    position: int,
+    passed: int,
+    order: Ints,
+    rest: Ints,
+    anywhere_blocked: bool,
+    jobs: Jobs,
+    reserved: Reservations,
+) -> tuple[int, int]:
+    """From that position on, the first job that no reservation holds up; how many are held up.
+
+    Those come to `rest`, from `passed` on.
+    """
+    while position < len(order):
+        slot = order[position]
+        bound = jobs.bound_machine[slot]
+        if not (anywhere_blocked if bound < 0 else reserved.start[bound] < NEVER):
+            break
+        rest[passed] = slot
+        passed += 1
+        position += 1
+    return position, passed
+
+
+@inner(allocates=False)
+def _start_behind(
+    now: int,
+    waiting: Ints,
+    refused: Floats,
+    jobs: Jobs,
+    machines: Machines,
+    free: Free,
+    reserved: Reservations,
+    starts: Starts,
+) -> None:
+    """Start what can start behind the heads, in that order."""
     most = free.cpus.max()
-    refused = np.full(most + 1, np.inf)
     for slot in waiting:
         if most <= 0:
             break
@@ -103,8 +156,18 @@ def backfill(
             most = free.cpus.max()
         else:
             _remember(slot, jobs, refused)
-    count = starts.number[0]
-    return starts.slots[:count], starts.machines[:count], reserved.start, reserved.slot
+
+
+@inner()
+def _listed(reserved: Reservations) -> Ints:
+    """The reservations as rows of slot, machine and start."""
+    listed, count = np.empty((len(reserved.start), 3), np.int64), 0
+    for machine in range(len(reserved.start)):
+        if reserved.start[machine] < NEVER:
+            listed[count, 0], listed[count, 1] = reserved.slot[machine], machine
+            listed[count, 2] = reserved.start[machine]
+            count += 1
+    return listed[:count]
 
 
 @inner(forceinline=True)
@@ -129,7 +192,7 @@ def _no_starts(most: int) -> Starts:
     )
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _start(
     now: int,
     slot: int,
@@ -167,7 +230,7 @@ def _start(
     return False
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
     """Whether a job that asks for no more than this one has just been refused.
 
@@ -177,7 +240,7 @@ def _asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
     return bool(work_us * jobs.reference_mips[slot] >= refused[jobs.processors[slot]])
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _remember(slot: int, jobs: Jobs, refused: Floats) -> None:
     """`refused[n]` is the least work of a refused job that asked for n CPUs at most, and no more.
 
@@ -201,10 +264,28 @@ def _reserve(
     Machines with a reservation are left out; if no other can run the job, it has none.
     """
     # Jobs of other machines matter too if they hold licenses.
-    jobs, machines = view.jobs, view.machines
-    of_machine = only if jobs.licenses[slot] == 0 else -1
-    slots, ends, targets = _by_end(view.running, of_machine, jobs, starts)
-    later = copied(free)
+    of_machine = only if view.jobs.licenses[slot] == 0 else -1
+    slots, ends, targets = _by_end(view.running, of_machine, view.jobs, starts)
+    later, is_first = copied(free), reserved.first_start[0] == NEVER
+    _reserve_after(slot, only, slots, ends, targets, view.jobs, view.machines, later, reserved)
+    if is_first:
+        reserved.later.copies[:] = later.copies
+        reserved.later.users[:] = later.users
+
+
+@inner(allocates=False)
+def _reserve_after(
+    slot: int,
+    only: int,
+    slots: Ints,
+    ends: Ints,
+    targets: Ints,
+    jobs: Jobs,
+    machines: Machines,
+    later: Free,
+    reserved: Reservations,
+) -> None:
+    """Reserve at the first of those ends, of those slots on their machines, at which it can be."""
     position = 0
     while position < len(slots):
         first, time = position, ends[position]
@@ -212,7 +293,8 @@ def _reserve(
             unbook(slots[position], targets[position], jobs, later)
             position += 1
         # Without licenses a job can only become able to start where one has just ended.
-        candidates = targets[first:position] if jobs.licenses[slot] == 0 else machines.speed_order
+        unlicensed = jobs.licenses[slot] == 0
+        candidates = targets[first:position] if unlicensed else machines.speed_order
         chosen = _fastest_of(candidates, slot, only, jobs, machines, later, reserved)
         if chosen >= 0:
             book(slot, chosen, jobs, later)
@@ -222,12 +304,10 @@ def _reserve(
             reserved.slot[chosen] = slot
             if reserved.first_start[0] == NEVER:
                 reserved.first_start[0] = time
-                reserved.later.copies[:] = later.copies
-                reserved.later.users[:] = later.users
             return
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _fastest_of(
     candidates: Ints,
     slot: int,
@@ -251,7 +331,7 @@ def _fastest_of(
     return best
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _faster(one: int, other: int, machines: Machines) -> bool:
     """Whether `one` comes before `other` in the order of speed."""
     if machines.mips[one] != machines.mips[other]:

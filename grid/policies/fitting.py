@@ -62,7 +62,7 @@ class Free(NamedTuple):
     users: Ints
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def duration(work_us: int, reference_mips: float, mips: float) -> int:
     """Microseconds on a CPU of `mips` of what takes `work_us` on one of `reference_mips`.
 
@@ -71,7 +71,7 @@ def duration(work_us: int, reference_mips: float, mips: float) -> int:
     return max(1, int(np.rint(work_us * reference_mips / mips)))
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """How long the machine would be busy with the job by its estimate.
 
@@ -84,7 +84,7 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     return duration(work, jobs.reference_mips[slot], machines.mips[machine])
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(
@@ -95,7 +95,7 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     )
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     """Whether each license of the mask is held by the machine already or has a free copy."""
     number = 0
@@ -107,7 +107,7 @@ def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     return True
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
     """Whether the job can run on the machine with what is free, which is no more than there is."""
     licenses, bound = jobs.licenses[slot], jobs.bound_machine[slot]
@@ -120,7 +120,7 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
     )
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The fastest machine that the job fits on, -1 for none."""
     needed, cpus = jobs.processors[slot], free.cpus
@@ -130,7 +130,7 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     return -1
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job takes its CPUs, memory and licenses of the machine out of what is free."""
     free.cpus[machine] -= jobs.processors[slot]
@@ -138,7 +138,7 @@ def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     book_licenses(jobs.licenses[slot], machine, free)
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def book_licenses(licenses: int, machine: int, free: Free) -> None:
     number = 0
     while licenses:
@@ -150,7 +150,7 @@ def book_licenses(licenses: int, machine: int, free: Free) -> None:
         number += 1
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job gives them back; the last user of a license on a machine frees its copy."""
     free.cpus[machine] += jobs.processors[slot]

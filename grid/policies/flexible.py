@@ -7,7 +7,7 @@ Scheduling, as C07 and CS2 have it for their comparisons.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Annotated, Literal
 
@@ -15,9 +15,10 @@ import numpy as np
 from pydantic import Field, Strict, model_validator
 
 from grid.model.arrays import Floats, Ints
-from grid.model.time import SECOND_US, Time
+from grid.model.time import Time
 from grid.parts.registry import Parts
 from grid.parts.settings import MOST, PartSettings, Weight
+from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfilled
 
@@ -37,28 +38,15 @@ class EgFactors:
     boost_value: float = 2.0
 
 
-def eg_priority(view: ClusterView, now: Time, factors: EgFactors) -> Floats:
+def eg_priority(view: ClusterView, _now: Time, factors: EgFactors) -> Floats:
     """EG 3.1: the sum of Aging, Deadline and Wait Minimization, times in seconds.
 
     The machine m of the Deadline heuristic is the fastest of the cluster. A job without a deadline
     is one whose deadline is far away.
     """
-    jobs, queue = view.jobs, view.queue
-    age_s = (now - jobs.submit_us[queue]) / SECOND_US
-    estimated_s = jobs.estimate_us[queue] / SECOND_US
-    # Nxtime; with the present as zero, it is Extime too.
-    next_s = estimated_s * jobs.reference_mips[queue] / view.machines.mips.max()
-    deadline_s = (jobs.deadline_us[queue] - now) / SECOND_US
-    begin_s = deadline_s - factors.k * next_s
-    pressing = (begin_s < next_s) & (next_s <= deadline_s)
-    rise = (factors.maximum - factors.minimum) * (next_s - begin_s) / (factors.k * next_s)
-    priority: Floats = (
-        factors.age_factor * age_s
-        + factors.minimum
-        + np.where(pressing, rise, 0.0)
-        + factors.boost_value * estimated_s.min() / estimated_s
-    )
-    return priority
+    from grid.policies.eg_priority import eg_priorities
+
+    return eg_priorities(packed_view(view), *astuple(factors))
 
 
 class FlexibleBackfilling:
@@ -78,12 +66,9 @@ class FlexibleBackfilling:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
-        # A reservation that is not kept matters only to those that could pass.
-        if not self.keeps_reservation and view.jobs.processors[view.queue].min() > view.free.max():
-            return Plan()
-        order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
         if not self.keeps_reservation:
-            return backfilled(view, order)
+            return self._plan_anew(view, now)
+        order = view.queue[np.argsort(-self._priority(view, now), kind="stable")]
         machine = -1
         place = np.flatnonzero(view.jobs.serial[order] == self._kept_serial)
         if len(place):
@@ -92,6 +77,23 @@ class FlexibleBackfilling:
         plan = backfilled(view, order, kept_machine=machine)
         self._remember_first(plan, view, order)
         return plan
+
+    def _plan_anew(self, view: ClusterView, now: Time) -> Plan:
+        """The plan with no reservation kept."""
+        queue = view.queue
+        # A reservation that is not kept matters only to those that could pass.
+        matters = view.jobs.processors[queue] <= view.free.max()
+        if not matters.any():
+            return Plan()
+        priority = self._priority(view, now)
+        # Of the others, only the first can matter, and those that wait for a machine of their own.
+        matters |= view.jobs.bound_machine[queue] >= 0
+        others = np.flatnonzero(~matters)
+        if len(others):
+            matters[others[np.argmax(priority[others])]] = True
+        places = np.flatnonzero(matters)
+        order = queue[places[np.argsort(-priority[places], kind="stable")]]
+        return backfilled(view, order)
 
     def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
         """Keep the reservation of the job that is first in order, of those that have one."""

@@ -56,7 +56,8 @@ class EasyBackfilling:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
-        return backfilled(view, view.queue, shortest_first=self.shortest_first)
+        # A reservation matters only to those that could pass.
+        return backfilled(view, view.queue, shortest_first=self.shortest_first, lazy=True)
 
 
 class EarliestDeadlineFirst:
@@ -126,18 +127,16 @@ def backfilled(
     *,
     shortest_first: bool = False,
     kept_machine: int = -1,
+    lazy: bool = False,
 ) -> Plan:
     """The plan of `easy_kernels.backfill`, with its reservations."""
     from grid.policies.easy_kernels import backfill
 
-    slots, targets, reserved, holders = backfill(
-        packed_view(view), order, shortest_first, kept_machine
+    slots, targets, promised = backfill(
+        packed_view(view), order, shortest_first, kept_machine, lazy
     )
-    promised = [
-        (int(holders[machine]), machine, int(reserved[machine]))
-        for machine in np.flatnonzero(reserved != NEVER).tolist()
-    ]
-    return Plan(start=pairs(slots, targets), reserve=promised)
+    reserve = [(slot, machine, start) for slot, machine, start in promised.tolist()]
+    return Plan(start=pairs(slots, targets), reserve=reserve)
 
 
 def pairs(slots: Ints, targets: Ints) -> list[tuple[int, int]]:
