@@ -140,7 +140,8 @@ class KnownStatus:
         if self._vo in self.members:
             own = self._own_rows
             status[ASSIGNED, own] = self._own_assigned
-            status[WORK, own] = self._own_work_s_at(now)
+            if len(self._own_work_s):
+                status[WORK, own] = self._own_work_s_at(now)
             status[TOLD:, own] = now
         assigned, work_s, told_us, confirmed = status
         return ResourceTable(self._columns, assigned, work_s, told_us, confirmed, now)

@@ -73,9 +73,9 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         )
         self.observation_spaces = dict.fromkeys(self.possible_agents, one)
         self.action_spaces = {name: spaces.Discrete(vos + 1) for name in self.possible_agents}
-        self._nothing = np.zeros((vos, *self._observation.shape), np.float32)
-        self._idle = np.zeros((vos, vos + 1), np.int8)
-        self._idle[:, -1] = 1
+        self._nothing = np.zeros(self._observation.shape, np.float32)
+        self._idle = np.zeros(vos + 1, np.int8)
+        self._idle[-1] = 1
         self._rng = np.random.default_rng(first.seed)
         self._play: Play | None = None
         self._decision: Decision | None = None
@@ -158,15 +158,15 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         }
 
     def _observed(self, names: list[str]) -> dict[str, dict[str, Any]]:
-        """Rows of two arrays that are made anew for each step, as agents may keep what they see."""
-        seen, masks = self._nothing.copy(), self._idle.copy()
+        nothing, idle = self._nothing, self._idle
+        # Each has arrays of its own, for an agent may keep or change what it sees.
+        observed = {
+            name: {"observation": nothing.copy(), "action_mask": idle.copy()} for name in names
+        }
         if self._decision is not None:
             who, told, is_open = self._decision
-            seen[who], masks[who] = told, is_open
-        return {
-            name: {"observation": one, "action_mask": mask}
-            for name, one, mask in zip(names, seen, masks, strict=True)
-        }
+            observed[names[who]] = {"observation": told, "action_mask": is_open.astype(np.int8)}
+        return observed
 
     def _infos(self, names: list[str]) -> dict[str, dict[str, Any]]:
         assert self._play is not None

@@ -43,6 +43,11 @@ class ByUtility:
         return best_choice(self.worth(job, table), job, table, own_vo, own_only, self.ties, rng)
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
+        if self._last is not None:
+            before, columns, known = self._last
+            if before is job and columns is table.columns:
+                # Rules of forwarding ask for what the selection has just gone by.
+                return known
         utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
         self._last = (job, table.columns, utilities)
         return utilities
@@ -58,7 +63,7 @@ class ByUtility:
 
     def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
         if not job.requirements:
-            return np.ones(len(columns))[rows]
+            return np.ones(len(columns) if rows is ALL_ROWS else 1)
         attributes = self._attributes_of(columns, rows)
         kinds, weights, first_option, values, worth = _asked(job.requirements)
         result: Floats = kernels.utilities(
