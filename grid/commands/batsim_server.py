@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grid.commands.endings import endings, wrong
+from grid.commands.endings import endings
 
 Endpoint = Annotated[
     str,
@@ -27,17 +27,15 @@ def batsim_server(
 
     It answers one simulation, and ends with it. A job gets the lowest free resources.
     """
-    from importlib.util import find_spec
-
-    if find_spec("zmq") is None:
-        wrong(["This needs pyzmq: pip install pyzmq"])
     with endings():
         import yaml  # type: ignore[import-untyped]
 
         from grid.model.errors import one_mistake
+        from grid.model.extras import need
         from grid.policies.registry import make_policy
         from grid.runtime.batsim_server import Server, serve
 
+        need("grid batsim-server", "batsim", "zmq")
         settings = {}
         for one in overrides or ():
             key, is_set, text = one.partition("=")

@@ -10,8 +10,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from grid.commands.endings import endings, failed
+from grid.commands.endings import endings
 from grid.commands.options import Quiet
+from grid.model.extras import missing
 
 if TYPE_CHECKING:
     from grid.export.schedule import Schedule
@@ -101,7 +102,8 @@ def _write(folder: Path, to: Format, target: Path) -> None:
         try:
             write(schedule, folder, file)
         except ModuleNotFoundError as error:
-            failed([f"--to {to.value} needs the package {error.name}: pip install {error.name}"])
+            package = str(error.name).partition(".")[0]
+            raise missing(f"--to {to.value}", "perfetto", package) from None
 
 
 def _writer(to: Format) -> Callable[[Schedule, Path, IO[bytes]], None]:

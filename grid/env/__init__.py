@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from grid.model.extras import missing
+
 if TYPE_CHECKING:
     from grid.env.cluster_env import ClusterEnv
     from grid.env.grid_env import GridEnv
@@ -56,8 +58,8 @@ def __getattr__(name: str) -> Any:
         place = _PLACES[name]
         module = import_module(place if "." in place else f"grid.env.{place}")
     except ModuleNotFoundError as error:
-        if error.name not in _OPTIONAL:
+        module_name = str(error.name).partition(".")[0]
+        if module_name not in _OPTIONAL:
             raise
-        wanted = "pip install gymnasium pettingzoo greenlet"
-        raise ImportError(f"grid.env.{name} needs {error.name}: {wanted}") from None
+        raise missing(f"grid.env.{name}", "learning", module_name) from None
     return getattr(module, name)

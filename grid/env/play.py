@@ -22,7 +22,7 @@ from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, Time
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.outcome import RecordStore
-from grid.runtime.schedulers import Schedulers
+from grid.runtime.schedulers import Schedulers, check_schedulers
 from grid.runtime.sequential import EVENTS_AT_A_TIME
 from grid.scenario.build import NOTHING_AROUND, Around, Grid
 from grid.scenario.schema import Scenario
@@ -79,7 +79,11 @@ class Play:
         return self._process.now
 
     def begin(self, plain: Grid, **seats: Mapping[str, Any]) -> Decision | None:
-        """Run to the first decision; None: the run is over. For `seats` see `SeatedGrid`."""
+        """Run to the first decision; None: the run is over. For `seats` see `SeatedGrid`.
+
+        Raises MissingExtra where there is a policy whose packages are not installed.
+        """
+        check_schedulers(plain, live=False)
         given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
         self._grid = grid = SeatedGrid(**given | seats)
         self._schedulers = Schedulers()

@@ -6,7 +6,6 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from grid import __version__
 from grid.model.errors import RunFailed, one_mistake, shorten
+from grid.model.extras import need
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory, JobsLeft
@@ -90,8 +90,7 @@ class Run:
         Times are seconds; names, such as `vo` and `state`, are categories. Raises ImportError where
         pandas is not installed.
         """
-        if find_spec("pandas") is None:
-            raise ImportError("run.jobs() needs pandas (pip install pandas), run.jobs_table() none")
+        need("run.jobs(), unlike run.jobs_table(),", "pandas", "pandas")
         return self.jobs_table().to_pandas()
 
     def jobs_table(self) -> pa.Table:

@@ -21,10 +21,10 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from grid.model.errors import PartFailed, one_mistake, shorten
+from grid.model.extras import need
 from grid.policies.batsim.policy import Batsim, Message, Scheduler
 from grid.scenario.build import Grid
 
@@ -238,7 +238,10 @@ class Conversation:
 
 
 def check_schedulers(grid: Grid, *, live: bool) -> None:
-    """Raises InputError where the grid's schedulers cannot be asked in such a run."""
+    """Raises InputError where the grid's schedulers cannot be asked in such a run.
+
+    MissingExtra where they could not be spoken to in any.
+    """
     for vo in grid.vos:
         for cluster in vo.clusters:
             if not isinstance(grid.policy_of(cluster), Batsim):
@@ -247,6 +250,4 @@ def check_schedulers(grid: Grid, *, live: bool) -> None:
             if live:
                 expected = "a run in virtual time: what a scheduler has in mind is in no journal"
                 raise one_mistake(f"{place}: policy", "batsim in a live run", expected)
-            if find_spec("zmq") is None:
-                expected = "pyzmq for policy batsim: pip install pyzmq"
-                raise one_mistake(place, "no pyzmq", expected)
+            need(f"policy batsim of {place}", "batsim", "zmq")

@@ -1,0 +1,92 @@
+"""Where what an extra brings is not installed, a line says which one, in a Python without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+HIDING = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+OF_BATSIM, OF_LEARNING = ["zmq"], ["gymnasium", "pettingzoo", "greenlet"]
+
+
+def python(code: str, hidden: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """`code` in a process of its own, in which the `hidden` packages cannot be imported."""
+    return subprocess.run(
+        [sys.executable, "-c", HIDING.format(hidden=hidden) + code],
+        cwd=folder, text=True, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def command(words: list[str], hidden: list[str], folder: Path) -> tuple[int, list[str]]:
+    """The exit code of `grid` with these words, and the lines that it says of errors."""
+    done = python(f"from grid.cli import main\nsys.argv[1:] = {words!r}\nmain()", hidden, folder)
+    return done.returncode, done.stderr.splitlines()
+
+
+def scenario(policy: object) -> str:
+    pool = {"name": "pool", "processors": 4, "policy": policy}
+    listed = {"jobs": [{"submit_s": 0, "run_s": 5}]}
+    lab = {"name": "lab", "clusters": [pool], "workload": listed}
+    return yaml.safe_dump({"name": "small", "vos": [lab]})
+
+
+def test_a_run_says_that_policy_batsim_needs_its_extra(tmp_path: Path) -> None:
+    asked = {"name": "batsim", "settings": {"command": "pybatsim fcfs -s {endpoint}"}}
+    (tmp_path / "asked.yaml").write_text(scenario(asked))
+    assert command(["check", "asked.yaml"], OF_BATSIM, tmp_path) == (0, [])
+    words = ["run", "asked.yaml", "--in-process", "--quiet", "--out", "out"]
+    line = "policy batsim of cluster lab/pool needs zmq, of the extra `batsim`: "
+    line += 'pip install ".[batsim]" in a clone'
+    assert command(words, OF_BATSIM, tmp_path) == (1, [line])
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_server_for_batsim_says_that_it_needs_its_extra(tmp_path: Path) -> None:
+    line = "grid batsim-server needs zmq, of the extra `batsim`: "
+    line += 'pip install ".[batsim]" in a clone'
+    assert command(["batsim-server", "easy"], OF_BATSIM, tmp_path) == (1, [line])
+
+
+def test_an_export_says_that_it_needs_its_extra(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(scenario("easy"))
+    words = ["run", "own.yaml", "--in-process", "--quiet", "--out", "run"]
+    assert command(words, OF_BATSIM + OF_LEARNING, tmp_path) == (0, [])
+    words = ["export", "run", "--to", "perfetto"]
+    line = "--to perfetto needs perfetto, of the extra `perfetto`: "
+    line += 'pip install ".[perfetto]" in a clone'
+    assert command(words, ["perfetto"], tmp_path) == (1, [line])
+    assert not [one.name for one in (tmp_path / "run").iterdir() if "pftrace" in one.name]
+
+
+@pytest.mark.parametrize("hidden", OF_LEARNING)
+def test_an_environment_says_that_it_needs_its_extra(hidden: str, tmp_path: Path) -> None:
+    """What was trained there decides without it."""
+    what = "GridEnv" if hidden == "pettingzoo" else "ClusterEnv"
+    done = python(
+        "from grid.env import AgentForwarding, AgentPolicy, AgentSelection\n"
+        f"try:\n    from grid.env import {what}\n"
+        "except ImportError as error:\n    print(error)\n",
+        [hidden],
+        tmp_path,
+    )
+    line = f"grid.env.{what} needs {hidden}, of the extra `learning`: "
+    assert done.stdout == line + 'pip install ".[learning]" in a clone\n', done.stderr
+
+
+def test_a_table_of_pandas_says_that_it_needs_its_extra(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(scenario("easy"))
+    code = "import grid\ntry:\n    grid.run('own.yaml').jobs()\nexcept ImportError as error:\n"
+    done = python(f"{code}    print(error)\n", ["pandas"], tmp_path)
+    line = "run.jobs(), unlike run.jobs_table(), needs pandas, of the extra `pandas`: "
+    assert done.stdout == line + 'pip install ".[pandas]" in a clone\n', done.stderr
