@@ -9,6 +9,7 @@ and what is decided is decided at that very point of virtual time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -94,6 +95,7 @@ class Play:
             entities = entities_of(grid, grid.names, around)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         self._store = RecordStore()
+        self._metrics: Metrics | None = None
         self._told = 0
         self._run = greenlet(self._whole)
         return self._resume()
@@ -118,10 +120,15 @@ class Play:
 
     def metrics(self) -> Metrics:
         """The figures of a run that is over, as in metrics.json."""
-        self._store.add(self._process.records)
-        store, directory = self._store, self._grid.directory
-        results = in_order(store.take())
-        return metrics(results, directory, store.figures, store.histories, store.decisions)
+        if self._metrics is None:
+            self._store.add(self._process.records)
+            store, directory = self._store, self._grid.directory
+            # The store is empty after that.
+            results = in_order(store.take())
+            self._metrics = metrics(
+                results, directory, store.figures, store.histories, store.decisions
+            )
+        return deepcopy(self._metrics)
 
     def close(self) -> None:
         """Leave the run where it is."""

@@ -75,6 +75,14 @@ def test_the_reward_is_the_slowdown_that_users_see() -> None:
         assert total[name] == pytest.approx(-20 * mean)
 
 
+def test_figures_that_are_asked_for_again_are_the_same() -> None:
+    env = GridEnv(three_vos(5))
+    episode(env, 3, Chance(3))
+    first = env.metrics()
+    assert first["grid"]["jobs_completed"] == 15
+    assert env.metrics() == first
+
+
 def test_news_of_an_end_come_as_late_as_their_message() -> None:
     """A job that ran elsewhere is heard of a hop later than it ended."""
     scenario = three_vos(1)
