@@ -19,7 +19,7 @@ from grid.entities.known_status import fill_in
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, resources_of
 from grid.model.time import SECOND_US
 from grid.policies.batsim.policy import Batsim
@@ -34,6 +34,8 @@ from grid.selection.interface import Selection
 from grid.selection.registry import GuardedSelection
 
 LONG_ENOUGH_US = 1000 * SECOND_US
+AN_OUTAGE = MachineOutage(0, SECOND_US // 2, SECOND_US)
+"""Of a machine that a job runs on then."""
 
 
 class WarmUp(NamedTuple):
@@ -62,14 +64,15 @@ def _of_entities(grid: Grid, here: frozenset[str]) -> list[WarmUp]:
             if names.local_dispatcher(vo.name, cluster.name) not in here:
                 continue
             settings = repr(cluster.policy_settings)
-            pool = len(cluster.machines) == 1
-            kinds.setdefault((cluster.policy, settings, pool, bool(cluster.licenses)), cluster)
-    found = []
-    for kind, cluster in kinds.items():
-        policy = grid.policy_of(cluster)
+            pool, breaks = len(cluster.machines) == 1, bool(grid.outages_of(vo, cluster))
+            kind = (cluster.policy, settings, pool, bool(cluster.licenses), breaks)
+            kinds.setdefault(kind, cluster)
+    found, memory = [], grid.asks_for_memory
+    for each, cluster in kinds.items():
+        policy, outages = grid.policy_of(cluster), (AN_OUTAGE,) * bool(each[-1])
         # What others decide has nothing of ours to compile, and is asked only in earnest.
         if not isinstance(policy, GuardedPolicy | Batsim):
-            found.append(WarmUp(repr(kind), partial(_play, cluster, policy)))
+            found.append(WarmUp(repr(each), partial(_play, cluster, policy, outages, memory)))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         first = grid.vos[0]
@@ -115,9 +118,14 @@ def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement,
     )
 
 
-def _play(cluster: Cluster, policy: Policy | GangPolicy) -> None:
+def _play(
+    cluster: Cluster,
+    policy: Policy | GangPolicy,
+    outages: tuple[MachineOutage, ...],
+    memory: bool,
+) -> None:
     """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
-    state = make_cluster(cluster, policy)
+    state = make_cluster(cluster, policy, outages=outages, memory=memory)
     for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
         job = _job("", number, processors)
         state.submit(job, 0 if cluster.by_machine else -1, 0)

@@ -1,0 +1,50 @@
+"""What is compiled before a run is what the run calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grid.cluster.shell import ClusterShell
+from grid.model.job import Job
+from grid.scenario import warm_up
+from grid.scenario.build import Grid
+from grid.scenario.schema import Scenario
+from grid.scenario.workload import realize
+
+OUTAGE = {"vo": "b", "at_s": 5, "for_s": 10}
+
+
+def grid_of(**given: Any) -> Grid:
+    """Two VOs of one machine each, under the same policy; with an outage of the second one's."""
+    vo = {"clusters": [{"machines": [{"cpus": 4}], "policy": "fcfs"}]}
+    jobs = {"workload": {"jobs": [{"run_s": 5}]}}
+    scenario: dict[str, Any] = {"vos": [{"name": "a", **vo, **jobs}, {"name": "b", **vo}]}
+    return realize(Scenario.model_validate({"name": "two", **scenario, **given}), "two.yaml")[0]
+
+
+@pytest.mark.parametrize("faults", [None, {"heal_s": 60, "machine_outages": [OUTAGE]}])
+def test_every_core_of_a_run_is_warmed_up(
+    faults: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ClusterShell] = []
+
+    def noted(*given: Any, **more: Any) -> ClusterShell:
+        made.append(make(*given, **more))
+        return made[-1]
+
+    make = warm_up.make_cluster
+    monkeypatch.setattr(warm_up, "make_cluster", noted)
+    grid = grid_of() if faults is None else grid_of(faults=faults)
+    warm_up.warm_up(grid)
+    shells = [grid.cluster_of(vo, cluster) for vo in grid.vos for cluster in vo.clusters]
+    assert {type(one.core) for one in made} == {type(one.core) for one in shells}
+    assert len({type(one.core) for one in shells}) == (1 if faults is None else 2)
+
+
+def test_the_outage_of_a_warm_up_meets_a_job() -> None:
+    down = warm_up.AN_OUTAGE
+    job: Job = warm_up._job("a", 0, 1)
+    assert 0 < down.start_us < job.run_us
+    assert down.end_us < warm_up.LONG_ENOUGH_US
