@@ -11,7 +11,6 @@ import marshal
 import select
 import socket
 import struct
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,15 +33,10 @@ class PeerLost(Exception):
 
 
 class Link:
-    """Sends frames one way, to one process, and receives them from another.
+    """Sends frames one way, to one process, and receives them from another."""
 
-    Who waits for a frame asks for it again and again for `patience_s`, and sleeps after that: to be
-    woken takes longer than most waits. That is for who has a CPU to itself.
-    """
-
-    def __init__(self, to: socket.socket, source: socket.socket, patience_s: float = 0.0) -> None:
+    def __init__(self, to: socket.socket, source: socket.socket) -> None:
         self._to, self._source = to, source
-        self._patience_s = patience_s
         self._left = memoryview(b"")
         self._came = b""
         self._poll = select.poll()
@@ -93,17 +87,10 @@ class Link:
             raise PeerLost from error
 
     def _read(self) -> bytes:
-        end = time.perf_counter() + self._patience_s
-        flags: int = socket.MSG_DONTWAIT
-        while True:
-            try:
-                came = self._source.recv(READ_BYTES, flags)
-                break
-            except BlockingIOError:
-                if time.perf_counter() > end:
-                    flags = 0
-            except OSError as error:
-                raise PeerLost from error
+        try:
+            came = self._source.recv(READ_BYTES)
+        except OSError as error:
+            raise PeerLost from error
         if not came:
             raise PeerLost
         return came

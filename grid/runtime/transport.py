@@ -23,7 +23,6 @@ from grid.model.arrays import Ints
 from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cluster import LOOPBACK
-from grid.runtime.cpus import usable_cpus
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.door import Address, Door, NobodyCame, connect
 from grid.runtime.grants import Grants, News, is_over, is_pause
@@ -59,10 +58,6 @@ def last_line(error: BaseException) -> str:
     return f"{str(error).strip().splitlines()[-1].strip()}{where}"
 
 
-PATIENCE_S = 200e-6
-"""How long an actor that has a CPU to itself asks for what another tells before it sleeps."""
-
-
 @ray.remote(max_restarts=0, max_task_retries=0)
 class WindowActor:
     """A Ray actor that holds one window of a run, from its beginning or from a saved state.
@@ -82,7 +77,6 @@ class WindowActor:
         self._how = dict(how)
         self._grants = Grants(lookahead)
         self._number, self._count = number, len(lookahead)
-        self._patience_s: float
         self._window: Window
         self._ring: Ring
 
@@ -94,7 +88,6 @@ class WindowActor:
     def listen(self, key: bytes, is_one_node: bool) -> list[Address]:
         """Where those are to connect to who tell this actor their news, in the order of steps."""
         host = LOOPBACK if is_one_node else ray.util.get_node_ip_address()
-        self._patience_s = PATIENCE_S if is_one_node and self._count <= usable_cpus() else 0.0
         self._doors = [Door(host, key) for step in steps(self._count) for _ in step]
         return [door.address for door in self._doors]
 
@@ -107,11 +100,7 @@ class WindowActor:
                 came = [one.result() for one in coming]
             except (ConnectionError, NobodyCame):
                 return False
-        patience_s = self._patience_s
-        links = [
-            Link(_socket(to), _socket(source), patience_s)
-            for to, source in zip(going, came, strict=True)
-        ]
+        links = [Link(*map(_socket, pair)) for pair in zip(going, came, strict=True)]
         self._ring = Ring(self._number, self._count, links)
         return True
 
