@@ -8,7 +8,7 @@ from typing import Any
 from grid.experiment.cases import Point
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
-from grid.experiment.sweep_texts import cells_of, named, over_seeds
+from grid.experiment.sweep_texts import SAME_TOLD, cells_of, is_same, named, over_seeds
 from grid.report.page import Block, Choice, Table, When
 from grid.report.run_page import hints_of
 from grid.report.style import Columns, Picture
@@ -19,7 +19,8 @@ BASELINES = 10
 TALL = 25
 """A chart of more rows scrolls."""
 SURE, UNSURE, ONE_SEED = "interval without zero", "unsure", "one seed"
-SHADES = {SURE: "var(--c0)", UNSURE: "var(--c7)", ONE_SEED: "var(--c0)"}
+UNCHANGED = "the same under all seeds"
+SHADES = {SURE: "var(--c0)", UNSURE: "var(--c7)", ONE_SEED: "var(--c0)", UNCHANGED: "var(--c6)"}
 LINE = ", "
 """Between what stands in a line each at a row of the chart."""
 LINE_PX = 14
@@ -39,7 +40,8 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     known = [metric for metric in metrics if any(one[1] == metric for one in found)]
     return [
         "The value of each row less that of the baseline, with the same seeds."
-        + (" A difference whose interval contains zero is unsure." if over_seeds(study) else ""),
+        + (" A difference whose interval contains zero is unsure." if over_seeds(study) else "")
+        + (f" {SAME_TOLD}." if any(is_same(one) for *_, one in found) else ""),
         Choice("baseline", f"Baseline of {axis}", {name: name for name in baselines}),
         Choice("difference_metric", "Metric", {metric: label_of(metric) for metric in known}),
         _chart(study, found, known),
@@ -71,6 +73,8 @@ def _row_of(study: Study, point: Mapping[str, Any]) -> str:
 def _kind_of(difference: Interval) -> str:
     if difference.count < 2:
         return ONE_SEED
+    if is_same(difference):
+        return UNCHANGED
     return SURE if difference.above_zero or difference.below_zero else UNSURE
 
 

@@ -13,7 +13,14 @@ from grid.experiment.store import EXPECTED, MAX_BYTES
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_differences import differences
 from grid.experiment.sweep_flows import flows
-from grid.experiment.sweep_texts import cells_of, compared_points, elsewhere, named, over_seeds
+from grid.experiment.sweep_texts import (
+    SAME_TOLD,
+    cells_of,
+    compared_points,
+    elsewhere,
+    named,
+    over_seeds,
+)
 from grid.experiment.sweep_vos import by_vo
 from grid.report.axes import durations, numbers
 from grid.report.charts import Labels, Series, chart, lines, reach
@@ -74,7 +81,7 @@ def _certainty(study: Study, seeds: int) -> str:
         return "With one seed there are no intervals: nothing here says how sure a mean is."
     return (
         f"Intervals are Student's, at a level of {100 * study.level:g} %; the same seed means the "
-        "same jobs."
+        f"same jobs. {SAME_TOLD}."
     )
 
 
@@ -174,6 +181,9 @@ def _enough(study: Study, metrics: Sequence[str], point: Mapping[str, Any]) -> i
     most = 0
     for metric in metrics:
         values = list(study.values(metric, point).values())
+        if len(set(values)) == 1:
+            # Where no seed changes anything, repetitions are no evidence of any width.
+            continue
         wished = abs(sum(values)) / len(values) * WISHED if values else 0.0
         most = max(most, (repetitions(values, wished, study.level) or 0) if values else 0)
     return most or None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_page import telling_metrics
+from grid.experiment.sweep_texts import SAME, SAME_TOLD, is_same
 from grid.results.definitions import label_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
             markup=False,
             highlight=False,
         )
+    if any(text.endswith(f" {SAME}") for texts in columns.values() for text in texts):
+        console.print(SAME_TOLD, markup=False, highlight=False)
 
 
 def _has_intervals(study: Study) -> bool:
@@ -74,6 +77,8 @@ def _texts(intervals: list[Interval | None]) -> list[str]:
     def text(one: Interval | None) -> str:
         if one is None:
             return "-"
+        if is_same(one):
+            return f"{one.mean:,.{digits}f} {SAME}"
         half = one.half_width
         spread = f" ± {half:,.{digits}f}" if math.isfinite(half) else ""
         return f"{one.mean:,.{digits}f}{spread}"

@@ -13,6 +13,9 @@ from grid.results.definitions import row_texts
 
 ROUNDING = 1e-12
 """Equal values have means that differ from them by less than this share."""
+SAME = "="
+SAME_TOLD = "=: the same under all seeds, so there is no interval"
+"""What stands beside a figure that no seed changes, and what it means."""
 
 
 def compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
@@ -52,13 +55,18 @@ def over_seeds(study: Study) -> str:
     return ", mean over seeds" if len({seed for _, seed, _ in study.runs}) > 1 else ""
 
 
+def is_same(interval: Interval) -> bool:
+    """Whether several repetitions gave one value: they say nothing of what others would give."""
+    return interval.count > 1 and interval.half_width <= ROUNDING * abs(interval.mean)
+
+
 def plus_minus(interval: Interval) -> str:
-    """The mean, and how far from it the interval reaches."""
+    """The mean, and how far from it the interval reaches; or that all seeds gave the same."""
     half = interval.half_width
     if not math.isfinite(half):
         return shown(interval.mean)
-    if half <= ROUNDING * abs(interval.mean):
-        return f"{shown(interval.mean)} ± 0"
+    if is_same(interval):
+        return f"{shown(interval.mean)} {SAME}"
     # As many places as two digits of the uncertainty have.
     places = max(0, 1 - math.floor(math.log10(half)))
     return f"{interval.mean:,.{places}f} ± {half:,.{places}f}"

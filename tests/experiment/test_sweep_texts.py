@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
 import pytest
+from rich.console import Console
 
 from grid.experiment.statistics import mean_interval
-from grid.experiment.sweep_texts import plus_minus
+from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
+from grid.experiment.sweep_page import means_table
+from grid.experiment.sweep_table import print_sweep_table
+from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
+from tests.experiment.studies import study_of
 
 
 @pytest.mark.parametrize(
     ("values", "text"),
     [
         ([1.0, 2.0, 3.0], "2.0 ± 2.5"),
-        ([2.0, 2.0], "2 ± 0"),
+        ([2.0, 2.0], "2 ="),
         # The mean of three equal figures may differ from them in the last bit.
-        ([6.2794117647058814, 6.2794117647058822, 6.2794117647058822], "6.279 ± 0"),
+        ([6.2794117647058814, 6.2794117647058822, 6.2794117647058822], "6.279 ="),
     ],
 )
 def test_a_mean_and_its_interval(values: list[float], text: str) -> None:
     assert plus_minus(mean_interval(values, 0.95)) == text
+
+
+def test_seeds_that_change_nothing_give_no_certainty(tmp_path: Path) -> None:
+    points = [({"rule": "a"}, {"wait_mean": [5.0, 5.0]}), ({"rule": "b"}, {"wait_mean": [7.0] * 2})]
+    study = study_of(tmp_path, "same", points)
+    means = means_table(study, ("wait_mean",))
+    assert [row[1:] for row in means.rows] == [("5 =", "–"), ("7 =", "–")]
+    blocks = differences(study, ["wait_mean"])
+    assert SAME_TOLD in str(blocks[0])
+    assert UNCHANGED in str(blocks) and SURE not in str(blocks)
+    console = Console(record=True, width=80, file=io.StringIO())
+    print_sweep_table(tmp_path / "same", console)
+    text = console.export_text()
+    assert "5.000 =" in text and SAME_TOLD in text and "5.000 ±" not in text
