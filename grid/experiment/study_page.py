@@ -11,7 +11,7 @@ from typing import Any
 from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_page import comparison_charts
-from grid.experiment.sweep_texts import cells_of
+from grid.experiment.sweep_texts import SAME, SAME_TOLD, cells_of
 from grid.report.labels import shown
 from grid.results.definitions import METRICS, label_of
 
@@ -44,10 +44,15 @@ def write_study_page(
         parts.append("## Beside the theory\n\n" + _old_boards(study, about.old_boards))
     parts += [
         f"## What it hangs on\n\n{_prose(about.hangs_on)}",
-        "## All figures\n\n" + _means(study, _metrics(study, about)),
+        "## All figures\n\n" + _explained(_means(study, _metrics(study, about))),
         f"## Cost\n\n{_cost(study)}",
     ]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _explained(table: str) -> str:
+    """The table, with what its sign for equal repetitions means, if that is in it."""
+    return f"{table}\n\n{SAME_TOLD}." if f" {SAME} |" in table else table
 
 
 def _command(name: str, page: Path, quick: bool) -> str:

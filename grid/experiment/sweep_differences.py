@@ -19,7 +19,7 @@ BASELINES = 10
 TALL = 25
 """A chart of more rows scrolls."""
 SURE, UNSURE, ONE_SEED = "interval without zero", "unsure", "one seed"
-UNCHANGED = "the same under all seeds"
+UNCHANGED = "the same in all repetitions"
 SHADES = {SURE: "var(--c0)", UNSURE: "var(--c7)", ONE_SEED: "var(--c0)", UNCHANGED: "var(--c6)"}
 LINE = ", "
 """Between what stands in a line each at a row of the chart."""

@@ -14,8 +14,8 @@ from grid.results.definitions import row_texts
 ROUNDING = 1e-12
 """Equal values have means that differ from them by less than this share."""
 SAME = "="
-SAME_TOLD = "=: the same under all seeds, so there is no interval"
-"""What stands beside a figure that no seed changes, and what it means."""
+SAME_TOLD = "=: the same in all repetitions, so there is no interval"
+"""What stands beside a figure that no repetition changes, and what it means."""
 
 
 def compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
@@ -61,7 +61,7 @@ def is_same(interval: Interval) -> bool:
 
 
 def plus_minus(interval: Interval) -> str:
-    """The mean, and how far from it the interval reaches; or that all seeds gave the same."""
+    """The mean, and how far from it the interval reaches; or that all repetitions gave the same."""
     half = interval.half_width
     if not math.isfinite(half):
         return shown(interval.mean)
