@@ -81,8 +81,11 @@ def _write(folder: Path, to: Format, target: Path) -> None:
     """Write `target`, whole or not at all. Raises InputError."""
     from grid.export.files import replacing, replacing_folder
     from grid.export.schedule import read_schedule
+    from grid.model.errors import one_mistake
     from grid.results.run_folder import check_file, check_place
 
+    if not folder.is_dir():
+        raise one_mistake("", "no such folder", "the folder of a run", str(folder))
     if to is Format.BATSIM:
         from grid.export.tables import write_batsim
 

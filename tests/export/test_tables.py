@@ -137,6 +137,14 @@ def test_what_is_no_run_is_refused(to: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("to", ["perfetto", "swf", "batsim"])
+def test_a_folder_that_is_not_there_is_told_of_itself(to: str, tmp_path: Path) -> None:
+    answer = CliRunner().invoke(app, ["export", str(tmp_path / "run"), "--to", to])
+    assert answer.exit_code == 2
+    assert answer.stderr.endswith("run: found no such folder, expected the folder of a run\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_broken_table_and_a_wrong_ending_are_refused(run: Path) -> None:
     answer = CliRunner().invoke(app, ["export", str(run), "--to", "swf", "--out", str(run / "x")])
     assert answer.exit_code == 2
