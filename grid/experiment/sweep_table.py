@@ -28,7 +28,7 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
 
     console = console or Console()
     study = read_study(folder)
-    metrics = (study.metrics or telling_metrics(study))[:COLUMNS_SHOWN]
+    metrics = study.metrics or telling_metrics(study)[:COLUMNS_SHOWN]
     points = study.points[:ROWS_SHOWN]
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
@@ -42,17 +42,21 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         table.add_column(axis, no_wrap=True)
     for metric in metrics:
         texts = _texts([study.interval(metric, point) for point in points])
-        left -= max(map(len, [*label_of(metric).split(), *texts])) + _GAP
+        width = max(map(len, [*label_of(metric).split(), *texts]))
+        left -= width + _GAP
         if left < -_GAP:
             break
         columns[metric] = texts
-        table.add_column(label_of(metric), justify="right")
+        table.add_column(label_of(metric), justify="right", min_width=width)
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     console.print(table)
     left_out = len(study.points) - len(points)
     if left_out:
         line = f"{left_out:,} more combinations are in {folder}/results.csv."
+        console.print(line, markup=False, highlight=False)
+    if no_room := ", ".join(metric for metric in metrics if metric not in columns):
+        line = f"There is no room for {no_room}, which {folder}/results.csv has, too."
         console.print(line, markup=False, highlight=False)
     if _has_intervals(study):
         console.print(

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from grid.experiment.statistics import mean_interval
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
-from grid.experiment.sweep_page import means_table
+from grid.experiment.sweep_page import means_table, telling_metrics
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
 from tests.experiment.studies import study_of
@@ -41,3 +41,23 @@ def test_seeds_that_change_nothing_give_no_certainty(tmp_path: Path) -> None:
     print_sweep_table(tmp_path / "same", console)
     text = console.export_text()
     assert "5.000 =" in text and SAME_TOLD in text and "5.000 ±" not in text
+
+
+def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None:
+    metrics = ["wait_mean", "bounded_slowdown_mean", "response_time_mean"]
+    points = [
+        ({"rule": rule}, {metric: [more, more + 1_000.0] for metric in metrics})
+        for rule, more in (("best finish", 13_976.8), ("never", 23_976.8))
+    ]
+    study = study_of(tmp_path, "wide", points)
+    shown = {}
+    for width in (60, 200):
+        console = Console(record=True, width=width, file=io.StringIO())
+        print_sweep_table(tmp_path / "wide", console)
+        shown[width] = console.export_text()
+    cell, telling = "14,476.8 ± 6,353.1", telling_metrics(study)
+    assert shown[200].count(cell) == len(telling) == len(metrics)
+    assert "no room" not in shown[200]
+    fitting = shown[60].count(cell)
+    assert 0 < fitting < len(metrics)
+    assert f"no room for {', '.join(telling[fitting:])}, which" in " ".join(shown[60].split())
