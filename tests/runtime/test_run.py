@@ -114,13 +114,6 @@ def test_jobs_are_a_data_frame_with_the_rows_of_the_table() -> None:
         assert jobs[column].dropna().tolist() == table[column].drop_null().to_pylist()
 
 
-def test_without_pandas_one_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = grid.run("scenarios/two-vos.yaml")
-    monkeypatch.setattr("grid.runtime.run.find_spec", lambda _: None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        run.jobs()
-
-
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

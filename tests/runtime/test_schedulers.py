@@ -195,12 +195,6 @@ def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:
         execute(scenario, "scenario", live=Live(Pace(1.0, 0.0, 10.0), tmp_path))
 
 
-def test_without_pyzmq_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grid.runtime.schedulers.find_spec", lambda _: None)
-    with pytest.raises(InputError, match="pip install pyzmq"):
-        grid.run(pool(asks("x {endpoint}"), 2))
-
-
 def test_what_the_protocol_cannot_say_is_refused() -> None:
     scenario = pool(asks("x {endpoint}"), 2)
     cluster = scenario["vos"][0]["clusters"][0]
