@@ -51,8 +51,9 @@ PATIENCE_SECONDS = 10.0
 
 AGAIN_SECONDS = 0.5
 
-_NOT_TO_BE_BROKEN_OFF = ("llvmlite.binding", "numba.core.codegen")
-"""Modules of the compiler that leave functions without code, a crash when called, if broken off."""
+_NOT_TO_BE_BROKEN_OFF = ("llvmlite.", "numba.")
+"""Modules of the compiler. Broken off, even where it only reads what was compiled before, they may
+leave a function without code, and a call of that is a crash."""
 
 
 class _Interrupts:
