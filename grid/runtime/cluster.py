@@ -137,6 +137,7 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
             yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         ray.shutdown()
+        keep_own_handler(signal.SIGTERM)
         end(groups)
 
 

@@ -92,3 +92,21 @@ def test_a_port_that_something_else_has() -> None:
 @pytest.mark.usefixtures("ray_session")
 def test_a_ray_cluster_is_let_pass() -> None:
     knock(ray.get_runtime_context().gcs_address)
+
+
+AFTERWARDS = """
+import os, signal
+from grid.runtime.cluster import ray_cluster
+signal.signal(signal.SIGTERM, lambda *_: print("heard"))
+with ray_cluster(None, cpus=1):
+    pass
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+@pytest.mark.ray
+def test_sigterm_is_heard_when_ray_has_ended() -> None:
+    """Results are written then, and Ray leaves the signal to the system, which ends the process."""
+    words = [sys.executable, "-c", AFTERWARDS]
+    done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "heard\n"), done.stderr
