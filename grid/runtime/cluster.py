@@ -136,9 +136,11 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
         with watched() if watch else nullcontext():
             yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
-        ray.shutdown()
-        keep_own_handler(signal.SIGTERM)
-        end(groups)
+        try:
+            ray.shutdown()
+        finally:
+            keep_own_handler(signal.SIGTERM)
+            end(groups)
 
 
 def _hint() -> str:
