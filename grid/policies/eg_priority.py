@@ -20,7 +20,10 @@ def eg_priorities(
     minimum: float,
     boost_value: float,
 ) -> Floats:
-    """`grid.policies.flexible.eg_priority`, by the same steps, so that no bit differs."""
+    """By place in the queue: the sum of Aging, Deadline and Wait Minimization of EG 3.1.
+
+    For the factors see `grid.policies.flexible.EgFactors`; times in the formulas are seconds.
+    """
     view = unpacked(packed)
     now, queue = view.now, view.queue
     submit_us, deadline_us = view.jobs.submit_us, view.jobs.deadline_us
