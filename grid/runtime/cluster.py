@@ -16,7 +16,15 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import InputError, Mistake, RunFailed
 from grid.runtime.cpus import usable_cpus
-from grid.runtime.ray_watch import RayFailed, end, keep_own_handler, own_groups, silenced, watched
+from grid.runtime.ray_watch import (
+    RayFailed,
+    end,
+    keep_own_handler,
+    own_groups,
+    put_off,
+    silenced,
+    watched,
+)
 
 _raylet: Any = ray._raylet
 
@@ -136,11 +144,27 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
         with watched() if watch else nullcontext():
             yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
-        try:
-            ray.shutdown()
-        finally:
-            keep_own_handler(signal.SIGTERM)
+        with put_off(signal.SIGINT, signal.SIGTERM):
+            _shut_down()
             end(groups)
+
+
+def _shut_down() -> None:
+    """Disconnect from Ray, and end what was started of it here.
+
+    Disconnected, Ray gives SIGTERM back to the system, whose way is to end this process at once,
+    and then waits for its processes for a second or two, in which we are to hear it.
+    """
+    node: Any = ray._private.worker._global_node
+    if node is not None:
+        end_processes = node.kill_all_processes
+
+        def and_hear(**options: Any) -> None:
+            keep_own_handler(signal.SIGTERM)
+            end_processes(**options)
+
+        node.kill_all_processes = and_hear
+    ray.shutdown()
 
 
 def _hint() -> str:

@@ -7,9 +7,11 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import ray
@@ -22,6 +24,7 @@ _services: Any = ray._private.services
 WATCH_SECONDS = 0.5
 KNOCK_SECONDS = 5.0
 NEEDED = ("gcs_server", "raylet")
+MOST_PUT_OFF_SECONDS = 10.0
 MOST_SILENT = 4
 """A cluster whose control process lets nobody in so many times in a row is gone."""
 
@@ -71,6 +74,36 @@ def keep_own_handler(number: signal.Signals) -> None:
     handler = signal.getsignal(number)
     if callable(handler) and threading.current_thread() is threading.main_thread():
         signal.signal(number, handler)
+
+
+@contextmanager
+def put_off(*numbers: signal.Signals) -> Iterator[None]:
+    """Signals that come meanwhile are handled at the end, or at once if that is long in coming.
+
+    For Ray, broken off while it ends, ends again at the exit of Python and changes its exit code.
+    In another thread than the main one, which handles signals, nothing changes.
+    """
+    before = {number: signal.getsignal(number) for number in numbers}
+    latest = time.monotonic() + MOST_PUT_OFF_SECONDS
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        handler = before[signal.Signals(number)]
+        if callable(handler) and time.monotonic() > latest:
+            handler(number, frame)
+        came.append(number)
+
+    in_main = threading.current_thread() is threading.main_thread()
+    ours = [number for number, handler in before.items() if in_main and callable(handler)]
+    for number in ours:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+        if came:
+            signal.raise_signal(came[0])
 
 
 @contextmanager

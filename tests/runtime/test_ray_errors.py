@@ -94,19 +94,34 @@ def test_a_ray_cluster_is_let_pass() -> None:
     knock(ray.get_runtime_context().gcs_address)
 
 
-AFTERWARDS = """
+WHILE_RAY_ENDS_AND_AFTERWARDS = """
 import os, signal
+from ray._private.node import Node
 from grid.runtime.cluster import ray_cluster
+
+end_processes = Node.kill_all_processes
+
+def told_to_end_meanwhile(node, **options):
+    os.kill(os.getpid(), signal.SIGTERM)
+    end_processes(node, **options)
+    print("ended")
+
+Node.kill_all_processes = told_to_end_meanwhile
 signal.signal(signal.SIGTERM, lambda *_: print("heard"))
 with ray_cluster(None, cpus=1):
     pass
+print("results")
 os.kill(os.getpid(), signal.SIGTERM)
 """
 
 
 @pytest.mark.ray
-def test_sigterm_is_heard_when_ray_has_ended() -> None:
-    """Results are written then, and Ray leaves the signal to the system, which ends the process."""
-    words = [sys.executable, "-c", AFTERWARDS]
+def test_sigterm_is_heard_once_ray_has_ended() -> None:
+    """Ray leaves the signal to the system, which ends the process, with Ray's processes left over.
+
+    Afterwards results are written, and it must be heard, too.
+    """
+    words = [sys.executable, "-c", WHILE_RAY_ENDS_AND_AFTERWARDS]
     done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (0, "heard\n"), done.stderr
+    assert done.stdout.split() == ["ended", "heard", "results", "heard"], done.stderr
+    assert done.returncode == 0
