@@ -94,7 +94,7 @@ class Trial:
             while not list(journals.glob("*.sqlite*")) and time.monotonic() < end:
                 time.sleep(0.05)
         # A windowed run is at work for little more than a second.
-        time.sleep(self.rng.uniform(0.5, 4.0) if self.live else self.rng.uniform(0.1, 0.6))
+        time.sleep(self.rng.uniform(0.5, 4.0) if self.live else self.rng.uniform(0.1, 1.5))
         if self.driver.poll() is not None:
             raise NoTrial("it had ended")
 
