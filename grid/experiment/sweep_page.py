@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +134,14 @@ def _series(
             yield one
         return
     compared = study.axes[study.compare] if study.compare is not None else [None]
-    for value in compared:
+    for number, value in enumerate(compared):
         base = {**where, study.compare: value} if study.compare is not None else dict(where)
         places = list(study.axes[across])
         points = [{**base, across: place} for place in places]
         label = "" if study.compare is None else named(study.compare, value)
         one = series_of(study, metric, label, places, points)
         if one is not None:
-            yield one
+            yield replace(one, place=number)
 
 
 def series_of(
@@ -191,9 +192,11 @@ def _enough(study: Study, metrics: Sequence[str], point: Mapping[str, Any]) -> i
 
 def _distributions(study: Study) -> Iterator[Picture]:
     """Waits and slowdowns of the jobs of all seeds, at the first value of other axes."""
+    points = compared_points(study)
+    places = {series: number for number, (series, _) in enumerate(points)}
     for name, label, along in (("wait_s", "wait", durations), ("slowdown", "slowdown", numbers)):
         columns: dict[str, list[Any]] = {"series": [], "value": [], "share": []}
-        for series, where in compared_points(study):
+        for series, where in points:
             sets = [study.records[key]["quantiles"].get(name) for key in study.keys(where).values()]
             values = np.array([value for quantiles in sets for value in quantiles or ()])
             if len(values):
@@ -204,18 +207,18 @@ def _distributions(study: Study) -> Iterator[Picture]:
         if columns["value"]:
             axis = along("value", label, columns["value"])
             caption = f"Share of jobs with at most so much {label}{elsewhere(study)}."
-            yield distribution(f"cdf-{name.replace('_', '-')}", caption, axis, columns, {})
+            yield distribution(f"cdf-{name.replace('_', '-')}", caption, axis, columns, places)
 
 
 def _courses(study: Study) -> Iterator[Picture]:
     """How the runs of the first seed went, at the first value of other axes."""
     for name, label in (("jobs_in_system", "jobs in the system"), ("utilization", "utilization")):
         found = []
-        for value, where in compared_points(study):
+        for number, (value, where) in enumerate(compared_points(study)):
             keys = study.keys(where)
             course = study.records[keys[min(keys)]]["courses"].get(name) if keys else None
             if course is not None:
-                found.append(Series(value, course["time_s"], course["value"]))
+                found.append(Series(value, course["time_s"], course["value"], place=number))
         if found:
             caption = f"{label[0].upper()}{label[1:]}, first seed{elsewhere(study)}."
             text = Labels(f"course-{name.replace('_', '-')}", caption, "", label, over_time=True)

@@ -20,6 +20,8 @@ class Series:
     mean: Sequence[float]
     low: Sequence[float] | None = None
     high: Sequence[float] | None = None
+    place: int | None = None
+    """Which of the colours it has; by default that of its place among the series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,18 @@ def chart(labels: Labels, series: Sequence[Series]) -> Picture:
 def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
     """A line for each of `series`, at the places where its figures are, with their intervals."""
     columns = dict(_columns(series))
-    names = [one.label for one in series]
+    names, at = [one.label for one in series], _places(series)
     encoding = {"x": _along(labels, columns, markers)}
     y = _height(labels, columns)
     if markers:
-        encoding |= by_series(names)
-        told = {"tooltip": _told(labels), **by_series(names, "shape")}
+        encoding |= by_series(names, at)
+        told = {"tooltip": _told(labels), **by_series(names, at, "shape")}
         layers: list[dict[str, Any]] = [
             {"mark": "line", "encoding": {"y": y}},
             {"mark": "point", "encoding": {"y": y, **told}},
         ]
     else:
-        encoding |= by_line(names)
+        encoding |= by_line(names, at)
         layers = [{"mark": "line", "encoding": {"y": y}}]
     if _has_intervals(columns):
         layers.append(_intervals(y))
@@ -77,7 +79,8 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
     x["axis"] = {"labelAngle": -35 if turned else 0, "labelOverlap": False, "labelLimit": 220}
     encoding: dict[str, Any] = {"x": x}
     if len(names) > 1:
-        encoding |= {"xOffset": {"field": "series", "sort": names}, **by_series(names)}
+        colours = by_series(names, _places(series))
+        encoding |= {"xOffset": {"field": "series", "sort": names}, **colours}
     y = _height(labels, columns, from_zero=True)
     bar = {"type": "bar", "color": COLOURS[0]} if len(names) == 1 else {"type": "bar"}
     layers = [{"mark": bar, "encoding": {"y": y, "tooltip": _told(labels)}}]
@@ -87,20 +90,44 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
 
 
 def by_series(
-    names: Sequence[str], channel: str = "color", field: str = "series", **legend: Any
+    names: Sequence[str],
+    places: Mapping[str, int] | None = None,
+    channel: str = "color",
+    field: str = "series",
+    **legend: Any,
 ) -> dict[str, Any]:
-    """An encoding that tells series apart by colour, dash or marker; with a legend of several."""
+    """An encoding that tells series apart by colour, dash or marker; with a legend of several.
+
+    `places` say which of the colours each has, so that it is the same in all charts of a page; by
+    default they have them in turn.
+    """
     choices: Sequence[Any] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}[channel]
-    chosen = [choices[number % len(choices)] for number in range(len(names))]
+    at = {name: place for place, name in enumerate(names)} if places is None else places
+    chosen = [choices[at[name] % len(choices)] for name in names]
     scale = {"domain": list(names), "range": chosen}
     shown = {"title": None, **legend} if len(names) > 1 else None
     return {channel: {"field": field, "type": "nominal", "scale": scale, "legend": shown}}
 
 
-def by_line(names: Sequence[str]) -> dict[str, Any]:
-    """Encodings that tell lines without markers apart, by colour and dash."""
+def by_line(
+    names: Sequence[str],
+    places: Mapping[str, int] | None = None,
+    dashes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """Encodings that tell lines without markers apart, by colour and dash.
+
+    `places` are those of their colours, and of their dashes unless `dashes` are given.
+    """
     stroke: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 500}
-    return by_series(names, **stroke) | by_series(names, "strokeDash", **stroke)
+    dashed = by_series(names, dashes or places, "strokeDash", **stroke)
+    return by_series(names, places, **stroke) | dashed
+
+
+def _places(series: Sequence[Series]) -> dict[str, int]:
+    """Which of the colours each series has, by its label."""
+    return {
+        one.label: number if one.place is None else one.place for number, one in enumerate(series)
+    }
 
 
 def _has_intervals(columns: Columns) -> bool:

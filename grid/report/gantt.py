@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from grid.report.charts import by_series, time_axis
 from grid.report.run_data import RunData
+from grid.report.run_pictures import LINES
 from grid.report.style import Picture
 from grid.report.zoom import ZOOM
 
@@ -24,8 +25,8 @@ MOSTLY = 0.8
 PIXELS = 600
 FEW_ROWS = 60
 """Bars of so many rows are thick enough for an edge that tells neighbours apart."""
-OWNERS = 7
-"""The jobs of so many VOs have a colour each."""
+NEIGHBOURS = 6
+"""Where all jobs are of one VO, so many colours tell neighbours apart."""
 WAITING, OWN, OTHERS = "waiting", "jobs of its own VO", "jobs of other VOs"
 HEIGHT = 300
 
@@ -47,7 +48,7 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     for name, rows in found.items():
         bars_of, rows_are[name], notes[name] = _bars_of(run, name, rows, most)
         bars += bars_of
-    seconds, unit = run.time_unit
+    seconds, _ = run.time_unit
     columns: dict[str, list[Any]] = {
         key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
     }
@@ -60,12 +61,12 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
                 for key, values in columns.items()
             }  # fmt: skip
             table = f"gantt-{number}"
-            chart = _chart(rows_of, table, unit, f"{name}: {rows_are[name]}")
+            chart = _chart(run, rows_of, table, f"{name}: {rows_are[name]}")
             yield Picture(table, f"{name}.{note}", chart, {table: rows_of}, True)
         return
     caption = "The cluster chosen above: a row a CPU, or a row a job where CPUs are not known."
     title = {"text": {"expr": "cluster + ': ' + (rows[cluster] || 'no job ran')"}}
-    chosen: dict[str, Any] = _chart(columns, "gantt", unit, title)
+    chosen: dict[str, Any] = _chart(run, columns, "gantt", title)
     chosen["params"] = [
         {"name": "cluster", "value": run.cluster_titles[0]},
         {"name": "rows", "value": rows_are},
@@ -80,12 +81,12 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
 def cluster_chart(run: RunData, name: str, rows: Rows, most: int) -> Picture:
     """The chart of one cluster, with so many bars at most, of the jobs at `rows` of the table."""
     bars, rows_are, note = _bars_of(run, name, rows, most)
-    seconds, unit = run.time_unit
+    seconds, _ = run.time_unit
     columns: dict[str, list[Any]] = {
         key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
     }
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
-    chart = _chart(columns, "gantt", unit, f"{name}: {rows_are}")
+    chart = _chart(run, columns, "gantt", f"{name}: {rows_are}")
     return Picture("gantt", f"{name}.{note}", chart, {"gantt": columns}, True)
 
 
@@ -163,24 +164,33 @@ def _kinds(run: RunData, cluster: str, rows: Rows) -> list[str]:
     """What the colour of each job means: whose it is; with one VO it tells neighbours apart."""
     owner = run.positions("vo", run.vos)[rows].tolist()
     if len(run.vos) == 1:
-        return [f"{number % 6}" for number in range(len(rows))]
-    if len(run.vos) <= OWNERS:
-        return [f"jobs of {run.vos[one]}" for one in owner]
+        return [f"{number % NEIGHBOURS}" for number in range(len(rows))]
+    if len(run.vos) <= LINES:
+        names = list(run.places)
+        return [names[one] for one in owner]
     own = run.vos.index(run.clusters[run.cluster_titles.index(cluster)][0])
     return [OWN if one == own else OTHERS for one in owner]
 
 
+def _places(run: RunData) -> dict[str, int]:
+    """Which of the colours each kind of job has: that of its VO in all charts of the run."""
+    neighbours = {f"{number}": number for number in range(NEIGHBOURS)}
+    return {**run.places, OWN: 0, OTHERS: 1, **neighbours}
+
+
 def _chart(
-    columns: dict[str, list[Any]], table: str, unit: str, title: str | dict[str, Any]
+    run: RunData, columns: dict[str, list[Any]], table: str, title: str | dict[str, Any]
 ) -> dict[str, Any]:
-    kinds = sorted(dict.fromkeys(columns["kind"]))
-    colour = by_series([kind for kind in kinds if kind != WAITING], field="kind")["color"]
-    if WAITING in kinds:
+    places, unit = _places(run), run.time_unit[1]
+    kinds = [kind for kind in places if kind in columns["kind"]]
+    colour = by_series(kinds, places, field="kind")["color"]
+    if WAITING in columns["kind"]:
         domain, shades = colour["scale"]["domain"], colour["scale"]["range"]
         colour["scale"] = {"domain": [WAITING, *domain], "range": ["var(--waiting)", *shades]}
         colour["legend"] = {"title": None}
     if all(kind.isdigit() for kind in kinds):
-        colour = {**colour, "legend": None}
+        is_told = {"title": None, "values": [WAITING]}
+        colour = {**colour, "legend": is_told if WAITING in columns["kind"] else None}
     row = {"type": "quantitative", "title": None, "axis": {"grid": False, "format": "d"}}
     scale = {"reverse": True, "nice": False, "zero": False}
     high: dict[str, float] = {}

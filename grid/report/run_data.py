@@ -38,6 +38,11 @@ class RunData:
         """The names of the VOs, in the scenario's order."""
         return list(self.metrics["vos"])
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """What the jobs of each VO are called, with the place of its colour in all charts."""
+        return {f"jobs of {vo}": place for place, vo in enumerate(self.vos)}
+
     def column(self, name: str) -> Floats:
         """A column of jobs as floats, nulls as NaN."""
         column = pyarrow.compute.cast(self.jobs[name], pa.float64())

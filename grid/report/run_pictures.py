@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.report.charts import by_line, time_axis
+from grid.report.charts import by_line, by_series, time_axis
 from grid.report.run_data import RunData
-from grid.report.style import Columns, Picture
+from grid.report.style import OF_ALL, OF_CHOSEN, Columns, Picture
 from grid.report.zoom import ZOOM
 from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.definitions import label_of
@@ -68,13 +68,22 @@ def _lines(
         "time": np.tile(time, len(titles)),
         "value": known.ravel(),
     }
-    encoding = {**_course_axes(unit), **by_line(titles)}
+    encoding = {**_course_axes(unit), **by_line(titles, *_colours_and_dashes(run))}
     layers = [
         {"params": [ZOOM], "mark": _STEP},
         {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
     ]
     caption = f"{_meaning(column, label)} A line for each cluster."
     return _course(column, label, caption, {"encoding": encoding, "layer": layers}, columns)
+
+
+def _colours_and_dashes(run: RunData) -> tuple[dict[str, int], dict[str, int]]:
+    """Places of the colour of each cluster, which is that of its VO, and of its dash."""
+    dashes = {title: place for place, title in enumerate(run.cluster_titles)}
+    if len(run.vos) == 1:
+        return dashes, dashes
+    owners = zip(run.cluster_titles, run.clusters, strict=True)
+    return {title: run.vos.index(vo) for title, (vo, _) in owners}, dashes
 
 
 def _middle(
@@ -100,7 +109,7 @@ def _middle(
             "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True},
             "encoding": band,
         },
-        {"mark": _STEP, "encoding": {"y": y, **by_line([ALL, CHOSEN])}},
+        {"mark": _STEP, "encoding": {"y": y, **by_line([ALL, CHOSEN], _MIDDLE)}},
         {"mark": _UNSEEN, "encoding": {"y": y, "tooltip": _tooltip(label, unit)}},
     ]
     specification = {
@@ -118,6 +127,7 @@ def _middle(
 
 _STEP = {"type": "line", "interpolate": "step-after", "clip": True}
 _UNSEEN = {"type": "point", "opacity": 0, "size": 90, "clip": True}
+_MIDDLE = {ALL: OF_ALL, CHOSEN: OF_CHOSEN}
 
 
 def _course_axes(unit: str) -> dict[str, Any]:
@@ -159,6 +169,7 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     shown = {"field": "value", "type": "quantitative"}
     y = {"field": "vo", "type": "nominal", "title": None, "axis": {"labelOverlap": False}}
     bar = {"type": "bar", "color": "var(--c0)", "tooltip": True}
+    colours = by_series(run.vos, field="vo")["color"] | {"legend": None}
     is_tall = len(run.vos) > 30
     # What scrolls has its figures where one begins to read.
     axis = {"format": ",.4~g", "tickCount": 5, "orient": "top" if is_tall else "bottom"}
@@ -177,7 +188,7 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
             "x": {**shown, "title": None, "axis": axis},
         },
         "layer": [
-            {"mark": bar},
+            {"mark": bar, "encoding": {"color": colours} if len(run.vos) <= LINES else {}},
             {
                 "mark": {
                     "type": "text",

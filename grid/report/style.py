@@ -34,11 +34,13 @@ DARK = {
     "c4": "#f0b83c", "c5": "#8fd0f5", "c6": "#ffffff", "c7": "#a0a0a0",
 }  # fmt: skip
 COLOURS = tuple(f"var(--c{number})" for number in range(8))
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 2, 1, 2], [1, 0], [6, 3])
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
-    "stroke",
+    "triangle-left",
 )  # fmt: skip
+OF_CHOSEN, OF_ALL = 6, 7
+"""The places of the colours, dashes and markers of what the reader chose, and of all together."""
 
 WIDTH, HEIGHT = 520, 260
 PNG_SCALE = 2.0

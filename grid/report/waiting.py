@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from grid.report.axes import Encoding, durations, numbers
 from grid.report.charts import by_line, by_series
 from grid.report.run_data import RunData
 from grid.report.run_pictures import LINES
-from grid.report.style import Columns, Picture
+from grid.report.style import OF_ALL, OF_CHOSEN, Columns, Picture
 
 POINTS = 300
 """Steps of a distribution of which more would not be seen; of each of many VOs, a third of them."""
@@ -34,13 +35,22 @@ def distributions(run: RunData) -> Iterator[Picture]:
         if not np.isnan(values).all():
             columns = _steps(run, values)
             caption = f"Distribution of {name}: the share of jobs with at most so much."
-            yield distribution(f"cdf-{name}", caption, axis, columns, _is_chosen(run))
+            chosen, places = _is_chosen(run), _places(run)
+            yield distribution(f"cdf-{name}", caption, axis, columns, places, chosen)
 
 
 def distribution(
-    name: str, caption: str, axis: Encoding, columns: Columns, chosen: dict[str, Any]
+    name: str,
+    caption: str,
+    axis: Encoding,
+    columns: Columns,
+    places: Mapping[str, int],
+    chosen: Mapping[str, Any] = MappingProxyType({}),
 ) -> Picture:
-    """Distributions of `columns` (series, value, share), in steps; `chosen` filters the series."""
+    """Distributions of `columns` (series, value, share), in steps; `chosen` filters the series.
+
+    `places` are those of the colours of the series.
+    """
     series = list(dict.fromkeys(columns["series"]))
     y: dict[str, Any] = {"field": "share", "type": "quantitative", "title": None}
     y |= {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%", "tickCount": 5}}
@@ -55,7 +65,7 @@ def distribution(
         "title": "share of jobs",
         "data": {"name": name},
         **chosen,
-        "encoding": {"x": axis, "y": y, **by_line(series)},
+        "encoding": {"x": axis, "y": y, **by_line(series, places)},
         "layer": [
             {"mark": step},
             {"mark": {"type": "point", "opacity": 0, "size": 70}, "encoding": {"tooltip": told}},
@@ -76,6 +86,11 @@ def steps_of(values: Floats, points: int = POINTS) -> tuple[Floats, Floats]:
         chosen = np.unique(np.clip(places, 0, len(found) - 1))
         found, shares = found[chosen], shares[chosen]
     return np.append(found[0], found), np.append(0.0, shares)
+
+
+def _places(run: RunData) -> dict[str, int]:
+    """Which of the colours each series has: that of its VO in all charts of the run."""
+    return {ALL: OF_ALL if len(run.vos) > 1 else 0, CHOSEN: OF_CHOSEN, **run.places}
 
 
 def _groups(run: RunData) -> Iterator[tuple[str, str, Bools]]:
@@ -147,7 +162,7 @@ def _classes(run: RunData, wait: Floats, size: Floats, classes: Floats) -> Colum
 
 
 def _against(name: str, words: str, axis: Encoding, columns: Columns, run: RunData) -> Picture:
-    series = list(dict.fromkeys(columns["series"]))
+    series, places = list(dict.fromkeys(columns["series"])), _places(run)
     waits = np.array([*columns["low"], *columns["high"]])
     y = {**durations("wait", "wait", waits), "title": None}
     unit = "" if "labelExpr" in y["axis"] else " (s)"
@@ -170,9 +185,10 @@ def _against(name: str, words: str, axis: Encoding, columns: Columns, run: RunDa
             {"transform": [{"filter": "datum.vo === ''"}],
              "mark": {"type": "area", "opacity": 0.25}, "encoding": band},
             {"mark": {"type": "line", "clip": True},
-             "encoding": {"y": y, **by_series(series)}},
+             "encoding": {"y": y, **by_series(series, places)}},
             {"mark": "point", "encoding": {
-                "y": y, **by_series(series), **by_series(series, "shape"), "tooltip": told}},
+                "y": y, **by_series(series, places), **by_series(series, places, "shape"),
+                "tooltip": told}},
         ],
     }  # fmt: skip
     caption = f"Wait against {words}; shaded the middle 80 % of all jobs."

@@ -15,6 +15,10 @@ const configOf = (about, width) => ({
   legend: { ...about.vega.legend, columns: 2, labelLimit: Math.max(100, width / 2 - 50) },
 });
 
+// Few VOs have a colour each, the same in all charts.
+const FEW = 6;
+const colourOf = (vos, name) => `var(--c${vos.length > FEW ? 0 : vos.indexOf(name)})`;
+
 // Whole pixels that fit: a chart of half a pixel more would have to be scrolled.
 const roomIn = (holder) => Math.floor(holder.getBoundingClientRect().width);
 
@@ -72,7 +76,7 @@ export class Courses {
     const y = { field: "value", type: "quantitative", title: null, axis, scale };
     const colour = {
       field: "of", type: "nominal", legend: names.length > 1 ? { title: null } : null,
-      scale: { domain: names, range: ["var(--c0)", "var(--c1)"].slice(0, names.length) },
+      scale: { domain: names, range: ["var(--ink)", colourOf(this.about.vos, names[1])].slice(0, names.length) },
     };
     const dash = { ...colour, scale: { domain: names, range: [[1, 0], [6, 3]].slice(0, names.length) } };
     const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: ",.6~g" },
