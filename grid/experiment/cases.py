@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.schema import Axis, ExperimentSection
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake, one_mistake, shorten
 from grid.scenario.load import load_scenario, source_of
 from grid.scenario.parameters import Overrides, each_of
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
+from grid.scenario.shipped import find
 from grid.scenario.text_file import read_text
 from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import Node, read_tree, resolve
@@ -145,8 +146,10 @@ def expand(
     """
     cases: list[Case] = []
     refused: list[tuple[Point, InputError]] = []
-    given = experiment.scenario
-    scenario_file = (file or Path()).parent / given if isinstance(given, str) else given
+    try:
+        scenario_file = _scenario_of(experiment, file)
+    except InputError as error:
+        return [], [(point, error) for point, _ in _combinations(experiment.axes)]
     for point, settings in _combinations(experiment.axes):
         overrides = [_override(*item) for item in (experiment.set | settings).items()]
         try:
@@ -158,6 +161,20 @@ def expand(
             seeded = scenario.model_copy(update={"seed": seed})
             cases.append(Case(point, seed, seeded, source_of(scenario_file), experiment.measure))
     return cases, refused
+
+
+def _scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict[str, Any]:
+    """Where the scenario stands, or the scenario itself. Raises InputError for an unknown name."""
+    given = experiment.scenario
+    if not isinstance(given, str):
+        return given
+    try:
+        return find(Path(given), experiment=False, here=(file or Path()).parent)
+    except InputError as error:
+        (mistake,) = error.mistakes
+        found = f"{shorten(given)}, {mistake.found}"
+        where = str(file or FROM_PYTHON)
+        raise one_mistake("scenario", found, mistake.expected, where) from None
 
 
 def _of_experiment(error: InputError, file: Path | None) -> InputError:

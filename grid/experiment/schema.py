@@ -101,7 +101,8 @@ class ExperimentSection(Section):
 
     name: Name = Field(description="Names the sweep and its folder.")
     scenario: str | dict[str, Any] = Field(
-        description="Path of the scenario, from the folder of this file; or the scenario itself."
+        description="Path of the scenario, from the folder of this file; or a name that "
+        "`grid scenarios` lists; or the scenario itself."
     )
     set: Settings = Field(
         default_factory=dict,

@@ -12,6 +12,7 @@ from grid.model.errors import expected_name, one_mistake
 
 EXPERIMENTS = "experiments"
 _SUFFIX = ".yaml"
+_CURRENT = Path()
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 
@@ -49,17 +50,18 @@ def all_shipped() -> list[Shipped]:
     ]
 
 
-def find(given: Path, *, experiment: bool) -> Path:
+def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     """The file that is meant: one of that name here, else one that is shipped; `given` if none is.
 
-    Where a file NAME or NAME.yaml is in the current folder, that is it. Raises InputError where
-    `given` can only be a name, and none of that name is shipped.
+    Where a file NAME or NAME.yaml is in the folder `here`, by default the current one, that is it.
+    Raises InputError where `given` can only be a name, and none of that name is shipped.
     """
-    found = look_for(given, experiment=experiment)
+    found = look_for(given, experiment=experiment, here=here)
     if found is not None:
         return found
-    if given.parent != Path() or not given.name or given.suffix or os.path.lexists(given):
-        return given
+    beside = here / given
+    if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(beside):
+        return beside
     one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
     if look_for(given, experiment=not experiment) is not None:
         command = "run" if experiment else "sweep"
@@ -69,14 +71,14 @@ def find(given: Path, *, experiment: bool) -> Path:
     raise one_mistake("", "no such file", expected_name(given.name, names, what), str(given))
 
 
-def look_for(given: Path, *, experiment: bool) -> Path | None:
+def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | None:
     """As `find`, but None where there is no such file."""
     if not given.name:
         return None
     folder = experiments_folder() if experiment else shipped_folder()
     named = given if given.suffix == _SUFFIX else given.with_name(given.name + _SUFFIX)
-    places = [given, named]
-    if given.parent == Path():
+    places = [here / given, here / named]
+    if given.parent == _CURRENT:
         places.append(folder / named.name)
     # Unlike `Path.is_file`, this takes a name that is too long for one of no file.
     return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113

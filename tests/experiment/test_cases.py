@@ -8,6 +8,7 @@ import pytest
 
 from grid.experiment.cases import Case, expand, key_of, load_experiment
 from grid.model.errors import InputError
+from grid.scenario.shipped import shipped_folder
 from tests.experiment.small_experiments import EXPERIMENT, write
 
 
@@ -77,6 +78,20 @@ def test_a_key_follows_the_bytes_of_a_trace_and_not_its_place(tmp_path: Path) ->
         cases, _ = expand(load_experiment(path), path)
         keys.append(key_of(cases[0], "code"))
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_scenario_may_be_one_that_is_shipped(tmp_path: Path) -> None:
+    text = "name: t\nscenario: two-vos\nseeds: 1\n"
+    (case,) = cases_of(tmp_path, text)
+    assert Path(case.file) == shipped_folder() / "two-vos.yaml"
+    (tmp_path / "scenario.yaml").rename(tmp_path / "two-vos.yaml")
+    (case,) = cases_of(tmp_path, text)
+    assert Path(case.file) == tmp_path / "two-vos.yaml"
+    path = write(tmp_path, text.replace("vos", "vso"))
+    cases, ((_, error),) = expand(load_experiment(path), path)
+    assert not cases
+    assert str(error).startswith(f"{path}: scenario: found 'two-vso', no such file")
+    assert str(error).endswith("such as two-vos")
 
 
 WRONG = {
