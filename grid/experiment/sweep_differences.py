@@ -9,9 +9,10 @@ from grid.experiment.cases import Point
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
 from grid.experiment.sweep_texts import SAME_TOLD, cells_of, is_same, named, over_seeds
+from grid.report.charts import INTERVAL_TEXTS, INTERVAL_TOLD
 from grid.report.page import Block, Choice, Table, When
 from grid.report.run_page import hints_of
-from grid.report.style import Columns, Picture
+from grid.report.style import FIGURE, Columns, Picture
 from grid.results.definitions import label_of
 
 BASELINES = 10
@@ -101,7 +102,8 @@ def _chart(study: Study, found: Sequence[Found], metrics: Sequence[str]) -> Pict
             {"name": "titles", "value": {metric: label_of(metric) for metric in metrics}},
         ],
         "transform": [
-            {"filter": "datum.baseline === baseline && datum.metric === difference_metric"}
+            {"filter": "datum.baseline === baseline && datum.metric === difference_metric"},
+            *INTERVAL_TEXTS,
         ],
         "layer": _layers(names, kinds, "top" if is_tall else "bottom"),
     }
@@ -111,18 +113,17 @@ def _chart(study: Study, found: Sequence[Found], metrics: Sequence[str]) -> Pict
 
 def _layers(names: Sequence[str], kinds: Sequence[str], orient: str) -> list[dict[str, Any]]:
     """A line at zero; the interval of each row; a point at its mean."""
-    axis = {"format": ",.4~g", "tickCount": 5, "orient": orient}
+    axis = {"format": FIGURE, "tickCount": 5, "orient": orient}
     x = {"field": "difference", "type": "quantitative", "title": None, "axis": axis}
     labels = {"labelOverlap": False, "labelExpr": f"split(datum.label, '{LINE}')"}
     y = {"field": "row", "type": "nominal", "title": None, "sort": names, "axis": labels}
     shade = {"domain": kinds, "range": [SHADES[kind] for kind in kinds]}
     legend = {"title": None} if len(kinds) > 1 else None
     both = {"y": y, "color": {"field": "kind", "type": "nominal", "scale": shade, "legend": legend}}
-    figure = {"type": "quantitative", "format": ",.5~g"}
+    figure = {"type": "quantitative", "format": FIGURE}
     told = [
         {"field": "row", "title": " "}, {"field": "baseline", "title": "less"},
-        {"field": "difference", "title": "difference", **figure},
-        {"field": "low", "title": "from", **figure}, {"field": "high", "title": "to", **figure},
+        {"field": "difference", "title": "difference", **figure}, *INTERVAL_TOLD,
     ]  # fmt: skip
     return [
         {"mark": {"type": "rule", "color": "var(--soft)"}, "encoding": {"x": {"datum": 0}}},

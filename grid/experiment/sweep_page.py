@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from grid.experiment.sweep_texts import (
     cells_of,
     compared_points,
     elsewhere,
+    is_same,
     named,
     over_seeds,
 )
@@ -30,7 +32,7 @@ from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import hints_of, save_pictures
 from grid.report.style import Picture
 from grid.report.waiting import distribution, steps_of
-from grid.results.definitions import label_of
+from grid.results.definitions import bounds_of, label_of
 from grid.scenario.text_file import read_text
 
 METRICS_SHOWN = 8
@@ -118,7 +120,8 @@ def comparison_charts(study: Study, metric: str, along: str | None = None) -> It
         caption = f"{label_of(metric)[0].upper()}{label_of(metric)[1:]}{with_fixed}."
         name = f"compare-{metric.replace('_', '-')}{suffix}"
         x = across or study.compare or ""
-        yield chart(Labels(name, caption, x, label_of(metric), y_range=y_range), series)
+        y, bounds = label_of(metric), bounds_of(metric)
+        yield chart(Labels(name, caption, x, y, y_range=y_range, y_bounds=bounds), series)
 
 
 def _series(
@@ -159,8 +162,8 @@ def series_of(
         label,
         [place for place, _ in found],
         [interval.mean for _, interval in found],
-        [interval.low for _, interval in found],
-        [interval.high for _, interval in found],
+        [math.nan if is_same(interval) else interval.low for _, interval in found],
+        [math.nan if is_same(interval) else interval.high for _, interval in found],
     )
 
 

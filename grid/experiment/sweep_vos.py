@@ -10,7 +10,7 @@ import numpy as np
 from grid.experiment.study import Study
 from grid.report.charts import by_series
 from grid.report.page import Block, Choice, Table, When
-from grid.report.style import Picture
+from grid.report.style import FIGURE, Picture
 from grid.results.definitions import label_of, row_texts
 
 TABLES = 12
@@ -67,7 +67,7 @@ def _bars(
     columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
     axis = {"labelOverlap": False}
     is_tall = len(vos) > 15
-    figure = {"type": "quantitative", "format": ",.5~g"}
+    figure = {"type": "quantitative", "format": FIGURE}
     specification = {
         "width": "container",
         "height": max(12 * len(names) + 8, 20) * len(vos),
@@ -83,7 +83,7 @@ def _bars(
             "y": {"field": "vo", "type": "nominal", "title": None, "sort": list(vos), "axis": axis},
             "yOffset": {"field": "series", "sort": list(names)},
             "x": {"field": "value", "type": "quantitative", "title": None,
-                  "axis": {"format": ",.4~g", "tickCount": 5,
+                  "axis": {"format": FIGURE, "tickCount": 5,
                            "orient": "top" if is_tall else "bottom"}},
             **by_series(names),
             "tooltip": [

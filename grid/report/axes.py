@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats
+from grid.report.style import FIGURE
 
 WIDE = 50.0
 """Values that span more than this factor are seen on a logarithmic scale."""
@@ -36,7 +37,7 @@ def numbers(field: str, title: str | None, values: Sequence[float] | Floats) -> 
     known = _known(values)
     scale, ticks = _scale(known, is_duration=False)
     encoding: Encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
-    encoding["axis"] = {"format": ",.6~g", "tickCount": 6}
+    encoding["axis"] = {"format": FIGURE, "tickCount": 6}
     if ticks:
         encoding["axis"] |= {"values": ticks}
     return encoding
@@ -51,7 +52,7 @@ def durations(field: str, title: str, values: Sequence[float] | Floats) -> Encod
         names = json.dumps({f"{tick:.10g}": DURATIONS[tick] for tick in ticks})
         axis = {"values": ticks, "labelExpr": f"{names}[datum.value]"}
         return {**encoding, "title": title, "axis": axis}
-    return {**encoding, "title": f"{title} (s)", "axis": {"format": ",.6~g", "tickCount": 5}}
+    return {**encoding, "title": f"{title} (s)", "axis": {"format": FIGURE, "tickCount": 5}}
 
 
 def places(field: str, title: str, values: Sequence[float]) -> Encoding:
@@ -64,7 +65,7 @@ def places(field: str, title: str, values: Sequence[float]) -> Encoding:
         scale["type"] = "log"
     elif is_uneven and exact[0] == 0:
         scale |= {"type": "symlog", "constant": exact[1]}
-    axis = {"values": exact, "format": ",.6~g", "grid": False}
+    axis = {"values": exact, "format": FIGURE, "grid": False}
     encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
     return {**encoding, "axis": axis}
 

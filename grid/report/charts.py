@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grid.report.axes import numbers, places, time_unit
-from grid.report.style import COLOURS, DASHES, SHAPES, Columns, Picture
+from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Labels:
     """Whether x is time in seconds, for which the axis finds a unit."""
     y_range: tuple[float, float] | None = None
     """From where to where y reaches at least; by default as far as the figures do."""
+    y_bounds: tuple[float, float] = (-math.inf, math.inf)
+    """What y can be at all: an interval that reaches beyond is drawn up to there."""
 
 
 def chart(labels: Labels, series: Sequence[Series]) -> Picture:
@@ -55,7 +57,7 @@ def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> 
     y = _height(labels, columns)
     if markers:
         encoding |= by_series(names, at)
-        told = {"tooltip": _told(labels), **by_series(names, at, "shape")}
+        told = {"tooltip": _told(labels, columns), **by_series(names, at, "shape")}
         layers: list[dict[str, Any]] = [
             {"mark": "line", "encoding": {"y": y}},
             {"mark": "point", "encoding": {"y": y, **told}},
@@ -64,7 +66,7 @@ def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> 
         encoding |= by_line(names, at)
         layers = [{"mark": "line", "encoding": {"y": y}}]
     if _has_intervals(columns):
-        layers.append(_intervals(y))
+        layers.append(_intervals(y, labels.y_bounds))
     return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
@@ -83,9 +85,9 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
         encoding |= {"xOffset": {"field": "series", "sort": names}, **colours}
     y = _height(labels, columns, from_zero=True)
     bar = {"type": "bar", "color": COLOURS[0]} if len(names) == 1 else {"type": "bar"}
-    layers = [{"mark": bar, "encoding": {"y": y, "tooltip": _told(labels)}}]
+    layers = [{"mark": bar, "encoding": {"y": y, "tooltip": _told(labels, columns)}}]
     if _has_intervals(columns):
-        layers.append(_intervals(y, color="var(--ink)"))
+        layers.append(_intervals(y, labels.y_bounds, color="var(--ink)"))
     return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
@@ -175,7 +177,7 @@ def _along(labels: Labels, columns: dict[str, list[Any]], markers: bool) -> dict
 
 def time_axis(field: str, unit: str) -> dict[str, Any]:
     """An axis for time that a column tells in `unit`."""
-    axis = {"format": ",.6~g", "tickCount": 6}
+    axis = {"format": FIGURE, "tickCount": 6}
     scale = {"zero": False, "nice": False}
     title = f"time ({unit})"
     return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": scale}
@@ -187,36 +189,61 @@ def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[s
     ]
     is_near_zero = min(values, default=0.0) <= max(values, default=0.0) / 2
     y: dict[str, Any] = {"field": "mean", "type": "quantitative", "title": None}
-    y["axis"] = {"format": ",.6~g", "tickCount": 6}
+    y["axis"] = {"format": FIGURE, "tickCount": 6}
     y["scale"] = {"zero": from_zero or is_near_zero}
     if labels.y_range is not None:
-        low, high = labels.y_range
-        y["scale"] = {"domain": [min(low, 0.0) if from_zero or low <= high / 2 else low, high]}
-        y["scale"] |= {"nice": True, "zero": False}
+        least, most = labels.y_bounds
+        low, high = max(labels.y_range[0], least), min(labels.y_range[1], most)
+        origin = 0.0 if from_zero else max(0.0, least)
+        low = min(low, origin) if from_zero or low <= high / 2 else low
+        # Rounded, an axis from one would begin at zero.
+        y["scale"] = {"domain": [low, high], "nice": not 0 < low == least, "zero": False}
     if labels.log_y and min(values, default=0.0) > 0:
         y["scale"] = {"type": "log"}
     return y
 
 
-def _intervals(y: Mapping[str, Any], **mark: Any) -> dict[str, Any]:
-    """A bar from each `low` to its `high`, where these are known."""
-    low = {**y, "field": "low"}
-    bounded = {"filter": "isValid(datum.low) && isValid(datum.high)"}
+def _intervals(y: Mapping[str, Any], bounds: tuple[float, float], **mark: Any) -> dict[str, Any]:
+    """A bar from each `low` to its `high`, where these are known, as far as `bounds`."""
+    steps: list[dict[str, Any]] = [{"filter": "isValid(datum.low) && isValid(datum.high)"}]
+    ends = ["low", "high"]
+    for place, (function, bound) in enumerate(zip(("max", "min"), bounds, strict=True)):
+        if math.isfinite(bound):
+            drawn = f"drawn_{ends[place]}"
+            told = f"{function}(datum.{ends[place]}, {bound:g})"
+            steps.append({"calculate": told, "as": drawn})
+            ends[place] = drawn
     rule = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [1, 0], **mark}
-    return {"transform": [bounded], "mark": rule, "encoding": {"y": low, "y2": {"field": "high"}}}
+    encoding = {"y": {**y, "field": ends[0]}, "y2": {"field": ends[1]}}
+    return {"transform": steps, "mark": rule, "encoding": encoding}
 
 
-def _told(labels: Labels) -> list[dict[str, Any]]:
-    figures = {"type": "quantitative", "format": ",.5~g"}
+INTERVAL_TEXTS = [
+    {
+        "calculate": f"isValid(datum.{end}) ? format(datum.{end}, '{FIGURE}') : '–'",
+        "as": f"{end}_text",
+    }
+    for end in ("low", "high")
+]
+INTERVAL_TOLD = [
+    {"field": "low_text", "title": "from", "type": "nominal"},
+    {"field": "high_text", "title": "to", "type": "nominal"},
+]
+"""What a chart of intervals `low` to `high` says beside the pointer, made by INTERVAL_TEXTS: Vega
+would write an unknown bound as 0."""
+
+
+def _told(labels: Labels, columns: Columns) -> list[dict[str, Any]]:
     return [
         {"field": "series", "title": " "},
         {"field": "x", "title": labels.x or " "},
-        {"field": "mean", "title": labels.y, **figures},
-        {"field": "low", "title": "from", **figures},
-        {"field": "high", "title": "to", **figures},
+        {"field": "mean", "title": labels.y, "type": "quantitative", "format": FIGURE},
+        *(INTERVAL_TOLD if _has_intervals(columns) else ()),
     ]
 
 
 def _picture(labels: Labels, specification: dict[str, Any], columns: Columns) -> Picture:
-    whole = {"width": "container", "title": labels.y, "data": {"name": labels.name}}
+    whole: dict[str, Any] = {"width": "container", "title": labels.y, "data": {"name": labels.name}}
+    if _has_intervals(columns):
+        whole["transform"] = INTERVAL_TEXTS
     return Picture(labels.name, labels.caption, {**whole, **specification}, {labels.name: columns})

@@ -9,7 +9,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.report.page import Table
-from grid.report.style import Picture
+from grid.report.style import FIGURE, Picture
 
 MAPPED = 24
 """A map of more VOs cannot be read; the others are one row and one column."""
@@ -67,7 +67,7 @@ def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:
     jobs = {"field": "jobs", "type": "quantitative"}
     told = [
         {"field": "origin", "title": "submitted in"}, {"field": "host", "title": "ran in"},
-        {"field": "jobs", "title": "jobs", "format": ",.6~g"},
+        {"field": "jobs", "title": "jobs", "format": FIGURE},
     ]  # fmt: skip
     opacity = {**jobs, "scale": shade, "legend": None if is_annotated else legend}
     layers: list[dict[str, Any]] = [

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from grid.report.charts import by_series, time_axis
 from grid.report.run_data import RunData
 from grid.report.run_pictures import LINES
-from grid.report.style import Picture
+from grid.report.style import FIGURE, Picture
 from grid.report.zoom import ZOOM
 
 BARS = 60_000
@@ -216,8 +216,8 @@ def _chart(
                 "tooltip": [
                     {"field": "job", "title": "job"},
                     {"field": "kind", "title": " "},
-                    {"field": "from", "title": f"from ({unit})", "format": ",.5~g"},
-                    {"field": "to", "title": f"to ({unit})", "format": ",.5~g"},
+                    {"field": "from", "title": f"from ({unit})", "format": FIGURE},
+                    {"field": "to", "title": f"to ({unit})", "format": FIGURE},
                     {"field": "low", "title": "first row"},
                 ],
             },

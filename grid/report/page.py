@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +15,10 @@ from grid.report.style import CONFIG, DARK, LIGHT, Column, Picture, plain, scrip
 
 _HERE = Path(__file__).parent
 NO_SCRIPT = "This browser runs no scripts. The charts are in the folder pictures beside this page."
+
+
+_FIGURE = re.compile(r"–?|-?[\d,]*\.?\d+( .*)?")
+"""A cell that is a figure, with its interval or remark if it has one, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,16 +203,27 @@ def _choice(choice: Choice) -> str:
     )
 
 
+def _side(table: Table, place: int) -> str:
+    """Words begin at one place, as first columns and sentences always do; figures end at one."""
+    if place == 0 or table.prose or all(_FIGURE.fullmatch(row[place]) for row in table.rows):
+        return ""
+    return ' class="words"'
+
+
 def _table(table: Table) -> str:
-    def header(text: str) -> str:
+    sides = [_side(table, place) for place in range(len(table.headers))]
+
+    def header(text: str, side: str) -> str:
         hint = table.hints.get(text, "")
         titled = f' title="{escape(hint, quote=True)}"' if hint else ""
-        return f'<th scope="col"{titled}>{escape(text)}</th>'
+        return f'<th scope="col"{side}{titled}>{escape(text)}</th>'
 
-    head = "".join(header(text) for text in table.headers)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
-    )
+    def cells(row: Sequence[str]) -> str:
+        pairs = zip(row, sides, strict=True)
+        return "".join(f"<td{side}>{escape(cell)}</td>" for cell, side in pairs)
+
+    head = "".join(map(header, table.headers, sides))
+    body = "\n".join(f"<tr>{cells(row)}</tr>" for row in table.rows)
     kind = "prose" if table.prose else "sorts"
     return (
         f'<div class="scroll" tabindex="0"><table class="{kind}"><thead><tr>{head}</tr></thead>'

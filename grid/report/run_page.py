@@ -80,10 +80,13 @@ def hints_of(metrics: Sequence[str]) -> dict[str, str]:
 
 def _results(run: RunData) -> Table:
     """The metrics of the grid, with what they mean."""
+    found = run.metrics["grid"]
+    # As they are defined, one by the other; what was plugged in comes last.
+    names = [*(name for name in METRICS if name in found), *(n for n in found if n not in METRICS)]
     rows = [
-        [label_of(metric), shown(value), meaning_of(metric)]
-        for metric, value in run.metrics["grid"].items()
-        if value is not None
+        [label_of(name), shown(found[name]), meaning_of(name)]
+        for name in names
+        if found[name] is not None
     ]
     return Table(["metric", "grid", "meaning"], rows, prose=True)
 

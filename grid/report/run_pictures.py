@@ -10,10 +10,10 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.report.charts import by_line, by_series, time_axis
 from grid.report.run_data import RunData
-from grid.report.style import OF_ALL, OF_CHOSEN, Columns, Picture
+from grid.report.style import FIGURE, OF_ALL, OF_CHOSEN, Columns, Picture
 from grid.report.zoom import ZOOM
 from grid.results.column_definitions import SERIES_COLUMNS
-from grid.results.definitions import label_of
+from grid.results.definitions import label_of, row_texts
 from grid.results.report_terms import SERIES_LABELS
 
 LINES = 6
@@ -131,7 +131,7 @@ _MIDDLE = {ALL: OF_ALL, CHOSEN: OF_CHOSEN}
 
 
 def _course_axes(unit: str) -> dict[str, Any]:
-    axis = {"format": ",.4~g", "tickCount": 5}
+    axis = {"format": FIGURE, "tickCount": 5}
     y = {"field": "value", "type": "quantitative", "title": None, "axis": axis}
     return {"x": time_axis("time", unit), "y": y}
 
@@ -139,8 +139,8 @@ def _course_axes(unit: str) -> dict[str, Any]:
 def _tooltip(label: str, unit: str) -> list[dict[str, Any]]:
     return [
         {"field": "series", "title": " "},
-        {"field": "time", "title": f"time ({unit})", "format": ",.5~g"},
-        {"field": "value", "title": label, "format": ",.5~g"},
+        {"field": "time", "title": f"time ({unit})", "format": FIGURE},
+        {"field": "value", "title": label, "format": FIGURE},
     ]
 
 
@@ -165,6 +165,11 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     known = [one for one in found if one[2] is not None]
     columns = {key: [one[place] for one in known] for place, key in
                enumerate(("vo", "metric", "value"))}  # fmt: skip
+    texts = {
+        metric: iter(row_texts([value for _, of, value in known if of == metric]))
+        for metric in metrics
+    }
+    columns["text"] = [next(texts[metric]) for _, metric, _ in known]
     titles = {metric: label_of(metric) for metric in metrics}
     shown = {"field": "value", "type": "quantitative"}
     y = {"field": "vo", "type": "nominal", "title": None, "axis": {"labelOverlap": False}}
@@ -172,7 +177,7 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     colours = by_series(run.vos, field="vo")["color"] | {"legend": None}
     is_tall = len(run.vos) > 30
     # What scrolls has its figures where one begins to read.
-    axis = {"format": ",.4~g", "tickCount": 5, "orient": "top" if is_tall else "bottom"}
+    axis = {"format": FIGURE, "tickCount": 5, "orient": "top" if is_tall else "bottom"}
     specification = {
         "width": "container",
         "height": 20 * len(run.vos),
@@ -195,7 +200,7 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
                     "align": {"expr": "datum.value < 0 ? 'right' : 'left'"},
                     "dx": {"expr": "datum.value < 0 ? -4 : 4"},
                 },
-                "encoding": {"text": {**shown, "format": ",.4~g"}},
+                "encoding": {"text": {"field": "text", "type": "nominal"}},
             },
         ],
     }  # fmt: skip

@@ -48,6 +48,8 @@ VERSION = "6.4"
 """Of Vega-Lite."""
 DIGITS = 6
 """So many digits of a figure go into a page."""
+FIGURE = f",.{DIGITS}~r"
+"""How charts write figures: never with an exponent."""
 
 Specification = Mapping[str, Any]
 Column = Sequence[Any] | npt.NDArray[Any]

@@ -13,7 +13,7 @@ from grid.report.axes import Encoding, durations, numbers
 from grid.report.charts import by_line, by_series
 from grid.report.run_data import RunData
 from grid.report.run_pictures import LINES
-from grid.report.style import OF_ALL, OF_CHOSEN, Columns, Picture
+from grid.report.style import FIGURE, OF_ALL, OF_CHOSEN, Columns, Picture
 
 POINTS = 300
 """Steps of a distribution of which more would not be seen; of each of many VOs, a third of them."""
@@ -56,7 +56,7 @@ def distribution(
     y |= {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%", "tickCount": 5}}
     told = [
         {"field": "series", "title": " "},
-        {"field": "value", "title": axis["title"], "format": ",.5~g"},
+        {"field": "value", "title": axis["title"], "format": FIGURE},
         {"field": "share", "title": "share of jobs", "format": ".1%"},
     ]
     step = {"type": "line", "interpolate": "step-after", "clip": True}
@@ -169,10 +169,10 @@ def _against(name: str, words: str, axis: Encoding, columns: Columns, run: RunDa
     told: list[dict[str, Any]] = [
         {"field": "series", "title": " "},
         {"field": "jobs", "title": "jobs"},
-        {"field": "size", "title": axis["title"], "format": ",.5~g"},
-        {"field": "wait", "title": "median wait (s)", "format": ",.5~g"},
-        {"field": "low", "title": "a tenth waited at most (s)", "format": ",.5~g"},
-        {"field": "high", "title": "nine tenths at most (s)", "format": ",.5~g"},
+        {"field": "size", "title": axis["title"], "format": FIGURE},
+        {"field": "wait", "title": "median wait (s)", "format": FIGURE},
+        {"field": "low", "title": "a tenth waited at most (s)", "format": FIGURE},
+        {"field": "high", "title": "nine tenths at most (s)", "format": FIGURE},
     ]
     band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": {"value": "var(--c7)"}}
     specification = {

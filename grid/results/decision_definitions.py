@@ -82,17 +82,19 @@ OF_DECISIONS = (
     ),
     Metric(
         "messages_of_jobs_a_job", "messages with jobs a job", "",
-        "The part of these that hands a job on or back, or says how it ended.",
+        "Of the messages to other VOs, those that hand a job on or back, or say how it ended.",
         "as messages to other VOs a job", COUNT, "less",
     ),
     Metric(
         "messages_of_places_a_job", "messages about places a job", "",
-        "The part of these that asks for places or for work: calls, bids, places given back.",
+        "Of the messages to other VOs, those that ask for places or for work: calls, bids, places "
+        "given back.",
         "as messages to other VOs a job", COUNT, "less",
     ),
     Metric(
         "messages_of_information_a_job", "messages of information a job", "",
-        "The part of these that tells of resources: snapshots, letters, probes, joining, leaving.",
+        "Of the messages to other VOs, those that tell of resources: snapshots, letters, probes, "
+        "joining, leaving.",
         "as messages to other VOs a job", COUNT, "less",
     ),
     Metric(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from grid.results.decision_definitions import OF_DECISIONS
@@ -288,7 +289,7 @@ OF_SWEEPS = (
     ),
     Metric(
         "best_usage", "best license usage of a choice", "%",
-        "The same, the largest of all choices.",
+        "As the least license usage of a choice, but the largest of all choices.",
         "choices of a knapsack", PERCENT, "more", "C07 Table 1",
     ),
     Metric(
@@ -344,6 +345,18 @@ def label_of(name: str) -> str:
     """What tables and axes call a figure, with its unit; its name, spaced, if it was plugged in."""
     known = METRICS.get(name)
     return known.label if known is not None else name.replace("_", " ")
+
+
+_BOUNDS = {
+    COUNT: (0.0, math.inf), SHARE: (0.0, 1.0), PERCENT: (0.0, 100.0), "1 or more": (1.0, math.inf),
+    "at most 1, may be negative": (-math.inf, 1.0),
+}  # fmt: skip
+
+
+def bounds_of(name: str) -> tuple[float, float]:
+    """The least and the largest value that a figure can have; of one plugged in, any."""
+    known = METRICS.get(name)
+    return (-math.inf, math.inf) if known is None else _BOUNDS[known.values]
 
 
 def row_texts(values: Sequence[float | None], missing: str = "-") -> list[str]:

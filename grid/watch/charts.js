@@ -7,6 +7,8 @@ const FIGURES = [
   { name: "wait", title: "mean wait of jobs that start (s)", time: "time", sparse: true },
   { name: "utility", title: "mean utility of jobs that start", time: "time", sparse: true },
 ];
+// Never with an exponent; so many digits as in reports.
+const FIGURE = ",.6~r";
 const OPTIONS = { actions: false, renderer: "svg", ast: true, logLevel: 1, tooltip: { theme: "custom" } };
 
 const configOf = (about, width) => ({
@@ -68,19 +70,19 @@ export class Courses {
     const x = {
       field: "time", type: "quantitative", title: `time (${unit})`,
       scale: { domain: [this.about.from / seconds, this.about.to / seconds], nice: false },
-      axis: { format: ",.6~g", tickCount: 5 },
+      axis: { format: FIGURE, tickCount: 5 },
     };
     const rows = this.rows(figure);
     const scale = rows.length ? {} : { domain: [0, 1] };
-    const axis = { format: ",.6~g", tickCount: 4 };
+    const axis = { format: FIGURE, tickCount: 4 };
     const y = { field: "value", type: "quantitative", title: null, axis, scale };
     const colour = {
       field: "of", type: "nominal", legend: names.length > 1 ? { title: null } : null,
       scale: { domain: names, range: ["var(--ink)", colourOf(this.about.vos, names[1])].slice(0, names.length) },
     };
     const dash = { ...colour, scale: { domain: names, range: [[1, 0], [6, 3]].slice(0, names.length) } };
-    const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: ",.6~g" },
-      { field: "value", title: figure.title, format: ",.5~g" }];
+    const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: FIGURE },
+      { field: "value", title: figure.title, format: FIGURE }];
     const step = figure.sparse ? {} : { interpolate: "step-after" };
     return {
       width: wide, height: 150, autosize: { type: "fit-x", contains: "padding" },

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from grid.experiment.statistics import mean_interval
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
-from grid.experiment.sweep_page import means_table, telling_metrics
+from grid.experiment.sweep_page import comparison_charts, means_table, telling_metrics
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
 from tests.experiment.studies import study_of
@@ -34,6 +34,8 @@ def test_seeds_that_change_nothing_give_no_certainty(tmp_path: Path) -> None:
     study = study_of(tmp_path, "same", points)
     means = means_table(study, ("wait_mean",))
     assert [row[1:] for row in means.rows] == [("5 =", "–"), ("7 =", "–")]
+    (chart,) = comparison_charts(study, "wait_mean")
+    assert "rule" not in str([layer["mark"] for layer in chart.specification["layer"]])
     blocks = differences(study, ["wait_mean"])
     assert SAME_TOLD in str(blocks[0])
     assert UNCHANGED in str(blocks) and SURE not in str(blocks)

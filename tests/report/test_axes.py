@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from grid.report.axes import durations, numbers, places, time_unit
-from grid.report.charts import Series, reach
+from grid.report.charts import Labels, Series, bars, lines, reach
 from grid.report.waiting import steps_of
+from grid.results.definitions import METRICS, bounds_of
 
 
 def test_a_wide_range_asks_for_a_logarithmic_axis() -> None:
@@ -39,6 +45,34 @@ def test_steps_are_those_of_the_empirical_distribution() -> None:
     assert len(found) <= 101
     for value, share in zip(found[1:], shares[1:], strict=True):
         assert share == np.mean(values <= value)
+
+
+def test_an_axis_does_not_go_where_the_figure_cannot_be() -> None:
+    one = Series("a", [1, 2], [3.0, 4.0], [-20.0, 2.0], [26.0, 9.0])
+    labels = Labels("name", "caption", "x", "y", y_range=reach([one]), y_bounds=(1.0, math.inf))
+    picture = lines(labels, [one])
+    line, _, interval = picture.specification["layer"]
+    assert line["encoding"]["y"]["scale"] == {"domain": [1, 26], "nice": False, "zero": False}
+    assert interval["encoding"]["y"]["field"] == "drawn_low"
+    assert {"calculate": "max(datum.low, 1)", "as": "drawn_low"} in interval["transform"]
+    of_bars = bars(labels, [one]).specification["layer"][0]["encoding"]["y"]["scale"]
+    assert of_bars == {"domain": [0, 26], "nice": True, "zero": False}
+    shares = replace(labels, y_bounds=(0.0, 1.0), y_range=(0.3, 1.4))
+    scale = lines(shares, [Series("a", [1, 2], [0.4, 0.9], [0.3, 0.4], [0.5, 1.4])])
+    assert scale.specification["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0, 1]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_has_bounds(name: str) -> None:
+    low, high = bounds_of(name)
+    assert low < high and low in (-math.inf, 0, 1) and high in (1, 100, math.inf)
+
+
+def test_figures_in_charts_have_no_exponent() -> None:
+    labels = Labels("name", "caption", "x", "y")
+    svg = lines(labels, [Series("a", [1, 2_500_000], [1e-5, 9_000_000.0])]).svg.decode()
+    assert ">2,500,000<" in svg and ">8,000,000<" in svg
+    assert not re.search(r">[\d.]+e[+−-]?\d+<", svg)
 
 
 def test_panels_reach_as_far_as_the_farthest_of_them() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,7 +16,10 @@ from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
+from grid.report.run_data import read_run
+from grid.report.run_pictures import vo_bars
 from grid.report.style import DARK, LIGHT
+from grid.results.definitions import METRICS
 
 
 def test_markup_in_texts_is_shown_and_not_obeyed() -> None:
@@ -23,6 +28,36 @@ def test_markup_in_texts_is_shown_and_not_obeyed() -> None:
     page = html_page(nasty, nasty, sections)
     assert "<script>" not in page
     assert page.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;") == 9
+
+
+def test_columns_of_words_begin_at_one_place() -> None:
+    rows = [["1", "two 2", "-3,000.5 ± 0.25"], ["4", "5", "–"], ["4", "5", "6.5 (unsure)"]]
+    page = html_page("a", "b", [Section("c", [Table(["x", "words", "figures"], rows)])])
+    assert page.count('<th scope="col" class="words">') == 1
+    assert page.count('<td class="words">') == 3 and '<td class="words">5</td>' in page
+
+
+def test_a_bar_is_labelled_as_the_table_has_it(tmp_path: Path) -> None:
+    vos = [f"{{name: {vo}, clusters: [{{machines: [{{cpus: 1}}]}}], workload: {{jobs: "
+           f"[{{run_s: {run_s}}}]}}}}" for vo, run_s in (("a", 21_129.6), ("b", 300))]  # fmt: skip
+    scenario = tmp_path / "two.yaml"
+    scenario.write_text(f"vos: [{', '.join(vos)}]\n")
+    grid.run(scenario, out=tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    picture = vo_bars(run, ["response_time_mean", "jobs_submitted"])
+    assert picture.tables["vos"]["text"] == ["21,129.6", "300.0", "1", "1"] or (
+        picture.tables["vos"]["text"] == ["21,129.6", "1", "300.0", "1"]
+    )
+    assert b">21,129.6<" in picture.svg
+
+
+def test_metrics_stand_in_the_order_of_their_definitions(tmp_path: Path) -> None:
+    grid.run(_small(tmp_path), out=tmp_path / "run")
+    page = write_report(tmp_path / "run").read_text()
+    labels = [one.label for one in METRICS.values()]
+    (table,) = re.findall(r'<table class="prose">.*?<td>jobs submitted.*?</table>', page, re.S)
+    places = [labels.index(unescape(one)) for one in re.findall(r"<tr><td>(.*?)</td>", table)]
+    assert len(places) > 10 and places == sorted(places)
 
 
 def test_a_section_without_anything_is_left_out() -> None:

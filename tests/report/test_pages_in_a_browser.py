@@ -29,6 +29,13 @@ WANTED = {
         "vos",
     },
 }
+HEADS_BESIDE = """(() => {
+  const left = (cell) => Math.round(cell.getBoundingClientRect().left);
+  return [...document.querySelectorAll("table.prose")].filter((table) =>
+    [0, 1].some((place) => left(table.tHead.rows[0].cells[place]) !==
+      left(table.tBodies[0].rows[0].cells[place]))).length;
+})()"""
+"""How many tables of sentences have a header that does not stand above its column."""
 SMALLEST_TEXT = 8.0
 """Pixels; smaller text in a chart is not read but guessed."""
 MISPLACED = """(() => {
@@ -84,6 +91,7 @@ def test_a_report_is_whole_and_readable(
     assert saved >= WANTED[name]
     assert {path.stem for path in (pages[name].parent / "pictures").glob("*.png")} == saved
     assert browser.value(MISPLACED) == []
+    assert browser.value(HEADS_BESIDE) == 0
     sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
     assert min(browser.value(sizes + ".fontSize))")) >= SMALLEST_TEXT
     # Wide tables scroll in themselves; the page does not.
