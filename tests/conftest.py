@@ -1,13 +1,14 @@
-"""What many tests share: one small Ray cluster, and one browser, for the whole session."""
+"""What many tests share for the whole session: one small Ray cluster, one browser, some reports."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.report import chromium
+from tests.report import chromium, small_reports
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("grid", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,3 +38,9 @@ def browser(open_browser: chromium.Browser) -> Iterator[chromium.Browser]:
     """The same browser, which goes on with nothing after the test."""
     yield open_browser
     open_browser.show("about:blank", 800)
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The reports of small runs and sweeps, by name; their charts take seconds to draw."""
+    return small_reports.write(tmp_path_factory.mktemp("reports"))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ from grid.report.page import Section, Table, html_page
 from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
 from grid.results.definitions import METRICS
 from grid.results.report_terms import SERIES_LABELS, TERMS
-from tests.report import small_reports
 from tests.test_documentation import module
 
 PLAIN = {"", " ", "VO", "metric", "grid", "meaning", "value", "key of manifest.json"}
@@ -80,10 +80,10 @@ def undefined(page: str, reference: str) -> set[str]:
 
 
 def test_every_label_of_a_report_is_defined_in_the_reference(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    reports: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = "\n".join(module("reference_pages", monkeypatch).pages().values())
-    for name, path in small_reports.write(tmp_path_factory.mktemp("reports")).items():
+    for name, path in reports.items():
         page = path.read_text(encoding="utf-8")
         assert len(labels_of(page)) > 20, name
         assert undefined(page, reference) == set(), name

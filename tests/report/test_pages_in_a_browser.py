@@ -59,11 +59,6 @@ MISPLACED = """(() => {
 """Texts of charts that lie on each other or reach beyond their chart."""
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return small_reports.write(tmp_path_factory.mktemp("reports"))
-
-
 def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light") -> None:
     """Load the page and wait until its charts are drawn."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
@@ -77,19 +72,19 @@ def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", small_reports.NAMES)
 def test_a_report_is_whole_and_readable(
-    pages: dict[str, Path], browser: chromium.Browser, name: str, width: int
+    reports: dict[str, Path], browser: chromium.Browser, name: str, width: int
 ) -> None:
-    show(browser, pages[name], width)
+    show(browser, reports[name], width)
     assert browser.value("window.innerWidth") == width
     assert browser.complaints == []
     fetched = [url for url in browser.requests if not url.startswith("data:")]
-    assert fetched == [pages[name].resolve().as_uri()]
+    assert fetched == [reports[name].resolve().as_uri()]
     charts = browser.value("[...document.querySelectorAll('figure')].map(f => f.dataset.chart)")
     drawn = browser.value("[...document.querySelectorAll('figure svg')].length")
-    saved = {path.stem for path in (pages[name].parent / "pictures").glob("*.svg")}
+    saved = {path.stem for path in (reports[name].parent / "pictures").glob("*.svg")}
     assert set(charts) == saved and drawn == len(charts)
     assert saved >= WANTED[name]
-    assert {path.stem for path in (pages[name].parent / "pictures").glob("*.png")} == saved
+    assert {path.stem for path in (reports[name].parent / "pictures").glob("*.png")} == saved
     assert browser.value(MISPLACED) == []
     assert browser.value(HEADS_BESIDE) == 0
     sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
@@ -99,12 +94,12 @@ def test_a_report_is_whole_and_readable(
     assert browser.value("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
 
 
-def test_colours_follow_the_screen(pages: dict[str, Path], browser: chromium.Browser) -> None:
+def test_colours_follow_the_screen(reports: dict[str, Path], browser: chromium.Browser) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
     ink = "getComputedStyle(document.querySelector('figure svg text')).fill"
-    show(browser, pages["run"], 1280)
+    show(browser, reports["run"], 1280)
     light = browser.value(paper), browser.value(ink)
-    show(browser, pages["run"], 1280, "dark")
+    show(browser, reports["run"], 1280, "dark")
     assert (browser.value(paper), browser.value(ink)) == light[::-1] or (
         browser.value(paper) != light[0] and browser.value(ink) != light[1]
     )
@@ -112,9 +107,9 @@ def test_colours_follow_the_screen(pages: dict[str, Path], browser: chromium.Bro
 
 
 def test_a_choice_changes_its_charts_and_texts(
-    pages: dict[str, Path], browser: chromium.Browser
+    reports: dict[str, Path], browser: chromium.Browser
 ) -> None:
-    show(browser, pages["run"], 1280)
+    show(browser, reports["run"], 1280)
     title = "document.querySelector('figure[data-chart=vos] svg .role-title text').textContent"
     assert browser.value(title) == label_of("wait_mean")
     choose = (
@@ -128,8 +123,8 @@ def test_a_choice_changes_its_charts_and_texts(
     assert browser.value(shown) == 1
 
 
-def test_a_header_sorts_its_table(pages: dict[str, Path], browser: chromium.Browser) -> None:
-    show(browser, pages["run"], 1280)
+def test_a_header_sorts_its_table(reports: dict[str, Path], browser: chromium.Browser) -> None:
+    show(browser, reports["run"], 1280)
     column = (
         "[...document.querySelectorAll('table.sorts')[0].tBodies[0].rows]"
         ".map(row => parseFloat(row.children[1].textContent))"
@@ -143,9 +138,9 @@ def test_a_header_sorts_its_table(pages: dict[str, Path], browser: chromium.Brow
 
 
 def test_a_wide_table_is_printed_as_several(
-    pages: dict[str, Path], browser: chromium.Browser
+    reports: dict[str, Path], browser: chromium.Browser
 ) -> None:
-    show(browser, pages["run"], 1280)
+    show(browser, reports["run"], 1280)
     heads = (
         "[...document.querySelectorAll('#part-1 table.sorts')].map(table =>"
         "[...table.tHead.rows[0].cells].map(cell => cell.textContent))"
