@@ -259,10 +259,8 @@ def _say(finished: Run, folder: Path) -> None:
 
     print_summary(finished.metrics)
     manifest = finished.manifest
-    skipped = manifest["jobs"]["skipped"]
-    if skipped:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
-        typer.echo(f"left out of the trace: {reasons}")
+    for line in _trace_lines(manifest["jobs"]["skipped"]):
+        typer.echo(line)
     live = manifest.get("live")
     if live is not None:
         from grid.runtime.pace import live_lines
@@ -276,6 +274,20 @@ def _say(finished: Run, folder: Path) -> None:
     typer.echo(f"report: grid report {folder}")
     if live is not None and live.get("interrupted"):
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
+    """What of a log did not run, by reason; and what looked wrong and ran all the same."""
+    from grid.workload.description import REMARKS
+
+    for head, are_remarks in (("left out of the trace", False), ("ran all the same", True)):
+        counts = [
+            f"{count} {reason}"
+            for reason, count in skipped.items()
+            if (reason in REMARKS) == are_remarks
+        ]
+        if counts:
+            yield f"{head}: {', '.join(counts)}"
 
 
 def _say_cost(manifest: dict[str, Any]) -> None:

@@ -179,7 +179,11 @@ MANIFEST_KEYS: Columns = {
     "jobs.completed": ("jobs", "Jobs that ran to their end."),
     "jobs.failed": ("jobs", "Jobs that were killed or found no place."),
     "jobs.rejected": ("jobs", "Jobs that were refused."),
-    "jobs.skipped.*": ("jobs", "Records of a log that were left out, by reason."),
+    "jobs.skipped.*": (
+        "jobs",
+        "Records of a log that were left out, by reason: `filtered` are those that no filter "
+        "takes. Besides remarks on some that were not: `out_of_order`, `negative_requested_time`.",
+    ),
     "messages": ("", "Messages that entities handled."),
     "snapshots": ("", "Status snapshots that VOs published."),
     "rounds": ("", "Windows that the Ray actors advanced by, together; 0 in one process."),

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from grid.model.arrays import Bools
 from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable
 from grid.model.time import from_seconds
@@ -16,41 +21,61 @@ from grid.workload.repeated import repeated
 from grid.workload.swf import Route, SwfLog, jobs_from_swf
 from grid.workload.trace import filter_log, scale_interarrival
 
-Read = tuple[JobTable, dict[str, int]]
+
+class _Read(NamedTuple):
+    """The jobs of a workload: how many records that its filter takes are none, by reason; which of
+    the log's records that takes; and the log's lines without one."""
+
+    jobs: JobTable
+    reasons: Mapping[str, int]
+    taken: Bools
+    blank_lines: int
 
 
 @dataclass(slots=True)
 class Traces:
-    """Reads the logs of one scenario, each that several VOs run only once.
+    """Reads the logs of one scenario, each that several VOs run only once."""
 
-    `left_out` are the records of logs that are not jobs of the run, by reason, and other remarks
-    on them, summed over the VOs that read them.
-    """
-
-    left_out: Counter[str] = field(default_factory=Counter)
-    _read: dict[str, Read] = field(default_factory=dict)
+    _read: dict[str, _Read] = field(default_factory=dict)
+    _reasons: Counter[str] = field(default_factory=Counter)
+    _not_taken: dict[str, Bools] = field(default_factory=dict)
+    _blank_lines: dict[str, int] = field(default_factory=dict)
 
     def jobs(self, workload: WorkloadSection, max_processors: int | None) -> JobTable:
         """The jobs of a workload with a trace. Tables are shared: nobody may write to them."""
         key = f"{max_processors} {workload.model_dump_json(exclude={'enters', 'annotate'})}"
         if key not in self._read:
             self._read[key] = _jobs(workload, max_processors)
-        jobs, reasons = self._read[key]
-        self.left_out.update({reason: count for reason, count in reasons.items() if count})
-        return jobs
+        read, path = self._read[key], str(workload.trace)
+        self._reasons.update(read.reasons)
+        self._not_taken[path] = self._not_taken.get(path, True) & ~read.taken
+        self._blank_lines[path] = read.blank_lines
+        return read.jobs
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """The records of logs that are not jobs of the run, by reason, and other remarks on them.
+
+        A record is `filtered` if no workload's filter takes it. What a filter takes and cannot run
+        is summed over the VOs that read it.
+        """
+        filtered = sum(int(one.sum()) for one in self._not_taken.values())
+        of_logs = {"filtered": filtered, "blank_lines": sum(self._blank_lines.values())}
+        return +(self._reasons + Counter(of_logs))
 
 
-def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
-    """Jobs of a log, and how many records of it are none, by reason. Raises InputError.
+def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
+    """The jobs of a log. Raises InputError.
 
     The ending of its name gives the log's format; without a known one it is taken for SWF.
     """
     path = Path(str(workload.trace))
     log = read_any_log(path)
-    read = len(log)
+    taken = np.ones(len(log), np.bool_)
     if workload.filter is not None:
+        lines = log.lines
         log = _filtered(log, workload.filter)
-    reasons = {"blank_lines": log.blank_lines, "filtered": read - len(log)}
+        taken = np.isin(lines, log.lines)
     if workload.interarrival_factor is not None:
         try:
             log = scale_interarrival(log, workload.interarrival_factor)
@@ -65,13 +90,13 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> Read:
             expected = "an SWF log, for GWF knows no think times"
             found = "true for a GWF log"
             raise InputError([Mistake(str(path), None, "waits_for_predecessors", found, expected)])
-        jobs, more = jobs_from_gwf(log, route=workload.route, max_processors=max_processors)
+        jobs, reasons = jobs_from_gwf(log, route=workload.route, max_processors=max_processors)
     else:
         route = _swf_route(path, workload.route)
-        jobs, more = jobs_from_swf(
+        jobs, reasons = jobs_from_swf(
             log, route=route, max_processors=max_processors, predecessors=waits
         )
-    return _repeated(jobs, workload.repeat, path), reasons | more
+    return _Read(_repeated(jobs, workload.repeat, path), reasons, taken, log.blank_lines)
 
 
 def _repeated(jobs: JobTable, times: int, path: Path) -> JobTable:

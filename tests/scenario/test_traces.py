@@ -91,6 +91,21 @@ def test_filters(tmp_path: Path, wanted: str, numbers: set[int]) -> None:
     assert run.manifest["jobs"]["skipped"]["filtered"] > 0
 
 
+def test_a_record_that_some_vo_takes_is_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    vo = (
+        "{name: %s, clusters: [{processors: 9}], workload: "
+        "{trace: log.swf, enters: cluster, filter: {users: [%d]%s}}}"
+    )
+    for more, filtered in (("", {}), (", before_s: 30", {"filtered": 2})):
+        vos = ", ".join(vo % (name, user, more) for name, user in (("a", 7), ("b", 8)))
+        (tmp_path / "replay.yaml").write_text(f"vos: [{vos}]\n")
+        run = execute(load_scenario(tmp_path / "replay.yaml", []), "", in_process=True)
+        skipped = run.manifest["jobs"]["skipped"]
+        del skipped["blank_lines"]
+        assert skipped == filtered | ({} if more else {"no_run_time": 1})
+
+
 def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"log\.swf: filter: found none of its jobs for {"):
         replay(tmp_path, ", filter: {users: [9]}")
