@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
 from grid.workload.gwf import GWF, GwfField, GwfLog
 from grid.workload.records import TIME_LIMIT_S, UNKNOWN
@@ -53,7 +53,8 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     if max_processors is None:
         max_processors = _leading_number(log.header.get("MaxProcs", ""))
     span_us = int(submit_us[-1] - submit_us[0]) if len(submit_us) else 0
-    work_us = float(np.maximum(run_us, 0).astype(np.float64) @ np.maximum(processors, 0))
+    works_us = np.maximum(run_us, 0).astype(np.float64) * np.maximum(processors, 0)
+    work_us = float(works_us.sum())
     offered = float(max_processors or 0) * span_us
     counted = _COUNTED | (_COUNTED_OF_GRIDS if isinstance(log, GwfLog) else {})
     layout = GWF if isinstance(log, GwfLog) else SWF
@@ -63,6 +64,7 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     return {
         "jobs": len(log),
         **{name: _distinct(columns[:, field]) for name, field in counted.items()},
+        "users_with_most_work": _users_with_most_work(columns[:, SwfField.USER], works_us),
         "first_submit_s": _seconds(submit_us[0]) if len(submit_us) else None,
         "last_submit_s": _seconds(submit_us[-1]) if len(submit_us) else None,
         "span_s": span_us / SECOND_US,
@@ -146,6 +148,18 @@ def _leading_number(text: str) -> int | None:
 
 def _distinct(column: Ints) -> int:
     return len(np.unique(column[column != UNKNOWN]))
+
+
+def _users_with_most_work(user: Ints, work_us: Floats, most: int = 10) -> list[dict[str, Any]]:
+    """The users whose jobs take most processor time: how many jobs, and which share of all time."""
+    known = user != UNKNOWN
+    users, which, jobs = np.unique(user[known], return_inverse=True, return_counts=True)
+    works = np.bincount(which, weights=work_us[known], minlength=len(users))
+    shares = works / (work_us.sum() or 1.0)
+    return [
+        {"user": int(users[n]), "jobs": int(jobs[n]), "share_of_work": float(shares[n])}
+        for n in np.argsort(-works, kind="stable")[:most]
+    ]
 
 
 def _counts(column: Ints) -> dict[str, int]:

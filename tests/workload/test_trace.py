@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.workload.convert import read_log
+from grid.workload.description import lines
 from grid.workload.gwf import TEXT_FIELDS, GwfField, GwfLog, gwf_from_swf
 from grid.workload.swf import SwfField, SwfLog
 from grid.workload.trace import describe, filter_log, scale_interarrival
@@ -50,6 +51,10 @@ def test_describe_by_hand() -> None:
     assert found["max_processors"] == 8
     # (10 * 4 + 20 * 1 + 0 * 3 + 30 * 6) / (8 * 100)
     assert found["offered_load"] == pytest.approx(240 / 800)
+    assert found["users_with_most_work"] == [
+        {"user": 1, "jobs": 3, "share_of_work": pytest.approx(220 / 240)},
+        {"user": 2, "jobs": 1, "share_of_work": pytest.approx(20 / 240)},
+    ]
     assert found["processors"]["mean"] == 3.5
     assert found["processors"]["median"] == 3
     assert found["processors"]["powers_of_two"] == 2
@@ -70,6 +75,15 @@ def test_describe_by_hand() -> None:
     assert "user" not in found["missing"]
     assert found["left_out"] == {"no_run_time": 1}
     assert json.loads(json.dumps(found)) == found
+
+
+def test_the_users_with_most_work_are_named_and_the_others_counted() -> None:
+    log = log_of(*(job(n, 100, 1 if n else 87, user=n) for n in range(13)), job(20, 1, 1))
+    said = lines(describe(log), {})
+    (line,) = (line for line in said if line.startswith("most work, by user"))
+    _, _, listed = line.partition("user ")
+    assert listed.split()[:4] == ["0:", "87.9%,", "1:", "1.0%,"]
+    assert listed.endswith("9: 1.0%, all 3 others: 3.0%")
 
 
 def test_describe_of_one_job_and_of_none_knows_no_load() -> None:
