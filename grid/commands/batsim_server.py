@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grid.commands.endings import endings
+from grid.commands.endings import endings, naming_options
 
 Endpoint = Annotated[
     str,
@@ -45,4 +45,5 @@ def batsim_server(
                 settings[key] = yaml.safe_load(text)
             except yaml.YAMLError:
                 raise one_mistake("--set", repr(one), "a value as YAML writes it") from None
-        serve(Server(make_policy(policy, settings), policy), endpoint)
+        with naming_options("endpoint"):
+            serve(Server(make_policy(policy, settings), policy), endpoint)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
@@ -155,6 +156,20 @@ def endings(
             raise
         typer.echo(f"interrupted. {interrupted}", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+@contextmanager
+def naming_options(*arguments: str) -> Iterator[None]:
+    """Mistakes in these arguments of what is called become ones in options of their names."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            [
+                replace(one, file=f"--{one.file}") if one.file in arguments else one
+                for one in error.mistakes
+            ]
+        ) from None
 
 
 def _nobody_reads() -> bool:

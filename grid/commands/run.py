@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, wrong
+from grid.commands.endings import ExitCode, endings, naming_options, wrong
 from grid.commands.options import (
     Address,
     Force,
@@ -228,7 +228,8 @@ def _run_one(
         page = page_that_says() if how.pop("watch") else nullcontext()
         with page as shown:
             how["watcher"] = _watcher(display, shown, is_live)
-            finished = execute(loaded, str(path), **how)
+            with naming_options("placement", "address", "transport"):
+                finished = execute(loaded, str(path), **how)
         display.stage("writing the results")
         with endings(folder=folder):
             save(finished, folder)
@@ -269,7 +270,7 @@ def _say(finished: Run, folder: Path) -> None:
             typer.echo(line)
     else:
         _say_cost(manifest)
-    typer.echo(f"digest {manifest['digest']}")
+        typer.echo(f"digest {manifest['digest']}")
     typer.echo(f"results in {folder}")
     typer.echo(f"report: grid report {folder}")
     if live is not None and live.get("interrupted"):

@@ -174,7 +174,7 @@ MANIFEST_KEYS: Columns = {
     "digest": (
         "",
         "SHA-256 of the results. Runs in virtual time of one scenario and seed have the same, in "
-        "one process and on any number of Ray actors.",
+        "one process and on any number of Ray actors. No two live runs have the same.",
     ),
     "jobs.completed": ("jobs", "Jobs that ran to their end."),
     "jobs.failed": ("jobs", "Jobs that were killed or found no place."),

@@ -41,6 +41,18 @@ def test_each_error_has_its_exit_code_and_one_line(
     assert len(told) == 1 and told[0].startswith(line)
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--placement", "4"), ("--address", "auto"), ("--transport", "calls")]
+)
+def test_a_wrong_option_is_told_as_it_is_typed(option: str, value: str) -> None:
+    words = ["run", "two-vos", "--in-process", option, value]
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 2
+    (line,) = ended.stderr.splitlines()
+    found = f"found '{value}' for a run in one process"
+    assert line == f"{option}: {found}, expected a run on Ray, or nothing here"
+
+
 def test_what_no_one_expects_is_no_such_error() -> None:
     with pytest.raises(ZeroDivisionError), endings():
         raise ZeroDivisionError

@@ -1,0 +1,43 @@
+"""What `grid run` says of a run that has ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import grid
+from grid.commands.run import _say
+
+JOBS = "[{number: 1, run_s: 5}, {number: 2, submit_s: 1, run_s: 5}]"
+SCENARIO = f"vos: [{{name: a, clusters: [{{processors: 1}}], workload: {{jobs: {JOBS}}}}}]\n"
+ON_TIME = {"count": 3, "p50_s": 0.0, "p99_s": 0.0, "max_s": 0.0}
+LIVE = {
+    "speedup": 1.0, "actors": 3, "kills": 0, "restarts": 0, "unfinished": 0,
+    "late": {"messages": ON_TIME, "timers": ON_TIME, "share": 0.0},
+}  # fmt: skip
+
+
+def test_only_a_run_that_can_be_repeated_shows_its_digest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    run = grid.run(tmp_path / "one.yaml")
+    for live in ({}, {"live": LIVE}):
+        _say(replace(run, manifest=run.manifest | live), tmp_path)
+        lines = capsys.readouterr().out.splitlines()
+        assert any(line.startswith("digest ") for line in lines) != bool(live)
+        assert f"results in {tmp_path}" in lines
+
+
+def test_what_of_a_log_ran_is_not_told_as_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    run = grid.run(tmp_path / "one.yaml")
+    run.manifest["jobs"]["skipped"] = {"filtered": 2, "no_run_time": 1, "out_of_order": 4}
+    _say(run, tmp_path)
+    told = capsys.readouterr().out
+    assert "left out of the trace: 2 filtered, 1 no_run_time\n" in told
+    assert "ran all the same: 4 out_of_order\n" in told
