@@ -33,10 +33,15 @@ def commands_page() -> str:
     for words, command in commands():
         about = markdown(inspect.cleandoc(command.help or ""))
         lines.append(f"(command-{words.replace(' ', '-')})=\n## {words}\n\n{about}\n")
-        for parameter in command.params:
+        for parameter in shown(command):
             names, facts = parameter_text(parameter)
             lines.append(f"{names}\n: {facts}\n")
     return "\n".join(lines)
+
+
+def shown(command: Any) -> list[Any]:
+    """Its arguments and options, but for those that only say why they are not there."""
+    return [one for one in command.params if not getattr(one, "hidden", False)]
 
 
 def parameter_text(parameter: Any) -> tuple[str, str]:

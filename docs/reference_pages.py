@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from command_pages import commands, commands_page, exit_codes_page, parameter_text
+from command_pages import commands, commands_page, exit_codes_page, parameter_text, shown
 from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from paper_pages import papers_page
 from pydantic import BaseModel
@@ -325,7 +325,7 @@ def entries() -> Iterator[Entry]:
                 yield Entry("parts", setting, sentence)
     for words, command in commands():
         yield Entry("commands", words, command.help or "")
-        for one in command.params:
+        for one in shown(command):
             if one.name != "help":
                 yield Entry("commands", f"{words} {one.opts[0]}", parameter_text(one)[1])
     for name in grid.__all__:

@@ -48,6 +48,11 @@ ShowTraceback = Annotated[
     bool, typer.Option("--traceback", help="Show where a part that you plugged in failed.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
+NO_EVENTS = (
+    "--events is for a single run: a sweep keeps a few kilobytes of each. The run that you want to "
+    "see is the same by itself: grid run SCENARIO --set KEY=VALUE --seed N --events"
+)
+"""What is said where the events of many runs are asked for."""
 Force = Annotated[
     bool,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from grid.commands.endings import ExitCode, endings, naming_options, wrong
 from grid.commands.options import (
+    NO_EVENTS,
     Address,
     Force,
     InProcess,
@@ -152,7 +153,9 @@ def run(
     if seeds is not None or any(several(one) for one in settings):
         of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
-        of_one |= {"--events": events, "--profile": profile}
+        of_one |= {"--profile": profile}
+        if events:
+            wrong([NO_EVENTS])
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
             wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])

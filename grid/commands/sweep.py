@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grid.commands.endings import ExitCode, endings
+from grid.commands.endings import ExitCode, endings, wrong
 from grid.commands.options import (
+    NO_EVENTS,
     Address,
     Cpus,
     ExperimentFile,
@@ -69,6 +70,7 @@ def sweep(
     traceback: ShowTraceback = False,
     quiet: Quiet = False,
     watch: Watch = False,
+    events: Annotated[bool, typer.Option("--events", hidden=True)] = False,
 ) -> None:
     """Run a scenario under many settings and seeds; what is there already is not run again.
 
@@ -78,6 +80,8 @@ def sweep(
     from grid.experiment.cases import load_experiment
     from grid.scenario.shipped import find
 
+    if events:
+        wrong([NO_EVENTS])
     with endings(traceback=traceback):
         file = find(experiment, experiment=True)
         loaded = load_experiment(file, quick=quick, overrides=list(overrides or []))

@@ -61,7 +61,8 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
         (["watch", "nowhere"], "manifest.json: found no such file"),
         (["watch", "run", "--port", "70000"], "--port"),
         (["run", "two-vos", "--in-process", "--live", "--watch"], "needs Ray actors"),
-        (["run", "two-vos", "--seeds", "2", "--events"], "--events has a meaning for a single run"),
+        (["run", "two-vos", "--seeds", "2", "--events"], "--events is for a single run: a sweep"),
+        (["sweep", "snapshot-age", "--events"], "--events is for a single run: a sweep"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:
