@@ -25,8 +25,8 @@ from grid.experiment.sweep_texts import (
     over_seeds,
 )
 from grid.experiment.sweep_vos import by_vo
-from grid.report.axes import durations, numbers
-from grid.report.charts import Labels, Series, chart, lines, reach
+from grid.report.axes import WIDE, durations, numbers
+from grid.report.charts import Labels, Series, are_lines, chart, lines, reach
 from grid.report.labels import counted, shown
 from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import hints_of, save_pictures
@@ -110,18 +110,30 @@ def comparison_charts(study: Study, metric: str, along: str | None = None) -> It
     panels = [
         (where, list(_series(study, metric, across, where))) for where in unique[:CHARTS_A_METRIC]
     ]
-    # Panels that are compared have one range.
-    y_range = reach([one for _, series in panels for one in series])
+    reaches = _reaches(metric, [one for _, series in panels for one in series])
     for number, (where, series) in enumerate(panels, start=1):
         if not series:
             continue
         suffix = f"-{number}" if len(unique) > 1 else ""
-        with_fixed = "".join(f", {name} {value}" for name, value in where.items())
-        caption = f"{label_of(metric)[0].upper()}{label_of(metric)[1:]}{with_fixed}."
+        fixed_at = ", ".join(f"{name} {value}" for name, value in where.items())
+        y = label_of(metric)
+        caption = f"{y[0].upper()}{y[1:]}{f', {fixed_at}' if fixed_at else ''}."
         name = f"compare-{metric.replace('_', '-')}{suffix}"
         x = across or study.compare or ""
-        y, bounds = label_of(metric), bounds_of(metric)
-        yield chart(Labels(name, caption, x, y, y_range=y_range, y_bounds=bounds), series)
+        labels = Labels(name, caption, x, y, subtitle=fixed_at)
+        yield chart(replace(labels, **reaches), series)
+
+
+def _reaches(metric: str, series: Sequence[Series]) -> dict[str, Any]:
+    """What charts that are compared have in common, of `Labels`: one range, one kind of axis."""
+    y_range, (least, most) = reach(series), bounds_of(metric)
+    means = [mean for one in series for mean in one.mean]
+    is_wide = bool(means) and min(means) > 0 and max(means) > WIDE * min(means)
+    if y_range is None or not is_wide or not are_lines(series):
+        return {"y_range": y_range, "y_bounds": (least, most)}
+    # A logarithmic axis has no zero: an interval that reaches so far goes to the axis' end.
+    low = least if least > 0 else max(min(means) / 2, y_range[0])
+    return {"y_range": (low, min(most, y_range[1])), "y_bounds": (low, most), "log_y": True}
 
 
 def _series(

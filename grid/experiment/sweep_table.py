@@ -82,9 +82,9 @@ def _texts(intervals: list[Interval | None]) -> list[str]:
         if one is None:
             return "-"
         if is_same(one):
-            return f"{one.mean:,.{digits}f} {SAME}"
+            return f"{one.mean:z,.{digits}f} {SAME}"
         half = one.half_width
         spread = f" ± {half:,.{digits}f}" if math.isfinite(half) else ""
-        return f"{one.mean:,.{digits}f}{spread}"
+        return f"{one.mean:z,.{digits}f}{spread}"
 
     return [text(one) for one in intervals]

@@ -69,4 +69,4 @@ def plus_minus(interval: Interval) -> str:
         return f"{shown(interval.mean)} {SAME}"
     # As many places as two digits of the uncertainty have.
     places = max(0, 1 - math.floor(math.log10(half)))
-    return f"{interval.mean:,.{places}f} ± {half:,.{places}f}"
+    return f"{interval.mean:z,.{places}f} ± {half:,.{places}f}"

@@ -36,6 +36,7 @@ class Labels:
     log_y: bool = False
     over_time: bool = False
     """Whether x is time in seconds, for which the axis finds a unit."""
+    subtitle: str = ""
     y_range: tuple[float, float] | None = None
     """From where to where y reaches at least; by default as far as the figures do."""
     y_bounds: tuple[float, float] = (-math.inf, math.inf)
@@ -44,9 +45,13 @@ class Labels:
 
 def chart(labels: Labels, series: Sequence[Series]) -> Picture:
     """Lines where x is numbers, and bars where it is names."""
+    return lines(labels, series) if are_lines(series) else bars(labels, series)
+
+
+def are_lines(series: Sequence[Series]) -> bool:
+    """Whether a chart of them has lines."""
     numeric = all(isinstance(x, int | float) for one in series for x in one.x)
-    most = max(len(one.x) for one in series)
-    return lines(labels, series) if numeric and most > 1 else bars(labels, series)
+    return numeric and max(len(one.x) for one in series) > 1
 
 
 def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
@@ -198,6 +203,8 @@ def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[s
         low = min(low, origin) if from_zero or low <= high / 2 else low
         # Rounded, an axis from one would begin at zero.
         y["scale"] = {"domain": [low, high], "nice": not 0 < low == least, "zero": False}
+        if labels.log_y:
+            return numbers("mean", None, labels.y_range)
     if labels.log_y and min(values, default=0.0) > 0:
         y["scale"] = {"type": "log"}
     return y
@@ -243,7 +250,8 @@ def _told(labels: Labels, columns: Columns) -> list[dict[str, Any]]:
 
 
 def _picture(labels: Labels, specification: dict[str, Any], columns: Columns) -> Picture:
-    whole: dict[str, Any] = {"width": "container", "title": labels.y, "data": {"name": labels.name}}
+    title = {"text": labels.y, "subtitle": labels.subtitle} if labels.subtitle else labels.y
+    whole: dict[str, Any] = {"width": "container", "title": title, "data": {"name": labels.name}}
     if _has_intervals(columns):
         whole["transform"] = INTERVAL_TEXTS
     return Picture(labels.name, labels.caption, {**whole, **specification}, {labels.name: columns})

@@ -91,6 +91,8 @@ CONFIG: Mapping[str, Any] = {
         "fontSize": 12.5,
         "fontWeight": "normal",
         "offset": 8,
+        "subtitleColor": "var(--soft)",
+        "subtitleFontSize": 12,
     },
     "header": {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 12},
     "text": {"color": "var(--ink)", "fontSize": 11},

@@ -370,4 +370,4 @@ def row_texts(values: Sequence[float | None], missing: str = "-") -> list[str]:
     else:
         largest = max(abs(value) for value in known)
         digits = 1 if largest >= 100 else 3 if largest == 0 or largest >= 0.01 else 6
-    return [missing if value is None else f"{value:,.{digits}f}" for value in values]
+    return [missing if value is None else f"{value:z,.{digits}f}" for value in values]

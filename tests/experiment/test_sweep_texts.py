@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,36 @@ def test_seeds_that_change_nothing_give_no_certainty(tmp_path: Path) -> None:
     print_sweep_table(tmp_path / "same", console)
     text = console.export_text()
     assert "5.000 =" in text and SAME_TOLD in text and "5.000 ±" not in text
+
+
+def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
+    points = [
+        ({"load": load, "rule": rule}, {"wait_mean": [mean - more, mean + more]})
+        for rule, factor in (("a", 1.0), ("b", 90.0))
+        for load, mean, more in ((0.5, 2.0 * factor, 1.0), (0.9, 3.0 * factor, 3.5))
+    ]
+    study = replace(study_of(tmp_path, "wide", points), compare="rule")
+    (chart,) = comparison_charts(study, "wait_mean")
+    line, _, interval = chart.specification["layer"]
+    scale = line["encoding"]["y"]["scale"]
+    assert scale["type"] == "log" and scale["domain"][0] == 1
+    assert {"calculate": "max(datum.low, 1)", "as": "drawn_low"} in interval["transform"]
+    narrow = replace(study_of(tmp_path, "narrow", points[:2]), compare="rule")
+    (chart,) = comparison_charts(narrow, "wait_mean")
+    assert "type" not in chart.specification["layer"][0]["encoding"]["y"]["scale"]
+
+
+def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:
+    points = [
+        ({"load": load, "rule": rule, "ttl": ttl}, {"wait_mean": [1.0, 2.0 + load + ttl]})
+        for rule in "ab"
+        for load in (0.5, 0.9)
+        for ttl in (0, 4)
+    ]
+    study = replace(study_of(tmp_path, "four", points), compare="rule")
+    charts = list(comparison_charts(study, "wait_mean"))
+    titles = [chart.specification["title"] for chart in charts]
+    assert titles == [{"text": "wait, mean (s)", "subtitle": f"ttl {ttl}"} for ttl in (0, 4)]
 
 
 def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None:
