@@ -62,7 +62,7 @@ def places(field: str, title: str, values: Sequence[float]) -> Encoding:
     is_uneven = len(exact) > 2 and gaps.max() > UNEVEN * gaps.min()
     scale: dict[str, Any] = {"type": "linear", "zero": False, "nice": False, "padding": 14}
     if is_uneven and exact[0] > 0:
-        scale["type"] = "log"
+        scale = {"type": "log", "nice": False, "padding": 14}
     elif is_uneven and exact[0] == 0:
         scale |= {"type": "symlog", "constant": exact[1]}
     axis = {"values": exact, "format": FIGURE, "grid": False}

@@ -176,7 +176,8 @@ def _along(labels: Labels, columns: dict[str, list[Any]], markers: bool) -> dict
     along = places if markers else numbers
     x = along("x", labels.x, columns["x"])
     if labels.log_x and min(columns["x"], default=0) > 0:
-        x["scale"] = {**x["scale"], "type": "log"}
+        x["scale"] = {key: value for key, value in x["scale"].items() if key != "zero"}
+        x["scale"]["type"] = "log"
     return x
 
 
