@@ -263,7 +263,10 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "field", "says"), WRONG, ids=lambda value: str(value)[:40])
+IDS = [f"{field} {says}"[:50] for _, field, says in WRONG]
+
+
+@pytest.mark.parametrize(("make", "field", "says"), WRONG, ids=IDS)
 def test_what_cannot_run_is_one_mistake(
     make: Callable[[], grid.Grid], field: str, says: str
 ) -> None:
