@@ -43,6 +43,8 @@ class Replay:
     def about(self) -> Answer:
         run, manifest = self._run, self._run.manifest
         first, last = self._span
+        # No two live runs have the same digest.
+        untold = ("jobs", "digest") if "live" in manifest else ("jobs",)
         return {
             "kind": "replay",
             "name": str(manifest.get("scenario", "")),
@@ -54,7 +56,9 @@ class Replay:
                 for vo, title, cpus in zip(self._vo_of, run.cluster_titles, self._cpus, strict=True)
             ],
             "states": STATES,
-            "figures": {key: manifest[key] for key in TOLD if key in manifest and key != "jobs"},
+            "figures": {
+                key: manifest[key] for key in TOLD if key in manifest and key not in untold
+            },
             "done": said(self._done),
         }
 

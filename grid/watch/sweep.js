@@ -13,7 +13,8 @@ function cell(spread) {
 
 function showTable(sweep) {
   const names = [...sweep.axes, "runs", ...sweep.metrics];
-  const head = make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name)));
+  const head = make("tr", {}, ...names.map((name, place) =>
+    make("th", { scope: "col", class: place < sweep.axes.length ? "axis" : "" }, name)));
   const rows = sweep.rows.map(([point, runs, spreads]) => make("tr", { class: runs ? "" : "waits" },
     ...point.map((value) => make("th", { scope: "row" }, String(value))),
     make("td", {}, `${runs} of ${sweep.seeds}`),

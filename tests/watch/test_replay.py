@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet
@@ -32,6 +34,14 @@ def test_all_jobs_have_ended_in_the_end_and_none_is_there_before(replay: Replay)
     assert sum(replay.frame(about["to"])["states"][2]) == 30
     before = replay.frame(about["from"] - 1)
     assert sum(map(sum, before["states"])) == 0 and sum(before["busy"]) == 0
+
+
+def test_a_digest_is_told_where_it_means_something(folder: Path, tmp_path: Path) -> None:
+    assert "digest" in Replay(folder).about()["figures"]
+    copy = shutil.copytree(folder, tmp_path / "live")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps(manifest | {"live": {}}))
+    assert "digest" not in Replay(copy).about()["figures"]
 
 
 def test_a_frame_has_what_the_tables_have(folder: Path, replay: Replay) -> None:
