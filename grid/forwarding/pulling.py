@@ -81,7 +81,8 @@ class Pull:
         if not self._by_load:
             return PullFrom(int(vos[idle.rng.integers(len(vos))]), self._every_us)
         known = others & np.isfinite(assigned)
-        busy = np.bincount(columns.vo[known], assigned[known], len(columns.vo))
-        cpus = np.bincount(columns.vo[known], columns.cpus[known], len(columns.vo))
+        count = int(vos[-1]) + 1
+        busy = np.bincount(columns.vo[known], assigned[known], count)
+        cpus = np.bincount(columns.vo[known], columns.cpus[known], count)
         loads = busy[vos] / np.maximum(cpus[vos], 1.0)
         return PullFrom(int(vos[np.argmax(loads)]), self._every_us)
