@@ -282,7 +282,7 @@ def _say(finished: Run, folder: Path) -> None:
 
 def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
     """What of a log did not run, by reason; and what looked wrong and ran all the same."""
-    from grid.workload.description import REMARKS
+    from grid.workload.swf import REMARKS
 
     for head, are_remarks in (("left out of the trace", False), ("ran all the same", True)):
         counts = [

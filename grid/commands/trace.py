@@ -103,6 +103,11 @@ def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None
 
     for line in lines(said, log.header):
         typer.echo(line)
+    if said["users_with_most_work"]:
+        from grid.workload.trace import users_text
+
+        text = users_text(said["users_with_most_work"], said["users"])
+        typer.echo(f"{'most work, by user':24}{text}")
 
 
 def _scaled(log: SwfLog | GwfLog, factor: float) -> SwfLog | GwfLog:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _WIDTH = 24
@@ -16,8 +16,7 @@ _STATUSES = {
     "4": "partial, failed",
     "5": "cancelled",
 }
-REMARKS = ("out_of_order", "negative_requested_time")
-"""What is counted beside the reasons for which records are left out, of records that are not."""
+_REMARKS = ("out_of_order", "negative_requested_time")
 _DAY_S = 86_400
 
 
@@ -37,8 +36,6 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
             yield name, f"{said[name]:,}"
     if said.get("virtual_organizations"):
         yield "VOs", f"{said['virtual_organizations']:,}"
-    if said["users_with_most_work"]:
-        yield "most work, by user", _users(said["users_with_most_work"], said["users"])
     if said["first_submit_s"] is not None:
         first, last = said["first_submit_s"], said["last_submit_s"]
         days = said["span_s"] / _DAY_S
@@ -57,8 +54,8 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
         ", ".join(f"{count:,} {_STATUSES.get(status, status)}" for status, count in statuses),
     )
     yield "not known", _counts(said["missing"], said["jobs"]) or "nothing"
-    left_out = {key: n for key, n in said["left_out"].items() if key not in REMARKS}
-    remarks = {key: n for key, n in said["left_out"].items() if key in REMARKS}
+    left_out = {key: n for key, n in said["left_out"].items() if key not in _REMARKS}
+    remarks = {key: n for key, n in said["left_out"].items() if key in _REMARKS}
     yield "would not run", _counts(left_out, said["jobs"]) or "none"
     if remarks:
         yield "would run all the same", _counts(remarks, said["jobs"])
@@ -66,16 +63,6 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
         yield "repeated numbers", f"{said['repeated_numbers']:,} jobs (no run accepts them)"
     if said["blank_lines"]:
         yield "blank lines", f"{said['blank_lines']:,}"
-
-
-def _users(largest: Sequence[Mapping[str, Any]], count: int) -> str:
-    """Their numbers, as filters take them, with their shares of the processor time of all jobs."""
-    parts = [f"{one['user']}: {one['share_of_work']:.1%}" for one in largest]
-    others = count - len(largest)
-    if others:
-        left = 1.0 - sum(one["share_of_work"] for one in largest)
-        parts.append(f"all {others:,} others: {max(0.0, left):.1%}")
-    return ", ".join(parts)
 
 
 def _load(said: Mapping[str, Any]) -> str:

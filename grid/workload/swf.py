@@ -76,6 +76,8 @@ _ROUTES = {
 _PARTIAL_EXECUTIONS = (2, 3, 4)
 """Statuses of the lines that tell of one part of a job which was swapped out or checkpointed; the
 job has a line of its own besides."""
+REMARKS = ("out_of_order", "negative_requested_time")
+"""What `runnable_rows` counts beside its reasons, of jobs that are not left out."""
 
 
 def _layout() -> LogFormat:

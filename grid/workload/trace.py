@@ -6,7 +6,7 @@ Everything here takes a log of either format and looks only at the fields that b
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -160,6 +160,16 @@ def _users_with_most_work(user: Ints, work_us: Floats, most: int = 10) -> list[d
         {"user": int(users[n]), "jobs": int(jobs[n]), "share_of_work": float(shares[n])}
         for n in np.argsort(-works, kind="stable")[:most]
     ]
+
+
+def users_text(largest: Sequence[Mapping[str, Any]], count: int) -> str:
+    """Users by number, as filters take them, with their shares of the work, and the rest of all."""
+    parts = [f"{one['user']}: {one['share_of_work']:.1%}" for one in largest]
+    others = count - len(largest)
+    if others:
+        left = 1.0 - sum(one["share_of_work"] for one in largest)
+        parts.append(f"all {others:,} others: {max(0.0, left):.1%}")
+    return ", ".join(parts)
 
 
 def _counts(column: Ints) -> dict[str, int]:

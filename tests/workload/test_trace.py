@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.workload.convert import read_log
-from grid.workload.description import lines
 from grid.workload.gwf import TEXT_FIELDS, GwfField, GwfLog, gwf_from_swf
 from grid.workload.swf import SwfField, SwfLog
-from grid.workload.trace import describe, filter_log, scale_interarrival
+from grid.workload.trace import describe, filter_log, scale_interarrival, users_text
 
 TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 S = 1_000_000
@@ -79,9 +78,8 @@ def test_describe_by_hand() -> None:
 
 def test_the_users_with_most_work_are_named_and_the_others_counted() -> None:
     log = log_of(*(job(n, 100, 1 if n else 87, user=n) for n in range(13)), job(20, 1, 1))
-    said = lines(describe(log), {})
-    (line,) = (line for line in said if line.startswith("most work, by user"))
-    _, _, listed = line.partition("user ")
+    said = describe(log)
+    listed = users_text(said["users_with_most_work"], said["users"])
     assert listed.split()[:4] == ["0:", "87.9%,", "1:", "1.0%,"]
     assert listed.endswith("9: 1.0%, all 3 others: 3.0%")
 
