@@ -18,10 +18,22 @@ UNUSED_SECONDS = 24 * 3600.0
 
 
 def keep_apart(root: Path) -> None:
-    """Have numba use the folder for the sources below `root`, unless NUMBA_CACHE_DIR is set."""
-    if "NUMBA_CACHE_DIR" in os.environ or not os.access(root, os.W_OK):
+    """Have numba use a folder for the sources below `root` as they are.
+
+    It is in the folder that NUMBA_CACHE_DIR names, else beside the sources, else, where nothing
+    can be written there, in the user's cache. What this process starts uses it, too.
+    """
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        place = Path(given)
+    elif os.access(root, os.W_OK):
+        place = root / "__pycache__"
+    else:
+        place = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "grid"
+    name = state_of(root)
+    if place.name == name:
         return
-    folder = cache_folder(root)
+    folder = place / name
     if not folder.exists():
         _drop_old(folder.parent)
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
@@ -29,13 +41,13 @@ def keep_apart(root: Path) -> None:
         sys.modules["numba"].config.CACHE_DIR = str(folder)
 
 
-def cache_folder(root: Path) -> Path:
-    """The folder for the sources below `root` as they are: another one once any has changed."""
+def state_of(root: Path) -> str:
+    """The name of the folder for the sources below `root`: another one once any has changed."""
     state = hashlib.sha256()
     for source in sorted(root.rglob("*.py")):
         facts = source.stat()
         state.update(f"{source.relative_to(root)} {facts.st_size} {facts.st_mtime_ns}\n".encode())
-    return root / "__pycache__" / f"compiled-{state.hexdigest()[:16]}"
+    return f"compiled-{state.hexdigest()[:16]}"
 
 
 def _drop_old(folder: Path) -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from grid.compiled_code import cache_folder, keep_apart
+from grid.compiled_code import keep_apart, state_of
 
 
 def test_another_folder_once_a_source_has_changed(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     source = tmp_path / "inner" / "one.py"
     source.write_text("A = 1\n")
-    before = cache_folder(tmp_path)
-    assert cache_folder(tmp_path) == before
+    before = state_of(tmp_path)
+    assert state_of(tmp_path) == before
     source.write_text("A = 22\n")
-    assert cache_folder(tmp_path) != before
+    assert state_of(tmp_path) != before
 
 
 def test_folders_that_nobody_uses_are_dropped(
@@ -31,12 +31,27 @@ def test_folders_that_nobody_uses_are_dropped(
     monkeypatch.setattr("sys.modules", {})
     keep_apart(tmp_path)
     assert (old.exists(), new.exists()) == (False, True)
-    assert os.environ["NUMBA_CACHE_DIR"] == str(cache_folder(tmp_path))
+    assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / "__pycache__" / state_of(tmp_path))
 
 
-def test_a_folder_of_the_users_own_is_left_to_them(
+def test_in_a_folder_of_the_users_own_states_are_apart_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+    """Old code of another version has run for ever. What a process starts stays where it is."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setattr("sys.modules", {})
+    folder = tmp_path / "own" / state_of(tmp_path)
+    for _ in range(2):
+        keep_apart(tmp_path)
+        assert os.environ["NUMBA_CACHE_DIR"] == str(folder)
+
+
+def test_where_nothing_can_be_written_beside_the_sources_it_is_the_users_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("sys.modules", {})
     keep_apart(tmp_path)
-    assert os.environ["NUMBA_CACHE_DIR"] == "elsewhere"
+    assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / "cache" / "grid" / state_of(tmp_path))
