@@ -11,7 +11,7 @@ from grid import __version__
 from grid.commands.batsim_server import batsim_server
 from grid.commands.chaos import chaos
 from grid.commands.check import check, schema
-from grid.commands.endings import ExitCode, hear_interrupts
+from grid.commands.endings import ExitCode, hear_interrupts, hear_no_more
 from grid.commands.export import export
 from grid.commands.job import job
 from grid.commands.one_line import OneLineGroup
@@ -72,3 +72,5 @@ def main() -> None:
         # Commands tell of their own files: what is left is standard output.
         typer.echo(f"the output could not be written: {error.strerror or error}", err=True)
         sys.exit(ExitCode.FAILED)
+    finally:
+        hear_no_more()

@@ -113,6 +113,16 @@ def hear_interrupts() -> None:
     sys.unraisablehook = _interrupts.lost
 
 
+def hear_no_more() -> None:
+    """From now on SIGINT and SIGTERM change nothing: all is done, or told, and Python ends.
+
+    It leaves them to the system then, and the exit code would be theirs.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) == _interrupts.hear:
+            signal.signal(number, signal.SIG_IGN)
+
+
 MOST_LINES = 5
 """On the mistakes of one file: as many as anybody reads."""
 

@@ -128,6 +128,27 @@ def test_a_reproduction_that_cannot_be_judged_ends_with_1(
     assert "not everything could be run" in answer.stderr
 
 
+TOLD_TO_END_WHILE_PYTHON_ENDS = """
+import os, signal
+from grid.cli import main
+
+class Last:
+    def __del__(self, kill=os.kill, own=os.getpid(), numbers=(signal.SIGINT, signal.SIGTERM)):
+        for number in numbers:
+            kill(own, number)
+
+last = Last()
+main()
+"""
+
+
+def test_an_interruption_when_all_is_done_changes_nothing() -> None:
+    """Many press Ctrl-C twice, and the second time may be late."""
+    command = [sys.executable, "-c", TOLD_TO_END_WHILE_PYTHON_ENDS, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_with_130_and_writes_nothing(
     tmp_path: Path, number: signal.Signals
