@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grid.workload.swf import REMARKS
+
 _WIDTH = 24
 _HEADERS = ("Computer", "Installation", "Version")
 _STATUSES = {
@@ -16,7 +18,6 @@ _STATUSES = {
     "4": "partial, failed",
     "5": "cancelled",
 }
-_REMARKS = ("out_of_order", "negative_requested_time")
 _DAY_S = 86_400
 
 
@@ -54,8 +55,8 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
         ", ".join(f"{count:,} {_STATUSES.get(status, status)}" for status, count in statuses),
     )
     yield "not known", _counts(said["missing"], said["jobs"]) or "nothing"
-    left_out = {key: n for key, n in said["left_out"].items() if key not in _REMARKS}
-    remarks = {key: n for key, n in said["left_out"].items() if key in _REMARKS}
+    left_out = {key: n for key, n in said["left_out"].items() if key not in REMARKS}
+    remarks = {key: n for key, n in said["left_out"].items() if key in REMARKS}
     yield "would not run", _counts(left_out, said["jobs"]) or "none"
     if remarks:
         yield "would run all the same", _counts(remarks, said["jobs"])
