@@ -78,7 +78,7 @@ def test_episodes_of_a_seed_are_the_same(settings: dict[str, Any]) -> None:
     assert len({digest for digest, _, _ in first}) == 100
 
 
-MACHINES = {
+MACHINES: dict[str, dict[str, Any]] = {
     "pool": {},
     "alike": {"machines": [{"cpus": 8, "count": 3}]},
     "unlike": {

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import NamedTuple
 
 from grid.model.job_table import JobTable
@@ -51,6 +52,9 @@ class State:
         for _, mask in self.running.values():
             taken &= ~mask
         return taken
+
+    def copy(self) -> State:
+        return replace(self, waiting=list(self.waiting), running=dict(self.running))
 
     def width(self, row: int) -> int:
         return int(self.jobs.processors[row])
@@ -115,25 +119,63 @@ def reasons(
     for time_us, events, started in said:
         state.now = time_us
         left, is_alike = list(started), True
+        moments: list[Moment] = []
         for place, event in enumerate(events):
             state.hear(event)
             if not is_alike:
                 continue
             ours, count = decide(state), len(left)
-            if place < len(events) - 1:
+            is_last = place == len(events) - 1
+            moments.append(Moment(state.copy(), ours, list(left), is_last))
+            if not is_last:
                 count = min(count, len(ours))
             is_alike = ours == [row for row, _ in left[:count]]
             if not is_alike:
-                yield (
-                    time_us,
-                    *_reason(state, ours, [one for one in left if one[0] in state.waiting]),
-                )
+                yield (time_us, *_known_reason(moments))
                 continue
             for row, mask in left[:count]:
                 state.start(row, mask)
             del left[:count]
         for row, mask in left:
             state.start(row, mask)
+
+
+class Moment(NamedTuple):
+    """After an event: what ours starts, and what is started then or after those that follow."""
+
+    state: State
+    ours: list[int]
+    left: list[tuple[int, int]]
+    is_last: bool
+
+
+def _known_reason(moments: list[Moment]) -> tuple[int, str]:
+    """Why it decides otherwise after the last of these events of one instant, or after an earlier.
+
+    An answer does not say after which event a job was started, but it has them in that order: the
+    first of them, so many as are free, may be those of this event.
+    """
+    found = (-1, UNEXPLAINED)
+    for state, ours, left, is_last in reversed(moments):
+        possible = [left] if is_last else _beginnings(state, left)
+        for theirs in possible:
+            if ours != [row for row, _ in theirs]:
+                reason = _reason(state, ours, theirs)
+                if reason[1] != UNEXPLAINED:
+                    return reason
+                found = reason if found[0] < 0 else found
+    return found
+
+
+def _beginnings(state: State, left: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
+    """What may have been started in this state: the first of them, on processors free in it."""
+    free = state.free
+    for count in range(len(left) + 1):
+        yield left[:count]
+        row, mask = left[count] if count < len(left) else (-1, 0)
+        if row not in state.waiting or mask & ~free:
+            return
+        free &= ~mask
 
 
 def _reason(state: State, ours: list[int], theirs: list[tuple[int, int]]) -> tuple[int, str]:
@@ -165,10 +207,13 @@ def _reason(state: State, ours: list[int], theirs: list[tuple[int, int]]) -> tup
 
 
 def _ends(state: State, head: int, masks: dict[int, int]) -> list[tuple[int, int]]:
-    """(expected end, mask) of what runs when the first job's reservation is made, in order."""
+    """(expected end, mask) of what runs when the first job's reservation is made, in order.
+
+    Those that end together are in the order of their starts, as in pybatsim's list.
+    """
     turn = state.waiting[: state.waiting.index(head)]
     ends = [(state.expected_end(row), masks[row]) for row in turn if row in masks]
-    return sorted([*state.running.values(), *ends])
+    return sorted([*state.running.values(), *ends], key=itemgetter(0))
 
 
 def _shadow(state: State, head: int, masks: dict[int, int]) -> int:

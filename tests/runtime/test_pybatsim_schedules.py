@@ -109,6 +109,24 @@ def test_each_decision_of_easy_of_pybatsim_that_is_not_ours_has_a_reason() -> No
     assert found.keys() == {SCATTERED, RESERVED, LATER, FORGOTTEN}
 
 
+def in_minutes(jobs: JobTable) -> JobTable:
+    """The jobs, with whole minutes only: so that several events fall together."""
+    minute_us = 60 * SECOND_US
+    jobs.submit_us[:] = jobs.submit_us // minute_us * minute_us
+    for column in (jobs.run_us, jobs.estimate_us):
+        column[:] = (column // minute_us + 1) * minute_us
+    return jobs
+
+
+def test_also_where_events_fall_together_each_decision_has_a_reason() -> None:
+    jobs = in_minutes(drawn_jobs(250, 1))
+    said = of_pybatsim("easyBackfill", jobs).said
+    assert sum(len(heard.events) > 1 for heard in said) > 50
+    found = told(reasons(jobs, CPUS, said, backfilling))
+    assert found.keys() <= {SCATTERED, RESERVED, LATER, FORGOTTEN}
+    assert found.total() > 20
+
+
 def test_without_topology_each_decision_after_an_event_is_ours() -> None:
     """Also where many events fall on one instant, after which our EASY decides but once."""
     jobs = drawn_jobs(150, 5)
