@@ -62,7 +62,7 @@ def test_an_export_says_that_it_needs_its_extra(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(scenario("easy"))
     words = ["run", "own.yaml", "--in-process", "--quiet", "--out", "run"]
     assert command(words, OF_BATSIM + OF_LEARNING, tmp_path) == (0, [])
-    words = ["export", "run", "--to", "perfetto"]
+    words = ["export", "run", "--to", "perfetto", "--quiet"]
     line = "--to perfetto needs perfetto, of the extra `perfetto`: "
     line += 'pip install ".[perfetto]" in a clone'
     assert command(words, ["perfetto"], tmp_path) == (1, [line])

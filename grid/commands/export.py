@@ -12,7 +12,7 @@ import typer
 
 from grid.commands.endings import endings
 from grid.commands.options import Quiet
-from grid.model.extras import missing
+from grid.model.extras import need
 
 if TYPE_CHECKING:
     from grid.export.schedule import Schedule
@@ -78,7 +78,7 @@ _TRACES = (Format.PERFETTO, Format.CHROME, Format.PAJE)
 
 
 def _write(folder: Path, to: Format, target: Path) -> None:
-    """Write `target`, whole or not at all. Raises InputError."""
+    """Write `target`, whole or not at all. Raises InputError, and MissingExtra."""
     from grid.export.files import replacing, replacing_folder
     from grid.export.schedule import read_schedule
     from grid.model.errors import one_mistake
@@ -86,6 +86,8 @@ def _write(folder: Path, to: Format, target: Path) -> None:
 
     if not folder.is_dir():
         raise one_mistake("", "no such folder", "the folder of a run", str(folder))
+    if to is Format.PERFETTO:
+        need(f"--to {to.value}", "perfetto", "perfetto")
     if to is Format.BATSIM:
         from grid.export.tables import write_batsim
 
@@ -102,11 +104,7 @@ def _write(folder: Path, to: Format, target: Path) -> None:
         return
     write = _writer(to)
     with replacing(target) as partial, partial.open("wb") as file:
-        try:
-            write(schedule, folder, file)
-        except ModuleNotFoundError as error:
-            package = str(error.name).partition(".")[0]
-            raise missing(f"--to {to.value}", "perfetto", package) from None
+        write(schedule, folder, file)
 
 
 def _writer(to: Format) -> Callable[[Schedule, Path, IO[bytes]], None]:

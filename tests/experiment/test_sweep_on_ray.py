@@ -109,6 +109,7 @@ def children_named(process: subprocess.Popen[bytes], name: str) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_drivers_killed_at_random_lose_nothing_but_runs_in_flight(tmp_path: Path) -> None:
     path, folder = write(tmp_path, LONG), tmp_path / "killed"

@@ -100,7 +100,7 @@ class TestOnRay:
         assert added_us >= 10 * SECOND_US
         assert (results.outcome.start_us >= 10.5 * SECOND_US).all()
 
-    @pytest.mark.parametrize("kill_rate", [0.0, 1.0])
+    @pytest.mark.parametrize("kill_rate", [0.0, pytest.param(1.0, marks=pytest.mark.thorough)])
     def test_crashes_partitions_and_machine_outages_take_effect(
         self, kill_rate: float, tmp_path: Path
     ) -> None:

@@ -16,12 +16,12 @@ from tests.runtime.ordeals import Trial, ordeal
 @pytest.mark.parametrize(
     ("kind", "name", "expected"),
     [
-        ("live", "term-group", "exit 130"),
+        pytest.param("live", "term-group", "exit 130", marks=pytest.mark.thorough),
         ("live", "interrupts", "exit 130"),
         ("windowed", "term", "exit 130"),
         # Actors tell each other directly, and may be done before anybody misses it.
         ("windowed", "control", ("exit 1, one line", "the same digest")),
-        ("windowed", "stopped-actor", "the same digest"),
+        pytest.param("windowed", "stopped-actor", "the same digest", marks=pytest.mark.thorough),
     ],
 )
 def test_a_run_survives_or_ends_in_one_line(

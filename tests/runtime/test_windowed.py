@@ -32,8 +32,14 @@ def result(outcome: RunOutcome) -> str:
     return digest(in_order(outcome.chunks))
 
 
-@pytest.mark.parametrize("transport", ["sockets", "calls"])
-@pytest.mark.parametrize("actors", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("actors", "transport"),
+    [
+        (1, "sockets"), (2, "calls"), (4, "sockets"),
+        *(pytest.param(*one, marks=pytest.mark.thorough)
+          for one in ((1, "calls"), (2, "sockets"), (4, "calls"))),
+    ],
+)  # fmt: skip
 def test_the_number_of_actors_and_the_transport_cannot_be_seen(
     actors: int, transport: str, tmp_path: Path
 ) -> None:

@@ -62,7 +62,11 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("transport", "kills"),
-    [("sockets", 4), ("calls", 2), pytest.param("sockets", 16, marks=pytest.mark.thorough)],
+    [
+        ("sockets", 4),
+        pytest.param("calls", 2, marks=pytest.mark.thorough),
+        pytest.param("sockets", 16, marks=pytest.mark.thorough),
+    ],
 )
 def test_actors_that_are_killed_cannot_be_seen_in_the_result(
     transport: str, kills: int, monkeypatch: pytest.MonkeyPatch

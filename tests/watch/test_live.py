@@ -152,6 +152,7 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.thorough
 @pytest.mark.usefixtures("ray_session")
 def test_every_job_ends_once_whatever_is_pressed_in_a_browser(
     browser: chromium.Browser, tmp_path: Path
