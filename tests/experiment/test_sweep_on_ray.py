@@ -146,6 +146,7 @@ def test_workers_killed_at_random_are_replaced(tmp_path: Path) -> None:
     assert files(folder) == sweep_in_process(path, tmp_path / "here")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_ray_that_dies_is_started_again(tmp_path: Path) -> None:
     path, folder = write(tmp_path, LONG), tmp_path / "killed"

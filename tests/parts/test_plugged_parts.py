@@ -250,6 +250,7 @@ def test_a_sweep_runs_a_changed_file_again(mine: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.thorough
 @pytest.mark.usefixtures("ray_session")
 def test_a_live_run_takes_parts_along(tmp_path: Path) -> None:
     live = Live(Pace(speedup=4.0), tmp_path / "journals")

@@ -69,6 +69,7 @@ def sound(outcome: LiveOutcome, grid: Grid) -> JobResults:
 class TestOnRay:
     pytestmark = on_ray
 
+    @pytest.mark.thorough
     def test_every_entity_an_actor(self, tmp_path: Path) -> None:
         """What must be true however late this machine is."""
         grid = grid_of("two")
