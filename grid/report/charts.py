@@ -190,6 +190,8 @@ def time_axis(field: str, unit: str) -> dict[str, Any]:
 
 
 def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[str, Any]:
+    if labels.log_y and labels.y_range is not None:
+        return numbers("mean", None, labels.y_range)
     values = [
         value for name in ("mean", "low", "high") for value in columns[name] if value is not None
     ]
@@ -204,8 +206,6 @@ def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[s
         low = min(low, origin) if from_zero or low <= high / 2 else low
         # Rounded, an axis from one would begin at zero.
         y["scale"] = {"domain": [low, high], "nice": not 0 < low == least, "zero": False}
-        if labels.log_y:
-            return numbers("mean", None, labels.y_range)
     if labels.log_y and min(values, default=0.0) > 0:
         y["scale"] = {"type": "log"}
     return y
