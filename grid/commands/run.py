@@ -259,10 +259,13 @@ def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher |
 
 def _say(finished: Run, folder: Path) -> None:
     """The table of a run, what it cost, and where its results are."""
-    from grid.results.summary import print_summary
+    from grid.results.summary import measured_line, print_summary
 
     print_summary(finished.metrics)
     manifest = finished.manifest
+    measured = measured_line(manifest)
+    if measured is not None:
+        typer.echo(measured)
     for line in _trace_lines(manifest["jobs"]["skipped"]):
         typer.echo(line)
     live = manifest.get("live")

@@ -126,7 +126,12 @@ class Play:
             # The store is empty after that.
             results = in_order(store.take())
             self._metrics = metrics(
-                results, directory, store.figures, store.histories, store.decisions
+                results,
+                directory,
+                store.figures,
+                store.histories,
+                store.decisions,
+                self._grid.settings.measured,
             )
         return deepcopy(self._metrics)
 

@@ -9,6 +9,7 @@ import numpy as np
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
+from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.directory import Directory
@@ -21,9 +22,14 @@ start or an end of one of its 1500 jobs."""
 
 
 def paper_figures(
-    jobs: JobResults, directory: Directory, histories: Sequence[ClusterHistory]
+    jobs: JobResults,
+    directory: Directory,
+    histories: Sequence[ClusterHistory],
+    measured: MeasuredJobs = ALL_JOBS,
 ) -> dict[str, float | None]:
     """All of them; None where one does not apply.
+
+    The first three are of the jobs that are `measured`, the others of all.
 
     - `slowdown_without_deadline_mean` (C07 Fig. 5): of the jobs without a deadline.
     - `late_percent_of_all`: jobs that missed their deadline, in per cent of all jobs.
@@ -42,10 +48,11 @@ def paper_figures(
       all processors and the time from interaction 400 to 2600 of 3000, see SHOWN_FROM.
     """
     cpus = float(machine_cpus(directory).sum())
+    chosen = measured.of(jobs)
     return {
-        "slowdown_without_deadline_mean": _slowdown_without_deadline(jobs),
-        "late_percent_of_all": _late_of_all(jobs),
-        "user_utility_of_jobs_that_ran": _utility_of_jobs_that_ran(jobs),
+        "slowdown_without_deadline_mean": _slowdown_without_deadline(chosen),
+        "late_percent_of_all": _late_of_all(chosen),
+        "user_utility_of_jobs_that_ran": _utility_of_jobs_that_ran(chosen),
         **_workload(jobs),
         "response_time_of_first_half_mean": _response_of_first_half(jobs),
         "utilization_percent": _utilization(jobs, cpus),

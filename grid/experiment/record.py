@@ -76,15 +76,16 @@ def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
 def record_of(run: Run, scenario: Scenario) -> Record:
     """Scenario, digest, counts, metrics, quantiles, flows and courses of a run, as plain data.
 
-    `more` are figures of the whole grid that `metrics.json` does not have.
+    Quantiles are of the jobs that are measured, flows and courses of all. `more` are figures of
+    the whole grid that `metrics.json` does not have.
     """
     kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
     return {
         "scenario": scenario.model_dump(mode="json"),
         **kept,
         "metrics": run.metrics,
-        "more": paper_figures(run.results, run.directory, run.histories),
-        "quantiles": _quantiles(run.results),
+        "more": paper_figures(run.results, run.directory, run.histories, run.measured),
+        "quantiles": _quantiles(run.measured.of(run.results)),
         "flows": _flows(run.results, len(run.directory.vos)),
         "courses": _courses(run),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grid.model.faults import GridFaults
+from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.time import SECOND_US, Time
 
 
@@ -68,9 +69,13 @@ class ProtocolRules:
 
 @dataclass(frozen=True, slots=True)
 class GridSettings:
-    """What a run needs to know beside VOs and jobs. All that is drawn comes from `seed`."""
+    """What a run needs to know beside VOs and jobs. All that is drawn comes from `seed`.
+
+    Figures of jobs are of those that are `measured`.
+    """
 
     seed: int = 1
     network: NetworkSettings = NetworkSettings()
     protocol: ProtocolRules = ProtocolRules()
     faults: GridFaults | None = None
+    measured: MeasuredJobs = ALL_JOBS

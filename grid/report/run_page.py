@@ -18,6 +18,7 @@ from grid.report.waiting import distributions, wait_against_size
 from grid.report.zoom import HINT
 from grid.results.column_definitions import MANIFEST_KEYS
 from grid.results.definitions import METRICS, label_of, row_texts
+from grid.results.summary import measured_line
 
 FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
 """What is chosen first, if there is such a metric."""
@@ -37,6 +38,9 @@ def write_run_page(folder: Path, page: Path) -> None:
         f"Seed {manifest['seed']}; {jobs['completed']:,} jobs completed, {jobs['failed']:,} "
         f"failed, {jobs['rejected']:,} rejected, on {place}."
     )
+    measured = measured_line(manifest)
+    if measured is not None:
+        introduction += f" All {measured}; figures of machines and all charts are of the whole run."
     sections = [
         Section("Results", [_results(run), PAPERS]),
         Section("By virtual organization", _by_vo(run)),

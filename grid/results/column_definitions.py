@@ -184,6 +184,13 @@ MANIFEST_KEYS: Columns = {
         "Records of a log that were left out, by reason: `filtered` are those that no filter "
         "takes. Besides remarks on some that were not: `out_of_order`, `negative_requested_time`.",
     ),
+    "measured.jobs": (
+        "jobs",
+        "Jobs that figures of jobs are of. Keys of `measured`: only where the scenario says "
+        "`submitted_from_s` or `submitted_until_s`.",
+    ),
+    "measured.submitted_from_s": ("s", "They were submitted from then on."),
+    "measured.submitted_until_s": ("s", "They were submitted before that; null: until the end."),
     "messages": ("", "Messages that entities handled."),
     "snapshots": ("", "Status snapshots that VOs published."),
     "rounds": ("", "Windows that the Ray actors advanced by, together; 0 in one process."),

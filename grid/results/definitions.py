@@ -118,7 +118,9 @@ OF_JOBS = (
         "sum over all jobs", COUNT, "less",
     ),
 )  # fmt: skip
-"""Of a VO: the jobs of its users, wherever they ran. Of the grid: all jobs."""
+"""Of a VO: the jobs of its users, wherever they ran. Of the grid: all jobs. Where the scenario says
+`submitted_from_s` or `submitted_until_s` under `metrics`: only jobs submitted then, which leaves
+out the warm-up of a run. Figures of machines and of decisions are of the whole run."""
 
 OF_MACHINES = (
     Metric(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
+from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterFigure, ClusterHistory, VoFigure
 from grid.model.time import NEVER, SECOND_US
 from grid.results.decisions import decision_figures, sums_of
@@ -44,12 +45,14 @@ def metrics(
     figures: Sequence[ClusterFigure] = (),
     histories: Sequence[ClusterHistory] = (),
     counted: Sequence[VoFigure] = (),
+    measured: MeasuredJobs = ALL_JOBS,
 ) -> Metrics:
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
 
     `figures` are what clusters add of their own (see `grid.results.figures`), `histories` those of
     the clusters of gangs, for their `loss_of_capacity`, and of machines that may be switched off,
-    and `counted` is what entities counted of their decisions.
+    and `counted` is what entities counted of their decisions. Figures of jobs are of those that are
+    `measured`, all others of the whole run.
 
     `utilization`, `load_balance` and energy are over one interval for all: from the first
     submission in the grid to the last end of a job in the grid.
@@ -60,14 +63,18 @@ def metrics(
     vo_of_machine = np.repeat(vo_of_cluster, np.diff(first_machines(directory)))
     span = _makespan(results)
     jobs_j, idle_j = cluster_energy(results, directory, histories)
-    bounds = np.cumsum([0, *np.bincount(results.vo, minlength=len(directory.vos))])
+    submitted = np.bincount(results.vo, minlength=len(directory.vos))
     several = len(directory.vos) > 1
-    by_vo = results.reordered(np.argsort(results.vo, kind="stable")) if several else results
+    measured_jobs = measured.of(results)
+    bounds = np.cumsum([0, *np.bincount(measured_jobs.vo, minlength=len(directory.vos))])
+    by_vo = measured_jobs
+    if several:
+        by_vo = measured_jobs.reordered(np.argsort(measured_jobs.vo, kind="stable"))
     gangs = [one for one in histories if one.levels.smallest is not None]
     exchanged = exchanged_cpu_seconds(results, len(directory.vos)) if several else np.zeros((1, 1))
     vos = {}
     for position, name in enumerate(directory.vos):
-        jobs = by_vo.take(slice(bounds[position], bounds[position + 1])) if several else results
+        jobs = by_vo.take(slice(bounds[position], bounds[position + 1])) if several else by_vo
         own = vo_of_machine == position
         of_jobs = _of_jobs(jobs)
         vos[name] = of_jobs | _of_machines(busy[own], cpus[own], span)
@@ -77,9 +84,9 @@ def metrics(
             vos[name] |= _lost(mine)
         if several:
             vos[name] |= figures_of(exchanged, position)
-            vos[name] |= decision_figures(sums_of(counted, position), len(jobs))
+            vos[name] |= decision_figures(sums_of(counted, position), int(submitted[position]))
         vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
-    of_all = of_jobs if not several else _of_jobs(results)
+    of_all = of_jobs if not several else _of_jobs(measured_jobs)
     whole = of_all | _of_machines(busy, cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from grid.results.definitions import label_of, row_texts
 from grid.results.metrics import Figures, Metrics
@@ -28,6 +29,19 @@ _MOST = 12
 _FEW = 6
 _NAME_WIDTH = 16
 _GAP = 2
+
+
+def measured_line(manifest: Mapping[str, Any]) -> str | None:
+    """Which jobs the figures are of, by the run's manifest; None where they are of all."""
+    measured = manifest.get("measured")
+    if measured is None:
+        return None
+    until_s = measured["submitted_until_s"]
+    until = "" if until_s is None else f" and before {until_s:,.12g} s"
+    return (
+        f"figures of jobs are of {measured['jobs']:,} jobs, submitted from "
+        f"{measured['submitted_from_s']:,.12g} s on{until}"
+    )
 
 
 def print_summary(metrics: Metrics, console: Console | None = None) -> None:

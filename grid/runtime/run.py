@@ -16,6 +16,7 @@ from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.extras import need
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
+from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
@@ -68,6 +69,7 @@ class Run:
     - `manifest`: how the run was made, and the `digest` of its results (`manifest.json`).
     - `jobs()`: the table of jobs in pandas; `jobs_table()`: the same in pyarrow.
     - `results`, `directory`, `histories`: the same as columns of microseconds.
+    - `measured`: which of the jobs figures of jobs are of.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Run:
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
     interventions: Interventions = ()
+    measured: MeasuredJobs = ALL_JOBS
 
     def __repr__(self) -> str:
         return f"<run of {self.name}: {len(self.results)} jobs>"
@@ -194,7 +197,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)
-    add_figures(vo, run.metrics, run.results, run.directory)
+    add_figures(vo, run.metrics, run.measured.of(run.results), run.directory)
     more = more_columns(job, cluster, run.results, run.directory)
     return replace(run, scenario=scenario, more=more)
 
@@ -217,6 +220,7 @@ class _Played(NamedTuple):
     submitted: int
     may_pass_the_end: bool
     events: EventSpool | None
+    measured: MeasuredJobs
 
 
 def _play(grid: Grid, how: How, source: str) -> _Played:
@@ -262,43 +266,71 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         transport = how.transport or "sockets"
         both: dict[str, Any] = {"spool": spool, "watcher": how.watcher, "profile": how.profile}
         outcome = run_windowed(grid, transport=transport, **both, **on_actors)
-    submitted = sum(grid.jobs_by_vo())
-    late = grid.may_pass_the_end
     return _Played(
-        grid.name, source, grid.seed, outcome, lived, grid.directory, submitted, late, spool
+        grid.name,
+        source,
+        grid.seed,
+        outcome,
+        lived,
+        grid.directory,
+        submitted=sum(grid.jobs_by_vo()),
+        may_pass_the_end=grid.may_pass_the_end,
+        events=spool,
+        measured=grid.settings.measured,
     )
 
 
 def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
-    name, source, seed, outcome, lived, directory, submitted, may_pass_the_end, events = played
+    outcome, lived, directory = played.outcome, played.live, played.directory
     done = lived.interventions if lived is not None else ()
     if done:
         directory = with_outages(directory, done)
     how.stage("checking the results")
     results = outcome.results()
-    unfinished = lived.unfinished if lived is not None else 0
-    if outcome.jobs_left and not unfinished and not may_pass_the_end:
-        raise JobsNeverStarted("; ".join(_never_started(outcome.jobs_left, directory)))
-    mistakes = check(results, directory, submitted - unfinished)
-    mistakes += outcome.broken_rules(cut_short=unfinished > 0)
-    if mistakes and may_pass_the_end:
-        found = "jobs that take so long that virtual time ends before they do"
-        raise one_mistake("workload", found, f"all to end before {to_seconds(NEVER):.3g} s", source)
-    if mistakes:
-        raise RunInvalid("; ".join(mistakes[:5]))
-    manifest = _manifest(name, seed, results, outcome)
+    _refuse_broken(played, results, directory)
+    manifest = _manifest(played.name, played.seed, results, outcome)
     manifest["runtime"] = how.runtime
     if outcome.profile:
         manifest["profile"] = outcome.profile
     manifest["placement"] = None if how.in_process else how.placed
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
+    if not played.measured.are_all:
+        from_s, until_s = played.measured.interval_s
+        count = len(played.measured.of(results))
+        interval = {"submitted_from_s": from_s, "submitted_until_s": until_s}
+        manifest["measured"] = {"jobs": count} | interval
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
-    figures = metrics(results, directory, outcome.figures, outcome.histories, outcome.decisions)
-    histories = tuple(outcome.histories)
-    run = Run(name, None, results, directory, figures, manifest, histories, events=events)
-    return replace(run, interventions=done)
+    counted = outcome.figures, outcome.histories, outcome.decisions
+    return Run(
+        played.name,
+        None,
+        results,
+        directory,
+        metrics(results, directory, *counted, played.measured),
+        manifest,
+        tuple(outcome.histories),
+        events=played.events,
+        interventions=done,
+        measured=played.measured,
+    )
+
+
+def _refuse_broken(played: _Played, results: JobResults, directory: Directory) -> None:
+    """Raises RunInvalid, JobsNeverStarted, and InputError where jobs outlive virtual time."""
+    outcome, late = played.outcome, played.may_pass_the_end
+    unfinished = played.live.unfinished if played.live is not None else 0
+    if outcome.jobs_left and not unfinished and not late:
+        raise JobsNeverStarted("; ".join(_never_started(outcome.jobs_left, directory)))
+    mistakes = check(results, directory, played.submitted - unfinished)
+    mistakes += outcome.broken_rules(cut_short=unfinished > 0)
+    if mistakes and late:
+        found = "jobs that take so long that virtual time ends before they do"
+        expected = f"all to end before {to_seconds(NEVER):.3g} s"
+        raise one_mistake("workload", found, expected, played.source)
+    if mistakes:
+        raise RunInvalid("; ".join(mistakes[:5]))
 
 
 def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[str]:

@@ -26,6 +26,7 @@ from grid.model.faults import (
     VoPartition,
 )
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
+from grid.model.measured_jobs import MeasuredJobs
 from grid.model.platform import (
     ARCHITECTURES,
     OPERATING_SYSTEMS,
@@ -71,6 +72,7 @@ _SHARE = number(0, 0.9)
 _AMOUNT = number(0, 1e9)
 _SETTINGS = is_a(tuple, "a tuple of pairs of name and value")
 _OUTAGE = is_a(Outage, "an Outage")
+_VOS = tuple_of(text, "names of VOs")
 
 CHECKS: Mapping[type, Mapping[str, Check]] = {
     GridSettings: {
@@ -78,7 +80,9 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "network": is_a(NetworkSettings, "NetworkSettings"),
         "protocol": is_a(ProtocolRules, "ProtocolRules"),
         "faults": optional(is_a(GridFaults, "GridFaults or None")),
+        "measured": is_a(MeasuredJobs, "MeasuredJobs"),
     },
+    MeasuredJobs: {"from_us": _INSTANT, "until_us": whole(0, NEVER)},
     NetworkSettings: {
         "latency_us": _DURATION,
         "local_latency_us": _DURATION,
@@ -173,11 +177,7 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "machine": whole(0, MAX_MACHINES),
         "outage": _OUTAGE,
     },
-    VoPartition: {
-        "one": tuple_of(text, "names of VOs"),
-        "other": tuple_of(text, "names of VOs"),
-        "outage": _OUTAGE,
-    },
+    VoPartition: {"one": _VOS, "other": _VOS, "outage": _OUTAGE},
     Outage: {"start_us": _INSTANT, "end_us": _INSTANT},
 }
 """What the attributes of the dataclasses of a grid must be."""

@@ -13,8 +13,10 @@ from grid.model.faults import (
     VoPartition,
 )
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
-from grid.model.time import from_seconds
+from grid.model.measured_jobs import MeasuredJobs
+from grid.model.time import NEVER, from_seconds
 from grid.scenario.fault_sections import FaultsSection, MessageFaultsSection
+from grid.scenario.metric_sections import MetricsSection
 from grid.scenario.schema import NetworkSection, ProtocolSection, Scenario
 from grid.scenario.sections import name_and_settings
 
@@ -27,6 +29,7 @@ def grid_settings(scenario: Scenario) -> GridSettings:
         _network(scenario.network),
         _protocol(scenario.protocol),
         None if faults is None else grid_faults(faults),
+        measured_jobs(scenario.metrics),
     )
 
 
@@ -52,6 +55,13 @@ def grid_faults(section: FaultsSection) -> GridFaults:
             for one in section.partitions
         ),
     )
+
+
+def measured_jobs(section: MetricsSection) -> MeasuredJobs:
+    """The jobs that figures of jobs are of."""
+    until_s = section.submitted_until_s
+    until_us = NEVER if until_s is None else from_seconds(until_s)
+    return MeasuredJobs(from_seconds(section.submitted_from_s), until_us)
 
 
 def _network(section: NetworkSection) -> NetworkSettings:

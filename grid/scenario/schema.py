@@ -12,6 +12,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from grid.parts.registry import Parts
 from grid.scenario.fault_sections import FaultsSection
+from grid.scenario.metric_sections import MetricsSection
 from grid.scenario.sections import (
     Architecture,
     Bandwidth,
@@ -331,21 +332,6 @@ class VosFromTraceSection(Section):
     priority: VoPriority = "none"
 
 
-class MetricsSection(Section):
-    """Metrics beside those that every run has."""
-
-    job: tuple[PartSection | PartName, ...] = Field(
-        default=(), description="Metrics of jobs: each is a column of jobs.csv and jobs.parquet."
-    )
-    vo: tuple[PartSection | PartName, ...] = Field(
-        default=(),
-        description="Metrics of VOs: each is a figure of metrics.json, of every VO and the grid.",
-    )
-    cluster: tuple[PartSection | PartName, ...] = Field(
-        default=(), description="Metrics of clusters: each is a column of series.parquet."
-    )
-
-
 class Scenario(Section):
     """A whole scenario, with its parameters filled in."""
 
@@ -370,7 +356,7 @@ class Scenario(Section):
         default=None, description="What goes wrong. Default: nothing."
     )
     metrics: MetricsSection = Field(
-        default=MetricsSection(), description="Metrics of yours, beside those of every run."
+        default=MetricsSection(), description="Which jobs are measured, and metrics of yours."
     )
     _parts: Parts = PrivateAttr(default_factory=Parts)
 

@@ -28,6 +28,7 @@ from grid.model.faults import (
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
+from grid.model.measured_jobs import MeasuredJobs
 from grid.model.platform import Cluster, License, Machine, SwitchOff, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 from grid.scenario.grid_checks import CHECKS, MAX_VOS
@@ -132,6 +133,8 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "'d', expected the name of a VO",
     ),
     (lambda: made(name="no name"), "name", "a name: at most 64"),
+    (of_settings(measured=5), "measured", "found 5, expected MeasuredJobs"),
+    (of_settings(measured=MeasuredJobs(-1)), "measured.from_us", "found -1, expected at least 0"),
     (of_settings(seed=-1), "seed", "-1, expected at least 0"),
     (of_settings(seed=1.5), "seed", "1.5, expected a whole number"),
     (of_settings(network=5), "network", "5, expected NetworkSettings"),

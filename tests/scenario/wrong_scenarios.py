@@ -178,6 +178,9 @@ WRONG_TYPE = [
 WRONG_SIZE = [
     Wrong("negative", edited("cpus: 4", "cpus: -4"), 17, CPUS, "-4, expected at least 1"),
     Wrong("zero", edited("cpus: 4", "cpus: 0"), 17, CPUS, "0, expected at least 1"),
+    Wrong("measured until before it begins",
+          edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"), 9,
+          "metrics", "`submitted_until_s` above `submitted_from_s`"),
     Wrong("negative time", edited("run_s: 60", "run_s: -1"), 22, f"{JOB}.run_s", "0.000001"),
     Wrong("huge", edited("cpus: 4", "cpus: 1" + "0" * 30), 17, CPUS, "at most 1000000"),
     Wrong("huge time", edited("run_s: 60", "run_s: 1e30"), 22, f"{JOB}.run_s", "at most 10"),

@@ -1,0 +1,155 @@
+"""Figures of the jobs that were submitted in an interval, which leaves out the warm-up of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grid
+from grid.experiment.record import record_of
+from grid.model.job_results import JobResults
+from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
+from grid.report.run_page import write_run_page
+from grid.results.definitions import OF_JOBS
+from grid.results.directory import Directory
+from grid.results.metrics import metrics
+from grid.results.summary import measured_line
+from grid.runtime.run import save
+from tests.results.results_tables import TWO_VOS, job, table, tables, us
+
+JOB_FIGURES = [one.name for one in OF_JOBS]
+
+SERVERS: dict[str, Any] = {
+    "name": "servers",
+    "vos": [{"name": "vo", "clusters": [{"name": "server", "processors": 1, "policy": "fcfs"}]}],
+    "workload": {
+        "generator": "stochastic",
+        "settings": {
+            "jobs": 400,
+            "load": 0.7,
+            "arrivals": {"law": "exponential"},
+            "work": {"law": "exponential", "mean_s": 10},
+        },
+    },
+}
+"""One server, at which some 400 jobs come in some 5,700 s."""
+
+
+def test_a_job_counts_from_the_beginning_of_the_interval_and_not_at_its_end() -> None:
+    rows = [job(1, 0, 0, 10), job(2, 5, 10, 20), job(3, 9, 20, 30), job(4, 9.5, 30, 40, vo=1)]
+    found = metrics(table(rows), TWO_VOS, measured=MeasuredJobs(us(5), us(9.5)))
+    assert found["grid"]["jobs_submitted"] == 2
+    assert found["grid"]["wait_mean"] == (5 + 11) / 2
+    assert found["vos"]["north"]["response_time_mean"] == (15 + 21) / 2
+    assert found["vos"]["south"]["jobs_submitted"] == 0
+    assert found["vos"]["south"]["wait_mean"] is None
+    # The machines of both VOs worked all the same, from 0 s to 40 s.
+    assert found["vos"]["south"]["utilization"] == 10 / (3 * 40)
+    assert found["grid"]["utilization"] == 40 / (7 * 40)
+
+
+@given(tables(), st.integers(0, 50), st.integers(1, 50))
+def test_figures_of_jobs_are_those_of_a_table_that_has_no_others(
+    results: JobResults, from_s: int, longer_s: int
+) -> None:
+    measured = MeasuredJobs(us(from_s), us(from_s + longer_s))
+    inside = [us(from_s) <= at < us(from_s + longer_s) for at in results.submit_us.tolist()]
+    found = metrics(results, TWO_VOS, measured=measured)
+    expected = metrics(results.take(np.array(inside, np.bool_)), TWO_VOS)
+    whole = metrics(results, TWO_VOS)
+    for vo in (None, *TWO_VOS.vos):
+        of_jobs, of_all, mine = (
+            each["grid"] if vo is None else each["vos"][vo] for each in (expected, whole, found)
+        )
+        for name, value in mine.items():
+            assert value == (of_jobs if name in JOB_FIGURES else of_all)[name], name
+
+
+def test_the_digest_and_the_files_have_all_jobs_and_the_line_says_which_are_measured(
+    tmp_path: Path,
+) -> None:
+    plain = grid.run(SERVERS)
+    run = grid.run(
+        SERVERS, set={"metrics.submitted_from_s": 1500, "metrics.submitted_until_s": 4e3}
+    )
+    assert run.manifest["digest"] == plain.manifest["digest"]
+    assert "measured" not in plain.manifest
+    assert measured_line(plain.manifest) is None
+    jobs = run.jobs_table()
+    submitted = jobs["submission_time"]
+    chosen = jobs.filter(pc.and_(pc.greater_equal(submitted, 1500), pc.less(submitted, 4000)))
+    assert 0 < len(chosen) < len(jobs) == 400
+    response = pc.subtract(chosen["finish_time"], chosen["submission_time"])
+    mean = pc.mean(pc.cast(response, "float64")).as_py()
+    assert run.metrics["grid"]["response_time_mean"] == pytest.approx(mean)
+    assert run.metrics["grid"]["utilization"] == plain.metrics["grid"]["utilization"]
+    line = (
+        f"figures of jobs are of {len(chosen)} jobs, submitted from 1,500 s on and before 4,000 s"
+    )
+    assert measured_line(run.manifest) == line
+    save(run, tmp_path / "run")
+    write_run_page(tmp_path / "run", tmp_path / "page.html")
+    assert line in (tmp_path / "page.html").read_text()
+
+
+def responses(results: JobResults, _: Directory) -> float:
+    """A metric of VOs, plugged in."""
+    return float(len(results))
+
+
+def test_metrics_of_vos_and_what_a_sweep_keeps_are_of_the_measured_jobs_too() -> None:
+    described: dict[str, Any] = SERVERS | {
+        "metrics": {"submitted_from_s": 3000, "vo": ["responses"]}
+    }
+    run = grid.run(described, vo_metrics={"responses": responses})
+    count = run.manifest["measured"]["jobs"]
+    assert 0 < count < 400
+    assert run.metrics["grid"]["responses"] == run.metrics["vos"]["vo"]["responses"] == count
+    assert run.scenario is not None
+    late = record_of(run, run.scenario)
+    assert late["metrics"]["grid"]["jobs_submitted"] == count
+    waits = (run.results.outcome.start_us - run.results.submit_us)[
+        run.results.submit_us >= us(3000)
+    ]
+    assert late["quantiles"]["wait_s"][100] == waits.max() / 1e6
+    whole = record_of(grid.run(SERVERS), run.scenario)
+    assert late["courses"] == whole["courses"]
+    assert late["more"]["jobs_in_system_mean"] == whole["more"]["jobs_in_system_mean"]
+    assert late["more"]["slowdown_without_deadline_mean"] == pytest.approx(
+        run.metrics["grid"]["slowdown_mean"]
+    )
+
+
+def test_no_job_in_the_interval_means_figures_of_nothing() -> None:
+    run = grid.run(SERVERS, set={"metrics.submitted_from_s": 1e6})
+    assert run.metrics["grid"]["jobs_submitted"] == 0
+    assert run.metrics["grid"]["wait_mean"] is None
+    assert measured_line(run.manifest) == (
+        "figures of jobs are of 0 jobs, submitted from 1,000,000 s on"
+    )
+
+
+def test_without_the_warm_up_an_empty_server_no_longer_shortens_the_mean() -> None:
+    """M/M/1 at load 0.9: 10 mean run times; runs that begin empty and are short say less."""
+    generator = SERVERS["workload"]
+    more = {"settings": generator["settings"] | {"jobs": 1200, "load": 0.9}}
+    many = SERVERS | {"workload": generator | more}
+    whole, late = [], []
+    for seed in range(1, 61):
+        whole.append(grid.run(many, set={"seed": seed}).metrics["grid"]["response_time_mean"] / 10)
+        measured = grid.run(many, set={"seed": seed, "metrics.submitted_from_s": 8000})
+        late.append(measured.metrics["grid"]["response_time_mean"] / 10)
+    error = np.std(late) / np.sqrt(len(late))
+    assert abs(np.mean(late) - 10.0) < 3 * error
+    assert np.mean(whole) < np.mean(late)
+
+
+def test_all_jobs_are_measured_unless_something_is_said() -> None:
+    rows = table([job(1, 0, 0, 10)])
+    assert ALL_JOBS.of(rows) is rows
