@@ -184,7 +184,7 @@ def _end_jobs(now: int, pool: Pool, farm: Farm, ends: Ends, machine_of_end: Ints
     """End the jobs whose time has come, and keep those that still run in their list."""
     counters = pool.counters
     place, given_back = counters[at.ENDED], counters[at.FREE_SLOTS]
-    if not complete(FCFS, now, pool, ends):
+    if not complete(now, pool, ends, None):
         return
     # Slots are given back in the order of the ends.
     for number in range(given_back, counters[at.FREE_SLOTS]):

@@ -40,6 +40,7 @@ class PoolCore:
         self._watts = (machine.watts_busy, machine.watts_idle)
         self._arrivals = arrivals
         self._outcomes = outcomes
+        self._kinds = loop.kinds_of(form.policy)
         self._set_slots(FIRST_SLOTS)
         counters, measures = self._pool.counters, self._pool.measures
         counters[at.LAST_STEP] = 1
@@ -66,7 +67,8 @@ class PoolCore:
         arrivals = self._arrivals
         while True:
             first, end, block = arrivals.first, arrivals.end, arrivals.block
-            what = loop.advance(until, first, end, self._block, block, self._ends)
+            blocks = self._block, block, self._ends
+            what = loop.advance(until, first, end, *blocks, *self._kinds)
             arrivals.taken(int(self._pool.counters[at.NEXT_ARRIVAL]))
             if what == loop.DONE:
                 break

@@ -10,6 +10,8 @@ when the caller has made it larger.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from grid.cluster.pool import PoolPolicy
@@ -23,9 +25,8 @@ from grid.model.compiled import inlined, kernel
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
 
-FCFS, EASY, SJF = int(PoolPolicy.FCFS), int(PoolPolicy.EASY), int(PoolPolicy.SJF)
+EASY, SJF = int(PoolPolicy.EASY), int(PoolPolicy.SJF)
 EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
-RESERVING = int(PoolPolicy.RESERVING)
 FLEXIBLE, FLEXIBLE_KEPT = int(PoolPolicy.FLEXIBLE), int(PoolPolicy.FLEXIBLE_KEPT)
 COMPLETED, FAILED, REJECTED = (
     int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
@@ -33,13 +34,34 @@ COMPLETED, FAILED, REJECTED = (
 
 DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
+Does = Literal[True] | None
+"""Whether a policy does something. What stands behind a None is not compiled."""
+
+
+def kinds_of(policy: PoolPolicy) -> tuple[Does, Does, Does]:
+    """Whether the policy backfills, reserves for every job, or reorders: the end of `advance`."""
+    backfills = policy in (PoolPolicy.EASY, PoolPolicy.EASY_SJBF)
+    reorders = policy in (PoolPolicy.FLEXIBLE, PoolPolicy.FLEXIBLE_KEPT)
+    return backfills or None, policy == PoolPolicy.RESERVING or None, reorders or None
+
 
 @kernel(allocates=False)
-def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended: Ints) -> int:
+def advance(
+    until: int,
+    first: int,
+    end: int,
+    state: Ints,
+    arrivals: Ints,
+    ended: Ints,
+    backfills: Does,
+    reserves: Does,
+    reorders: Does,
+) -> int:
     """Play every instant before `until`; returns DONE, or what array has to be made larger.
 
     Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
-    that has not. The blocks are those of `pool_in`, `coming_in` and `ends_in`.
+    that has not. The blocks are those of `pool_in`, `coming_in` and `ends_in`; then comes what
+    `kinds_of` says of the policy: each kind is compiled when first wanted.
     """
     pool, coming, ends = pool_in(state), coming_in(arrivals), ends_in(ended)
     counters = pool.counters
@@ -47,12 +69,7 @@ def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended
     counters[at.NEXT_ARRIVAL] = first
     while True:
         upcoming = counters[at.NEXT_ARRIVAL]
-        now = NEVER
-        if counters[at.RUNNING] > 0:
-            now = pool.end[pool.by_end[0]]
-        if upcoming < end and coming.time[upcoming] < now:
-            now = coming.time[upcoming]
-        now = min(now, counters[at.NEXT_START])
+        now = _next_instant(upcoming, end, pool, coming)
         if now >= until:
             counters[at.NEXT_INSTANT] = now
             return DONE
@@ -63,14 +80,32 @@ def advance(until: int, first: int, end: int, state: Ints, arrivals: Ints, ended
             return SLOTS_FULL
         if counters[at.ENDED] + counters[at.RUNNING] + last - upcoming > len(ends.row):
             return ENDED_FULL
-        if complete(policy, now, pool, ends):
+        if complete(now, pool, ends, reserves):
             counters[at.BLOCKED] = 0
         waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.SERIAL]
         for arrival in range(upcoming, last):
             arrive(policy, now, arrival, pool, coming, ends)
         counters[at.NEXT_ARRIVAL] = last
-        _plan(policy, now, waiting, pool)
+        if backfills is not None:
+            _plan_backfilling(policy, now, waiting, pool)
+        elif reserves is not None:
+            _plan_reserving(now, pool)
+        elif reorders is not None:
+            _plan_flexible(policy == FLEXIBLE_KEPT, now, pool)
+        else:
+            _plan_queue(policy, now, pool)
         note_usage(now, counters[at.SERIAL] > serial, pool)
+
+
+@inlined
+def _next_instant(upcoming: int, end: int, pool: Pool, coming: Coming) -> int:
+    """When a job ends, arrives, or has a reservation."""
+    now: int = pool.counters[at.NEXT_START]
+    if pool.counters[at.RUNNING] > 0:
+        now = min(now, pool.end[pool.by_end[0]])
+    if upcoming < end:
+        now = min(now, coming.time[upcoming])
+    return now
 
 
 @inlined
@@ -98,7 +133,7 @@ def record_end(row: int, state: int, start: int, end: int, counters: Ints, ends:
 
 
 @inlined
-def complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
+def complete(now: int, pool: Pool, ends: Ends, reserves: Does) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
     any_ended = False
@@ -109,7 +144,7 @@ def complete(policy: int, now: int, pool: Pool, ends: Ends) -> bool:
         record_end(pool.row[slot], state, pool.start[slot], now, counters, ends)
         pop(pool)
         counters[at.FREE] += pool.processors[slot]
-        if policy == RESERVING:
+        if reserves is not None:
             give_back(now, slot, pool)
         pool.free_slots[counters[at.FREE_SLOTS]] = slot
         counters[at.FREE_SLOTS] += 1
@@ -173,15 +208,9 @@ def _duration(time_us: int, reference_mips: float, pool: Pool) -> int:
 
 
 @inlined
-def _plan(policy: int, now: int, waiting: int, pool: Pool) -> None:
-    if policy in (EASY, EASY_SJBF):
-        _plan_backfilling(policy, now, waiting, pool)
-    elif policy == EDF:
+def _plan_queue(policy: int, now: int, pool: Pool) -> None:
+    if policy == EDF:
         _plan_all_that_fit(now, pool)
-    elif policy == RESERVING:
-        _plan_reserving(now, pool)
-    elif policy in (FLEXIBLE, FLEXIBLE_KEPT):
-        _plan_flexible(policy == FLEXIBLE_KEPT, now, pool)
     else:
         _plan_in_turn(now, pool)
 
@@ -323,8 +352,7 @@ def _reserve_for_head(pool: Pool) -> None:
 def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
     """Start those of a list that do not delay the head; whether there were any.
 
-    Most of all time is spent in this loop, so that it has its arrays at hand and calls nothing
-    but for a job that starts.
+    Most of all time is spent in this loop: it has its arrays at hand, and calls only `start`.
     """
     counters = pool.counters
     processors, estimate, waits = pool.processors, pool.estimate, pool.waits
