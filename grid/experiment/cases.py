@@ -9,19 +9,22 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import InputError, Mistake, one_mistake, shorten
+from grid.results.definitions import METRICS
 from grid.scenario.load import load_scenario, source_of
 from grid.scenario.parameters import Overrides, each_of
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
+from grid.scenario.sections import name_and_settings
 from grid.scenario.shipped import find
 from grid.scenario.text_file import read_text
 from grid.scenario.validate import validate
-from grid.scenario.yaml_tree import Node, read_tree, resolve
+from grid.scenario.yaml_tree import Node, child, read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
 COLUMNS = ("seed", "scope", "metric", "value")
@@ -70,15 +73,27 @@ def load_experiment(
     root, mistakes = _read(given)
     if mistakes:
         raise InputError(mistakes)
+    keys = root.value.keys() if isinstance(root.value, dict) else ()
+    if "scenario" not in keys and ("vos" in keys or "vos_from_trace" in keys):
+        expected = "an experiment, which names a scenario (grid run runs a scenario)"
+        raise InputError([root.mistake((), expected, "a scenario")])
     experiment = validate(root, ExperimentSection)
     if not isinstance(experiment, ExperimentSection):
         raise InputError(experiment)
     chosen = experiment.quickened() if quick else experiment
     chosen = chosen.model_copy(update={"set": chosen.set | _settings(overrides)})
-    mistakes = [Mistake(root.source, None, *what) for what in _wrong_together(chosen)]
+    mistakes = [
+        Mistake(root.source, _line_of(root, what[0]), *what) for what in _wrong_together(chosen)
+    ]
     if mistakes:
         raise InputError(mistakes)
     return chosen
+
+
+def _line_of(root: Node, field: str) -> int | None:
+    """The line of the key at the top that `field` begins with; None if it is not in the file."""
+    node = child(root, field.partition(".")[0])
+    return None if node is None else node.line
 
 
 def _read(given: Any) -> tuple[Node, list[Mistake]]:
@@ -97,6 +112,16 @@ def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, s
     """Field, found and expected of what would make tables that cannot be read, or be ignored."""
     if "seed" in experiment.set:
         yield "set.seed", "one seed for all runs", "them in `seeds`"
+    if experiment.compare is not None and experiment.compare not in experiment.axes:
+        yield (
+            "compare",
+            repr(experiment.compare),
+            f"one of the axes: {', '.join(experiment.axes) or 'none'}",
+        )
+    if isinstance(experiment.seeds, tuple):
+        for seed in dict.fromkeys(experiment.seeds):
+            if experiment.seeds.count(seed) > 1:
+                yield "seeds", f"{seed} again", "each seed once"
     for name, axis in experiment.axes.items():
         if name in COLUMNS:
             yield (
@@ -154,6 +179,7 @@ def expand(
         overrides = [_override(*item) for item in (experiment.set | settings).items()]
         try:
             scenario = load_scenario(scenario_file, overrides, objects)
+            _check_metrics(experiment, scenario, file)
         except InputError as error:
             refused.append((point, _of_experiment(error, file)))
             continue
@@ -161,6 +187,28 @@ def expand(
             seeded = scenario.model_copy(update={"seed": seed})
             cases.append(Case(point, seed, seeded, source_of(scenario_file), experiment.measure))
     return cases, refused
+
+
+def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
+    """Raises InputError where a metric is asked for that no run of the scenario has."""
+    own = [name_and_settings(one)[0].rpartition(":")[2] for one in scenario.metrics.vo]
+    known = [*METRICS, *own]
+    asked = [("metrics", name) for name in experiment.metrics]
+    if experiment.study is not None:
+        asked += [("study.answers", one.metric) for one in experiment.study.answers]
+    mistakes = [
+        Mistake(str(file or FROM_PYTHON), None, field, repr(name), _figure_like(name, known))
+        for field, name in asked
+        if name not in known and not name.startswith("plan_seconds_")
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _figure_like(name: str, known: Sequence[str]) -> str:
+    """What is expected instead of a metric of this name: the list of all would be long."""
+    likely = get_close_matches("_".join(sorted(name.split("_"), key="mean".__eq__)), known, 1)
+    return f"a figure, such as {likely[0]}" if likely else "a figure that `grid metrics` lists"
 
 
 def _scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict[str, Any]:

@@ -139,8 +139,6 @@ class ExperimentSection(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> ExperimentSection:
-        if self.compare is not None and self.compare not in self.axes:
-            raise ValueError(f"`compare` among the axes: {', '.join(self.axes) or 'none'}")
         for name in self.quick.axes if self.quick is not None else ():
             if name not in self.axes:
                 raise ValueError(f"`quick.axes` among the axes: {', '.join(self.axes) or 'none'}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,8 +72,12 @@ def _prose(text: str) -> str:
 
 
 def _set(experiment: ExperimentSection) -> str:
-    """What is set in all runs, a line for each."""
-    return "".join(f"- set: `{key}: {value}`\n" for key, value in experiment.set.items())
+    """What is set in all runs, a line for each, as it is written in a file."""
+    written = {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in experiment.set.items()
+    }
+    return "".join(f"- set: `{key}: {value}`\n" for key, value in written.items())
 
 
 def _axes(study: Study, repeated_over: str | None) -> str:

@@ -59,9 +59,10 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         f"{name}: {', '.join(map(str, values))}" for name, values in study.axes.items()
     )
     seeds = len({seed for _, seed, _ in study.runs})
+    some_lack = len(study.runs) < len(study.points) * seeds
     introduction = (
         f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "
-        f"{'up to ' if seeds > 1 else ''}{counted(seeds, 'seed')} each. {axes}. "
+        f"{'up to ' if some_lack else ''}{counted(seeds, 'seed')} each. {axes}. "
         f"{_certainty(study, seeds)}"
     )
     places, at = compared_points(study), over_seeds(study) + elsewhere(study)

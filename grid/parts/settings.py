@@ -73,6 +73,9 @@ def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> Wro
     error = invalid.errors(include_url=False)[0]
     path = tuple(error["loc"])
     found = "nothing" if error["type"] == "missing" else shorten(error["input"])
+    if tag := tag_key(error):
+        path += tag
+        found = repr(error["ctx"]["tag"]) if "tag" in error["ctx"] else "nothing"
     if not path:
         found = f"the settings {', '.join(settings)}" if settings else "no settings"
     return WrongPart(found, expected(dict(error)), path)
@@ -103,7 +106,15 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "less_than": lambda limits: f"a number below {_number(limits['lt'])}",
     "less_than_equal": lambda limits: f"at most {_number(limits['le'])}",
     "value_error": lambda limits: str(limits["error"]),
+    "union_tag_invalid": lambda limits: f"one of {limits['expected_tags'].replace(chr(39), '')}",
+    "union_tag_not_found": lambda _: "a value: this key is required",
 }
+
+
+def tag_key(error: Mapping[str, Any]) -> tuple[str, ...]:
+    """The key of a mapping that says which of several shapes it has, if that key is wrong."""
+    is_tag = error["type"] in ("union_tag_invalid", "union_tag_not_found")
+    return (error["ctx"]["discriminator"].strip("'"),) if is_tag else ()
 
 
 def expected(error: Mapping[str, Any]) -> str:

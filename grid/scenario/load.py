@@ -95,6 +95,9 @@ def _checked(
     if not isinstance(root.value, dict):
         expected = f"a mapping with keys such as {', '.join(KEYS[:5])}"
         raise InputError([*mistakes, root.mistake((), expected)])
+    if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
+        expected = "a scenario (grid sweep runs an experiment)"
+        raise InputError([*mistakes, root.mistake((), expected, "an experiment")])
     mistakes = mistakes + fill_in(root, overrides, KEYS)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from grid.model.errors import Mistake, Path, dotted
 from grid.parts.settings import expected as expected_by
+from grid.parts.settings import tag_key
 from grid.scenario.parameters import SECTION
 from grid.scenario.schema import Scenario
 from grid.scenario.yaml_tree import Node, at, child, nearest
@@ -77,7 +78,7 @@ def _path(root: Node, error: Error) -> Path:
             node = inner
         elif error["type"] == "missing" and position == len(location) - 1:
             path.append(step)
-    return tuple(path)
+    return (*path, *tag_key(error))
 
 
 def _mistake(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> Mistake:
@@ -85,7 +86,7 @@ def _mistake(root: Node, path: Path, errors: list[Error], model: type[BaseModel]
     kind = errors[0]["type"]
     if kind == "extra_forbidden":
         return node.mistake(path, _known_key(path, model), "an unknown key")
-    if kind == "missing":
+    if kind in ("missing", "union_tag_not_found"):
         return node.mistake(path, expected_by(errors[0]), "nothing")
     found = None
     if kind == "value_error" and isinstance(node.value, dict):

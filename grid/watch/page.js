@@ -229,6 +229,8 @@ function showStates(frame) {
 
 const sumOf = (values) => values.reduce((sum, one) => sum + (one ?? 0), 0);
 
+const beginningOf = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : text);
+
 function showFigures(frame) {
   const busy = frame.busy.reduce((sum, cpus) => sum + cpus, 0);
   const cpus = about.clusters.reduce((sum, cluster) => sum + (cluster.cpus ?? 0), 0);
@@ -239,7 +241,7 @@ function showFigures(frame) {
     ...(frame.running ? [["jobs running", shown(sumOf(frame.running))]] : []),
     ["jobs in queues", shown(sumOf(frame.queued))],
     ...given.map(([key, value]) =>
-      [key, typeof value === "number" ? shown(value) : String(value).slice(0, 24)]),
+      [key, typeof value === "number" ? shown(value) : beginningOf(String(value))]),
     ...(frame.actors ?? []).map((share, place) =>
       [`CPU of process ${place + 1}`, `${Math.round(100 * share)} %`]),
   ];

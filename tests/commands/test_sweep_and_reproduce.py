@@ -25,7 +25,10 @@ WRONG = [
     ("axes: {selection: partial}\n", ":3: axes.selection: found 'partial'"),
     ("axis: {selection: [partial]}\n", ":3: axis: found an unknown key"),
     ("axes: {no_parameter: [1]}\n", "no_parameter"),
-    ("compare: ttl\n", "`compare` among the axes"),
+    ("compare: ttl\n", ":3: compare: found 'ttl', expected one of the axes: none"),
+    ("seeds: [4, 2, 4]\n", ":3: seeds: found 4 again"),
+    ("metrics: [mean_wait]\n", "metrics: found 'mean_wait', expected a figure, such as wait_mean"),
+    ("metrics: [zzz, makespan]\n", "'zzz', expected a figure that `grid metrics` lists"),
     ("axes: {selection: [binary, partial, binary]}\n", "axes.selection: found 'binary' again"),
     ("axes: {protocol.ttl: {1: {protocol.ttl: 1}, 1.0: {protocol.ttl: 2}}}\n", "1.0 again"),
     ("axes: {value: [1]}\n", "axes.value: found a column of every table"),
@@ -44,6 +47,32 @@ def test_a_wrong_experiment_ends_with_2_and_a_line(tmp_path: Path, text: str, sa
     assert len(lines) == 1 and lines[0].startswith(str(path)), lines
     assert says in lines[0] and ", expected " in lines[0]
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_the_other_kind_is_one_line_that_names_the_command(tmp_path: Path) -> None:
+    experiment = write(tmp_path, "name: e\nscenario: scenario.yaml\naxes: {protocol.ttl: [0]}\n")
+    scenario = tmp_path / "scenario.yaml"
+    for command, path, found, other in (
+        ("run", experiment, "an experiment", "grid sweep"),
+        ("sweep", scenario, "a scenario", "grid run"),
+    ):
+        done = CliRunner().invoke(app, [command, str(path), "--in-process"])
+        assert done.exit_code == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"{path}:1: found {found}, expected ") and other in line
+
+
+def test_a_sweep_may_ask_for_a_metric_of_the_scenario_s_own(tmp_path: Path) -> None:
+    (tmp_path / "my_metric.py").write_text("def one(results, directory):\n    return 1.0\n")
+    scenario = (
+        'metrics: {vo: ["my_metric.py:one"]}\n'
+        "vos: [{name: a, clusters: [{processors: 2}], workload: {jobs: [{run_s: 1}]}}]\n"
+    )
+    path = write(tmp_path, "name: m\nscenario: scenario.yaml\nseeds: 1\nmetrics: [one]\n", scenario)
+    done = CliRunner().invoke(app, ["check", str(path)])
+    assert done.exit_code == 0, done.output
+    path.write_text(path.read_text().replace("[one]", "[two]"))
+    assert CliRunner().invoke(app, ["check", str(path)]).exit_code == 2
 
 
 def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:

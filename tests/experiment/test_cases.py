@@ -99,7 +99,10 @@ WRONG = {
     "unknown key": (EXPERIMENT + "axis: {}\n", "axes"),
     "no seeds": (EXPERIMENT.replace("seeds: 3", "seeds: 0"), "at least 1"),
     "level": (EXPERIMENT.replace("0.9", "95"), "at most 0.999"),
-    "compare": (EXPERIMENT + "compare: ttl\n", "among the axes: selection"),
+    "compare": (
+        EXPERIMENT + "compare: ttl\n",
+        "compare: found 'ttl', expected one of the axes: selection",
+    ),
     "quick axis": (EXPERIMENT.replace("axes: {selection", "axes: {ttl"), "among the axes"),
     "too many": (EXPERIMENT.replace("seeds: 3", "seeds: 10000\nset: {}") + "", None),
     "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),

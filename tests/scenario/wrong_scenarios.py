@@ -230,6 +230,16 @@ WRONG_NAMES = [
           edited("- processors: 8", "- processors: 8\n    workload:\n"
           "      generator: partial_utility\n      settings:\n        usrs: 5"), 33,
           "vos.1.workload.settings.usrs", "an unknown key, expected users"),
+    Wrong("a law that a generator does not know",
+          edited("- processors: 8", "- processors: 8\n    workload:\n      generator: stochastic\n"
+          "      settings:\n        jobs: 5\n        arrivals: {law: expo, mean_s: 1}\n"
+          "        work: {law: fixed, mean_s: 1}"), 34,
+          "vos.1.workload.settings.arrivals.law", "'expo', expected one of exponential, fixed"),
+    Wrong("a mapping without its law",
+          edited("- processors: 8", "- processors: 8\n    workload:\n      generator: stochastic\n"
+          "      settings:\n        jobs: 5\n        arrivals: {mean_s: 1}\n"
+          "        work: {law: fixed, mean_s: 1}"), 34,
+          "vos.1.workload.settings.arrivals.law", "found nothing, expected a value"),
     Wrong("wrong setting of a generator of machines",
           edited("- processors: 8", "- machines:\n          generator: partial_utility\n"
           "          count: 3\n          settings: {speeds_mips: fast}"), 32,
