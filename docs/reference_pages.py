@@ -24,6 +24,8 @@ import grid.env
 from grid.cluster import engines
 from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.registry import POLICIES
 from grid.results import column_definitions, decision_definitions, definitions
 from grid.results.event_words import message_words
 from grid.results.report_terms import SERIES_LABELS, TERMS
@@ -178,7 +180,27 @@ def cores_page() -> str:
     for feature in engines.FEATURES:
         marks = ["yes" if feature in engines.CAPABILITIES[core] else "-" for core in cores]
         lines.append(f"| {feature} | " + " | ".join(marks) + " |")
+    lines.append("\n| policy | takes no account of |\n| --- | --- |")
+    for features, policies in ignored_by_policies().items():
+        named = ", ".join(f"`{name}`" for name in policies)
+        lines.append(f"| {named} | {', '.join(features)} |")
     return "\n".join(lines) + "\n"
+
+
+def ignored_by_policies() -> dict[tuple[str, ...], list[str]]:
+    """The policies of ours that take no account of something, by what that is."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name in POLICIES.own:
+        # A process of others that is started, with a command that it needs.
+        settings = {"command": "x {endpoint}"} if name == "batsim" else {}
+        policy = Parts().make(POLICIES, name, settings)
+        is_gang = isinstance(policy, GangPolicy)
+        of_gangs = set(engines.FEATURES) - set(engines.CAPABILITIES["gang"])
+        ignores = of_gangs if is_gang else {*getattr(policy, "ignores", ())}
+        if ignores:
+            told = tuple(feature for feature in engines.FEATURES if feature in ignores)
+            found.setdefault(told, []).append(name)
+    return found
 
 
 # Figures and files.

@@ -91,6 +91,7 @@ OF_JOBS = (
         "bounded_slowdown_mean", "bounded slowdown, mean", "",
         "As slowdown, but run times below 10 s count as 10 s, and results below 1 as 1.",
         "mean over completed jobs", "1 or more", "less",
+        "Feitelson et al. 1997, with the 10 s of Mu'alem and Feitelson 2001",
     ),
     Metric(
         "late_percent", "late jobs", "%",

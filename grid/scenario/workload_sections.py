@@ -184,8 +184,9 @@ class WorkloadSection(Section):
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
         default=None,
-        description="The field of the trace that names the VO, for a grid's own workload; "
-        "`site` and `vo` for GWF only.",
+        description="The field of the trace by which a grid's own workload is shared out: the "
+        "first VO has the jobs of its lowest value, the next VO those of the next one, and so on, "
+        "from the first VO again when all have one. `site` and `vo` for GWF only.",
     )
     filter: TraceFilterSection | None = Field(
         default=None, description="Which jobs of the trace are taken. Default: all."
