@@ -138,7 +138,7 @@ def carry_out(task: Task) -> None:
     if page is not None and task.study_page is not None:
         from grid.experiment.study_page import write_study_page
 
-        write_study_page(task.experiment, folder, task.study_page, quick=task.quick)
+        write_study_page(task.experiment, folder, task.study_page, quick=task.quick, file=task.file)
         typer.echo(f"page: {task.study_page}")
     if done.failures:
         raise typer.Exit(ExitCode.FAILED)

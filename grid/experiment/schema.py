@@ -128,7 +128,9 @@ class ExperimentSection(Section):
         description="The axis whose values are compared in pairs. Default: the first.",
     )
     metrics: tuple[Label, ...] = Field(
-        default=(), description="What the report compares. Default: all that differs."
+        default=(),
+        description="What the report compares, as `grid metrics` names it. Default: of the "
+        "customary ones those that differ, at most eight.",
     )
     quick: QuickSection | None = Field(
         default=None, description="What `--quick` has instead. Default: nothing else."

@@ -15,6 +15,7 @@ from grid.experiment.sweep_page import comparison_charts
 from grid.experiment.sweep_texts import SAME, SAME_TOLD, cells_of
 from grid.report.labels import shown
 from grid.results.definitions import METRICS, label_of
+from grid.scenario.shipped import experiments_folder
 
 LONGEST_PERIOD = 150.0
 """Of longer ones, in mean run times, the equations cannot be solved as they are."""
@@ -24,9 +25,17 @@ Rows = Sequence[Sequence[str]]
 
 
 def write_study_page(
-    experiment: ExperimentSection, folder: Path, page: Path, *, quick: bool = False
+    experiment: ExperimentSection,
+    folder: Path,
+    page: Path,
+    *,
+    quick: bool = False,
+    file: Path | None = None,
 ) -> None:
-    """Write the page of the study in `folder`, and its pictures beside it."""
+    """Write the page of the study in `folder`, and its pictures beside it.
+
+    `file` is where the experiment stands, by which the page says how it was made; None: its name.
+    """
     study, about = read_study(folder), experiment.study
     assert about is not None
     varied = _axes(study, about.repeated_over)
@@ -35,7 +44,7 @@ def write_study_page(
     pictures = list(_pictures(study, about, page))
     parts = [
         f"# {about.title}",
-        f"Written by `{_command(study.name, page, quick)}`.{_if_quick(quick)}",
+        f"Written by `{_command(_given(study.name, file), page, quick)}`.{_if_quick(quick)}",
         f"## Question\n\n{_prose(about.question)}",
         f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{varied}",
         "## Pictures\n\n" + "\n\n".join(pictures),
@@ -54,6 +63,13 @@ def write_study_page(
 def _explained(table: str) -> str:
     """The table, with what its sign for equal repetitions means, if that is in it."""
     return f"{table}\n\n{SAME_TOLD}." if f" {SAME} |" in table else table
+
+
+def _given(name: str, file: Path | None) -> str:
+    """What `grid sweep` was given: a path, but of a shipped experiment its name."""
+    if file is None or file.resolve().parent == experiments_folder().resolve():
+        return name
+    return str(file)
 
 
 def _command(name: str, page: Path, quick: bool) -> str:

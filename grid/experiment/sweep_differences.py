@@ -107,7 +107,7 @@ def _chart(study: Study, found: Sequence[Found], metrics: Sequence[str]) -> Pict
         ],
         "layer": _layers(names, kinds, "top" if is_tall else "bottom"),
     }
-    caption = "The difference of the metric and from the baseline chosen above."
+    caption = "The metric less that of the baseline, both chosen above."
     return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
 
 

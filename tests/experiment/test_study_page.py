@@ -46,6 +46,7 @@ def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, str(page)])
     assert done.exit_code == 0, done.output
     text = page.read_text()
+    assert f"Written by `grid sweep {file} --page {page}`." in text
     titles = [line for line in text.splitlines() if line.startswith("#")]
     assert titles == [
         "# Are more processors better?", "## Question", "## Set-up", "## Pictures", "## Answer",
