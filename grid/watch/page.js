@@ -85,6 +85,7 @@ function go(time) {
 // The run has gone on.
 function extend(to, over) {
   const words = over ? "This run is over. To look at it again: grid watch, and the folder of its results."
+    : to <= about.from ? "This run is being set up, which takes longer the first time."
     : state.following ? "This run goes on; shown is its present." : "This run goes on; End shows its present.";
   find("what").textContent = words;
   Object.assign(state, { over });

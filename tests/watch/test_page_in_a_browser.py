@@ -153,6 +153,22 @@ def test_a_server_that_ends_is_told(browser: chromium.Browser, tmp_path: Path) -
     browser.wait_for("document.getElementById('trouble').textContent.includes('has ended')")
 
 
+def test_the_page_of_a_run_that_is_set_up_says_so_until_time_passes(
+    browser: chromium.Browser, tmp_path: Path
+) -> None:
+    """Compiling takes half a minute the first time: nothing moves, and nothing is wrong."""
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    file, watching = tmp_path / "scenario.yaml", Watching()
+    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    run = Running(watching.beginning)
+    with served(run) as address:
+        show(browser, address, 1280)
+        browser.wait_for("document.getElementById('what').textContent.includes('being set up')")
+        later = next(look for look in watching.looks if look.now_us > 0)
+        run.take(later._replace(is_over=False))
+        browser.wait_for("document.getElementById('what').textContent.includes('goes on; shown')")
+
+
 def test_each_button_asks_once_more_and_wishes_what_it_says(
     browser: chromium.Browser, tmp_path: Path
 ) -> None:
