@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
@@ -74,6 +75,15 @@ def limited(
         and (quota is None or request.processors + job.processors <= quota)
         and (load is None or request.assigned + job.processors <= load * request.cpus)
     )
+
+
+def unknown_vos(
+    rule: str, settings: Iterable[tuple[str, Any]], known: Container[str]
+) -> Iterator[tuple[str, str]]:
+    """The settings of `limited` that name VOs which are not there, and those names."""
+    for setting, value in settings if rule == "limited" else ():
+        if setting in ("from_vos", "processors_of") and isinstance(value, list | tuple | dict):
+            yield from ((setting, name) for name in value if name not in known)
 
 
 def _problem(answer: Any, _: Request) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from grid.entities.names import entities_of_vo
+from grid.forwarding.admission import unknown_vos
 from grid.model.errors import Path, dotted, expected_name, shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, REFERENCE_MIPS
 from grid.model.time import NEVER, to_seconds
@@ -35,6 +36,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         yield from too_large
         return
     yield from _vo_names(scenario)
+    yield from _admitted_vos(scenario)
     if scenario.vos is not None:
         links = grid_settings(scenario).network.links
         yield from link_problems(links, [name for vo in scenario.vos for name in vo.names])
@@ -86,6 +88,16 @@ def _vo_names(scenario: Scenario) -> Iterator[Problem]:
                     f"another name than that of vos.{owner}",
                 )
                 break
+
+
+def _admitted_vos(scenario: Scenario) -> Iterator[Problem]:
+    known = [name for vo in scenario.vos or () for name in vo.names]
+    there = set(known)
+    for v, vo in enumerate(scenario.vos or ()):
+        rule, settings = name_and_settings(vo.admission)
+        for setting, name in unknown_vos(rule, settings, there):
+            expected = expected_name(name, known, "the name of a VO")
+            yield ("vos", v, "admission", "settings", setting), repr(name), expected
 
 
 def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from grid.dispatching.cluster_choices import CLUSTER_CHOICES
 from grid.dispatching.processor_choices import PROCESSOR_CHOICES
-from grid.forwarding.admission import ADMISSION
+from grid.forwarding.admission import ADMISSION, unknown_vos
 from grid.forwarding.rules import FORWARDING
 from grid.information.discounts import DISCOUNTS
 from grid.information.registry import INFORMATION
@@ -352,14 +352,9 @@ def _unknown_vos(
     path: Path, vo: VirtualOrganization, known: Mapping[str, Any]
 ) -> Iterator[Problem]:
     """VOs that our rule of admission names and that are not there."""
-    if vo.admission != "limited":
-        return
-    for setting, value in vo.admission_settings:
-        if setting in ("from_vos", "processors_of") and isinstance(value, list | tuple | dict):
-            for name in value:
-                if name not in known:
-                    expected = expected_name(name, known, "the name of a VO")
-                    yield (*path, "admission_settings", setting), repr(name), expected
+    for setting, name in unknown_vos(vo.admission, vo.admission_settings, known):
+        expected = expected_name(name, known, "the name of a VO")
+        yield (*path, "admission_settings", setting), repr(name), expected
 
 
 def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | None:

@@ -181,6 +181,11 @@ WRONG_SIZE = [
     Wrong("measured until before it begins",
           edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"),
           9, "metrics", "`submitted_until_s` above `submitted_from_s`"),
+    Wrong("admission of a VO that is not there",
+          edited("    clusters:\n      - processors: 8",
+                 "    admission: {name: limited, settings: {from_vos: [nort]}}\n"
+                 "    clusters:\n      - processors: 8"),
+          28, "vos.1.admission.settings.from_vos", "'nort', expected the name of a VO, such as n"),
     Wrong("negative time", edited("run_s: 60", "run_s: -1"), 22, f"{JOB}.run_s", "0.000001"),
     Wrong("huge", edited("cpus: 4", "cpus: 1" + "0" * 30), 17, CPUS, "at most 1000000"),
     Wrong("huge time", edited("run_s: 60", "run_s: 1e30"), 22, f"{JOB}.run_s", "at most 10"),
