@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from tests.report import chromium, small_reports
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("grid", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("grid")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would the commands
+# that they interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
