@@ -143,7 +143,7 @@ def _sound(path: Path) -> Iterator[None]:
     """Raises InputError for what the library does not take for Parquet."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         found = f"no sound Parquet file ({shorten(str(error))})"
         raise mistake(path, found, _EXPECTED) from None
 

@@ -171,6 +171,18 @@ def test_files_of_another_shape_are_told_in_a_line(name: str, content: str, tmp_
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("name", ["jobs.parquet", "series.parquet"])
+def test_a_column_whose_name_is_no_text_is_told_in_a_line(name: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    grid.run(_small(tmp_path), out=run)
+    data = (run / name).read_bytes()
+    assert b"cluster" in data
+    (run / name).write_bytes(data.replace(b"cluster", b"clus\xdfer"))
+    with pytest.raises(InputError) as caught:
+        write_report(run)
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_a_part_of_a_run_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
     run = tmp_path / "run"
     grid.run(_small(tmp_path), out=run)

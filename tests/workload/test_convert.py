@@ -260,6 +260,18 @@ def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, spoilt: bytes) -> No
     assert "found no sound Parquet file" in line
 
 
+def test_a_column_whose_name_is_no_text_is_told(tmp_path: Path) -> None:
+    sound = tmp_path / "sound.parquet"
+    gwf_table(tmp_path)
+    (tmp_path / "log.parquet").write_bytes(
+        sound.read_bytes().replace(b"wait_time", b"wait\xdftime")
+    )
+    with pytest.raises(InputError) as error:
+        read_log(tmp_path / "log.parquet")
+    (line,) = str(error.value).splitlines()
+    assert "found no sound Parquet file" in line
+
+
 @pytest.mark.parametrize("ending", [".swf", ".parquet"])
 def test_a_real_log_comes_back(tmp_path: Path, ending: str) -> None:
     path = TRACES / "NASA-iPSC-1993-3.1-cln.swf.gz"
