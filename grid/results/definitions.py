@@ -270,7 +270,8 @@ OF_SWEEPS = (
     ),
     Metric(
         "utilization_percent", "utilization", "%",
-        "CPU seconds that jobs held, over all CPUs times the makespan.",
+        "CPU seconds that jobs held, over all CPUs times the time from the first submission to the "
+        "last end, of all jobs.",
         "all machines", PERCENT, "more", "GM Eq. 5",
     ),
     Metric(
@@ -303,7 +304,8 @@ OF_SWEEPS = (
         "choices", "choices of knapsacks", "", "How often a knapsack was solved.", "the run",
     ),
 )  # fmt: skip
-"""Only in the results of a sweep, of the whole grid."""
+"""Only in the results of a sweep, of the whole grid. Where only some jobs are measured, the first
+three are of these, and the others of all jobs."""
 
 OF_THE_CLOCK = (
     Metric(
