@@ -197,7 +197,8 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)
-    add_figures(vo, run.metrics, run.measured.of(run.results), run.directory)
+    if vo:
+        add_figures(vo, run.metrics, run.measured.of(run.results), run.directory)
     more = more_columns(job, cluster, run.results, run.directory)
     return replace(run, scenario=scenario, more=more)
 
@@ -296,19 +297,22 @@ def _checked(played: _Played, how: How) -> Run:
     manifest["placement"] = None if how.in_process else how.placed
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
+    counted = outcome.figures, outcome.histories, outcome.decisions
+    figures = metrics(results, directory, *counted, played.measured)
     if not played.measured.are_all:
         from_s, until_s = played.measured.interval_s
-        count = len(played.measured.of(results))
-        interval = {"submitted_from_s": from_s, "submitted_until_s": until_s}
-        manifest["measured"] = {"jobs": count} | interval
+        manifest["measured"] = {
+            "jobs": figures["grid"]["jobs_submitted"],
+            "submitted_from_s": from_s,
+            "submitted_until_s": until_s,
+        }
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
-    counted = outcome.figures, outcome.histories, outcome.decisions
     return Run(
         played.name,
         None,
         results,
         directory,
-        metrics(results, directory, *counted, played.measured),
+        figures,
         manifest,
         tuple(outcome.histories),
         events=played.events,
