@@ -21,6 +21,7 @@ from grid.cluster.pool.loop import (
     SLOTS_FULL,
     arrive,
     complete,
+    next_instant,
     note_usage,
     record_end,
     start,
@@ -109,11 +110,8 @@ def play(
         turn[IS_ASKED] = 0
         note_usage(now, turn[ARRIVED] == 1, pool)
     while True:
-        upcoming, now = counters[at.NEXT_ARRIVAL], NEVER
-        if counters[at.RUNNING] > 0:
-            now = pool.end[pool.by_end[0]]
-        if upcoming < end and coming.time[upcoming] < now:
-            now = coming.time[upcoming]
+        upcoming = counters[at.NEXT_ARRIVAL]
+        now = next_instant(upcoming, end, pool, coming)
         if now >= until:
             counters[at.NEXT_INSTANT] = now
             return DONE

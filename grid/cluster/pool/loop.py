@@ -69,7 +69,7 @@ def advance(
     counters[at.NEXT_ARRIVAL] = first
     while True:
         upcoming = counters[at.NEXT_ARRIVAL]
-        now = _next_instant(upcoming, end, pool, coming)
+        now = next_instant(upcoming, end, pool, coming)
         if now >= until:
             counters[at.NEXT_INSTANT] = now
             return DONE
@@ -98,7 +98,7 @@ def advance(
 
 
 @inlined
-def _next_instant(upcoming: int, end: int, pool: Pool, coming: Coming) -> int:
+def next_instant(upcoming: int, end: int, pool: Pool, coming: Coming) -> int:
     """When a job ends, arrives, or has a reservation."""
     now: int = pool.counters[at.NEXT_START]
     if pool.counters[at.RUNNING] > 0:
