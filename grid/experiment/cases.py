@@ -207,6 +207,7 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
 
 def _figure_like(name: str, known: Sequence[str]) -> str:
     """What is expected instead of a metric of this name: the list of all would be long."""
+    # People write mean_wait for wait_mean.
     likely = get_close_matches("_".join(sorted(name.split("_"), key="mean".__eq__)), known, 1)
     return f"a figure, such as {likely[0]}" if likely else "a figure that `grid metrics` lists"
 

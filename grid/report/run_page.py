@@ -40,7 +40,8 @@ def write_run_page(folder: Path, page: Path) -> None:
     )
     measured = measured_line(manifest)
     if measured is not None:
-        introduction += f" All {measured}; figures of machines and all charts are of the whole run."
+        others = "figures of machines, and all charts but that by VO, are of the whole run"
+        introduction += f" All {measured}; {others}."
     sections = [
         Section("Results", [_results(run), PAPERS]),
         Section("By virtual organization", _by_vo(run)),

@@ -186,7 +186,7 @@ MANIFEST_KEYS: Columns = {
     ),
     "measured.jobs": (
         "jobs",
-        "Jobs that figures of jobs are of. Keys of `measured`: only where the scenario says "
+        "How many jobs the figures of jobs count. Keys of `measured`: only where the scenario says "
         "`submitted_from_s` or `submitted_until_s`.",
     ),
     "measured.submitted_from_s": ("s", "They were submitted from then on."),

@@ -12,12 +12,14 @@ class MetricsSection(Section):
 
     submitted_from_s: Seconds = Field(
         default=0.0,
-        description="Figures of jobs are of jobs submitted from then on, in virtual time: those "
-        "before it are the warm-up, and figures of machines are of the whole run all the same.",
+        description="Figures of jobs count only the jobs that were submitted at this virtual time "
+        "or later, so that the warm-up is left out. Figures of machines and of decisions still "
+        "count the whole run.",
     )
     submitted_until_s: PositiveSeconds | None = Field(
         default=None,
-        description="Figures of jobs are of jobs submitted before that. Default: to the end.",
+        description="Figures of jobs count only the jobs that were submitted before this virtual "
+        "time. Default: no end.",
     )
     job: tuple[PartSection | PartName, ...] = Field(
         default=(), description="Metrics of jobs: each is a column of jobs.csv and jobs.parquet."
