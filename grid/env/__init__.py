@@ -3,15 +3,13 @@
 `ClusterEnv` (Gymnasium) is the queue of one cluster, or the selection of one VO; `GridEnv`
 (PettingZoo, parallel) is the forwarding of all VOs. `AgentPolicy`, `AgentSelection` and
 `AgentForwarding` let what was trained there decide in any scenario; they need nothing installed.
-The environments need the extra `learning` of the package: `pip install ".[learning]"` in a clone.
+The environments need the extra `learning` of the package; without it, a line says what to install.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from grid.model.extras import missing
 
 if TYPE_CHECKING:
     from grid.env.cluster_env import ClusterEnv
@@ -48,18 +46,10 @@ _PLACES = {
     "SlowdownSoFar": "rewards",
     "WaitSoFar": "rewards",
 }
-_OPTIONAL = ("gymnasium", "pettingzoo", "greenlet")
 
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'grid.env' has no attribute {name!r}")
-    try:
-        place = _PLACES[name]
-        module = import_module(place if "." in place else f"grid.env.{place}")
-    except ModuleNotFoundError as error:
-        module_name = str(error.name).partition(".")[0]
-        if module_name not in _OPTIONAL:
-            raise
-        raise missing(f"grid.env.{name}", "learning", module_name) from None
-    return getattr(module, name)
+    place = _PLACES[name]
+    return getattr(import_module(place if "." in place else f"grid.env.{place}"), name)

@@ -7,10 +7,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
+
+from grid.model.extras import missing
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+except ModuleNotFoundError as error:
+    raise missing("an environment of grid.env", "learning", str(error.name)) from None
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.arrivals import Arrivals

@@ -8,8 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
-from pettingzoo import ParallelEnv
+
+from grid.model.extras import missing
+
+try:
+    from gymnasium import spaces
+    from pettingzoo import ParallelEnv
+except ModuleNotFoundError as error:
+    raise missing("an environment of grid.env", "learning", str(error.name)) from None
 
 from grid.env.play import Decision, Play, grid_of
 from grid.env.resource_agent import AgentForwarding, ResourceObservation

@@ -13,7 +13,12 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from greenlet import getcurrent, greenlet
+from grid.model.extras import missing
+
+try:
+    from greenlet import getcurrent, greenlet
+except ModuleNotFoundError as error:
+    raise missing("an environment of grid.env", "learning", str(error.name)) from None
 
 from grid.cluster import ClusterShell
 from grid.kernel.process import LogicalProcess

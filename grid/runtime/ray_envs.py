@@ -6,11 +6,17 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-import gymnasium
 import numpy as np
 import ray
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.vector.utils import batch_space
+
+from grid.model.extras import missing
+
+try:
+    import gymnasium
+    from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+    from gymnasium.vector.utils import batch_space
+except ModuleNotFoundError as error:
+    raise missing("an environment of grid.env", "learning", str(error.name)) from None
 
 from grid.runtime.cluster import ray_cluster
 from grid.runtime.cpus import usable_cpus
