@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.schema import Axis, ExperimentSection
-from grid.model.errors import InputError, Mistake, one_mistake, shorten
+from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import Path as Steps
 from grid.results.definitions import METRICS
 from grid.scenario.load import load_scenario, source_of
 from grid.scenario.parameters import Overrides, each_of
@@ -24,7 +25,7 @@ from grid.scenario.sections import name_and_settings
 from grid.scenario.shipped import find
 from grid.scenario.text_file import read_text
 from grid.scenario.validate import validate
-from grid.scenario.yaml_tree import Node, child, read_tree, resolve
+from grid.scenario.yaml_tree import Node, at, child, read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
 COLUMNS = ("seed", "scope", "metric", "value")
@@ -193,16 +194,28 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
     """Raises InputError where a metric is asked for that no run of the scenario has."""
     own = [name_and_settings(one)[0].rpartition(":")[2] for one in scenario.metrics.vo]
     known = [*METRICS, *own]
-    asked = [("metrics", name) for name in experiment.metrics]
+    asked: list[tuple[Steps, str]] = [
+        (("metrics", place), name) for place, name in enumerate(experiment.metrics)
+    ]
     if experiment.study is not None:
-        asked += [("study.answers", one.metric) for one in experiment.study.answers]
+        answers = enumerate(experiment.study.answers)
+        asked += [(("study", "answers", place, "metric"), one.metric) for place, one in answers]
     mistakes = [
-        Mistake(str(file or FROM_PYTHON), None, field, repr(name), _figure_like(name, known))
-        for field, name in asked
+        _mistake_in(file, steps, repr(name), _figure_like(name, known))
+        for steps, name in asked
         if name not in known and not name.startswith("plan_seconds_")
     ]
     if mistakes:
         raise InputError(mistakes)
+
+
+def _mistake_in(file: Path | None, steps: Steps, found: str, expected: str) -> Mistake:
+    """A mistake at a place of the experiment, with its line if that stands in a file."""
+    field = ".".join(map(str, steps))
+    if file is None:
+        return Mistake(FROM_PYTHON, None, field, found, expected)
+    node = at(_read(file)[0], steps)
+    return Mistake(str(file), None if node is None else node.line, field, found, expected)
 
 
 def _figure_like(name: str, known: Sequence[str]) -> str:
@@ -222,8 +235,7 @@ def _scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dic
     except InputError as error:
         (mistake,) = error.mistakes
         found = f"{shorten(given)}, {mistake.found}"
-        where = str(file or FROM_PYTHON)
-        raise one_mistake("scenario", found, mistake.expected, where) from None
+        raise InputError([_mistake_in(file, ("scenario",), found, mistake.expected)]) from None
 
 
 def _of_experiment(error: InputError, file: Path | None) -> InputError:

@@ -27,8 +27,14 @@ WRONG = [
     ("axes: {no_parameter: [1]}\n", "no_parameter"),
     ("compare: ttl\n", ":3: compare: found 'ttl', expected one of the axes: none"),
     ("seeds: [4, 2, 4]\n", ":3: seeds: found 4 again"),
-    ("metrics: [mean_wait]\n", "metrics: found 'mean_wait', expected a figure, such as wait_mean"),
-    ("metrics: [zzz, makespan]\n", "'zzz', expected a figure that `grid metrics` lists"),
+    (
+        "metrics:\n  - makespan\n  - mean_wait\n",
+        ":5: metrics.1: found 'mean_wait', expected a figure, such as wait_mean",
+    ),
+    (
+        "metrics: [zzz, makespan]\n",
+        ":3: metrics.0: found 'zzz', expected a figure that `grid metrics` lists",
+    ),
     ("axes: {selection: [binary, partial, binary]}\n", "axes.selection: found 'binary' again"),
     ("axes: {protocol.ttl: {1: {protocol.ttl: 1}, 1.0: {protocol.ttl: 2}}}\n", "1.0 again"),
     ("axes: {value: [1]}\n", "axes.value: found a column of every table"),

@@ -90,7 +90,7 @@ def test_a_scenario_may_be_one_that_is_shipped(tmp_path: Path) -> None:
     path = write(tmp_path, text.replace("vos", "vso"))
     cases, ((_, error),) = expand(load_experiment(path), path)
     assert not cases
-    assert str(error).startswith(f"{path}: scenario: found 'two-vso', no such file")
+    assert str(error).startswith(f"{path}:2: scenario: found 'two-vso', no such file")
     assert str(error).endswith("such as two-vos")
 
 
