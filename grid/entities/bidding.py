@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from grid.forwarding.interface import Ask, expected_run_us
 from grid.kernel.entity import Context
-from grid.model.errors import PartFailed
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
     Bid,
@@ -24,6 +23,7 @@ from grid.model.messages import (
     ReleasePlace,
 )
 from grid.model.resources import ResourceTable
+from grid.parts.origin import failed
 from grid.selection.interface import Selection
 
 
@@ -69,12 +69,12 @@ class Caller:
         held = sum(bid.held for bid in talk.bids)
         return tuple(talk.asked), tuple(talk.bids), len(talk.open) - held
 
-    def ask(self, ctx: Context, job: Job, ask: Ask) -> None:
-        """Begin a round."""
+    def ask(self, ctx: Context, job: Job, ask: Ask, rule: object) -> None:
+        """Begin a round, for `rule`."""
         talk = self._conversations.setdefault(job.key, Conversation(job))
         talk.rounds += 1
         if talk.rounds > MOST_ROUNDS:
-            raise PartFailed(f"the rule of forwarding asks {MOST_ROUNDS} times for one job")
+            raise failed(rule, f"the rule asks {MOST_ROUNDS:,} times for one job")
         self._calls += 1
         talk.round_number = self._calls
         self._job_of[self._calls] = job.key

@@ -261,7 +261,7 @@ class LocalScheduler:
         answer = stay(question) if case.stays else self._rule(question)
         match answer:
             case Ask():
-                self._caller.ask(ctx, case.job, answer)
+                self._caller.ask(ctx, case.job, answer, self._rule)
             case Award(number):
                 self._award(ctx, case, question.bids[number])
             case Destination():

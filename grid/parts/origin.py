@@ -136,6 +136,12 @@ class Guarded:
         return ask(self.origin, self._what, self._function, self._check, *given)
 
 
+def failed(part: Any, what: str) -> PartFailed:
+    """What ends the run where a made part is at fault; one of ours is named by `what` alone."""
+    origin = getattr(part, "origin", None)
+    return origin.failed(what) if isinstance(origin, Origin) else PartFailed(what)
+
+
 def label_of(part: Any) -> str:
     """What a made part is called where its answer is wrong."""
     origin = getattr(part, "origin", None)

@@ -50,6 +50,10 @@ def short_ones(request, *, most_s: float = 15.0):
     return request.job.estimate_us <= most_s * 1e6
 
 
+def asks_for_ever(question):
+    return Ask((1,), 1)
+
+
 def asks_nobody(question):
     return Ask((), None)
 
@@ -106,6 +110,7 @@ def test_a_rule_of_admission_refuses_long_jobs() -> None:
     [
         ("asks_nobody", "everyone", "asks nobody, and waits for nothing"),
         ("asks_strangers", "everyone", "asks VO 7"),
+        ("asks_for_ever", "everyone", "asks_for_ever: the rule asks 10,000 times for one job"),
         ("takes_no_bid", "everyone", "gave bid 0"),
         ("nearest", "mine.py:says_yes", "gave 'yes', expected True or False"),
     ],
