@@ -11,7 +11,7 @@ from typing import Any
 
 from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
 from grid.experiment.study import Study, read_study
-from grid.experiment.sweep_page import comparison_charts
+from grid.experiment.sweep_page import charts_left_out, comparison_charts
 from grid.experiment.sweep_texts import SAME, SAME_TOLD, cells_of
 from grid.report.labels import shown
 from grid.results.definitions import METRICS, label_of
@@ -116,8 +116,10 @@ def _pictures(study: Study, about: StudySection, page: Path) -> Iterator[str]:
     first = {one.metric: one for one in reversed(about.answers)}
     for metric in dict.fromkeys(one.metric for one in about.answers):
         answer = first[metric]
-        axes = {**study.axes, answer.best_of: _held(study, answer)}
-        for picture in comparison_charts(replace(study, axes=axes), metric, answer.along):
+        held = replace(study, axes={**study.axes, answer.best_of: _held(study, answer)})
+        if left_out := charts_left_out(held, answer.along):
+            yield left_out
+        for picture in comparison_charts(held, metric, answer.along):
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)
             yield f"![{picture.caption}]({name})\n\n*{picture.caption}*"

@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from grid.experiment.statistics import repetitions
 from grid.experiment.store import EXPECTED, MAX_BYTES
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_differences import differences
 from grid.experiment.sweep_flows import flows
+from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_texts import (
     SAME_TOLD,
     cells_of,
@@ -25,18 +24,17 @@ from grid.experiment.sweep_texts import (
     over_seeds,
 )
 from grid.experiment.sweep_vos import by_vo
-from grid.report.axes import WIDE, durations, numbers
-from grid.report.charts import Labels, Series, are_lines, chart, lines, reach
+from grid.report.axes import WIDE
+from grid.report.charts import Labels, Series, are_lines, chart, reach
 from grid.report.labels import counted, shown
 from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import hints_of, save_pictures
 from grid.report.style import Picture
-from grid.report.waiting import distribution, steps_of
 from grid.results.definitions import bounds_of, label_of
 from grid.scenario.text_file import read_text
 
 METRICS_SHOWN = 8
-CHARTS_A_METRIC = 4
+CHARTS_A_METRIC = 12
 """More axes than two make several charts of a metric; this many are drawn."""
 WISHED = 0.05
 """Repetitions are suggested for an interval of the mean ± this share of it."""
@@ -52,9 +50,11 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     """Write the report of the sweep in `folder`, and its pictures into `pictures` beside it."""
     study = read_study(folder)
     metrics = study.metrics or telling_metrics(study)
-    comparisons = [one for metric in metrics for one in comparison_charts(study, metric)]
-    distributions = list(_distributions(study))
-    courses = list(_courses(study))
+    comparisons: list[Block] = [
+        one for metric in metrics for one in comparison_charts(study, metric)
+    ]
+    if comparisons and (left_out := charts_left_out(study)):
+        comparisons.insert(0, left_out)
     axes = "; ".join(
         f"{name}: {', '.join(map(str, values))}" for name, values in study.axes.items()
     )
@@ -72,8 +72,8 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         Section("Differences, paired by seed", differences(study, metrics)),
         Section("By virtual organization", by_vo(study, metrics, places, at)),
         Section("Flows between VOs", flows(study, places, at)),
-        Section("Distributions", distributions),
-        Section("Over time", courses),
+        Section("Distributions", distributions(study)),
+        Section("Over time", courses(study)),
         Section("How it was made", _sources(folder)),
     ]
     save_pictures(sections, page.parent)
@@ -102,12 +102,7 @@ def telling_metrics(study: Study) -> tuple[str, ...]:
 
 def comparison_charts(study: Study, metric: str, along: str | None = None) -> Iterator[Picture]:
     """The metric over the axes: the compared one as lines or bars, another (`along`) as x."""
-    others = [name for name in study.axes if name != study.compare]
-    numeric = [name for name in others if _is_numeric(study.axes[name])]
-    across = along if along in others else next(iter(numeric or others), None)
-    rest = [name for name in others if name != across]
-    fixed = [{name: point[name] for name in rest} for point in study.points]
-    unique = [point for n, point in enumerate(fixed) if point not in fixed[:n]]
+    across, unique = _axes_of_charts(study, along)
     panels = [
         (where, list(_series(study, metric, across, where))) for where in unique[:CHARTS_A_METRIC]
     ]
@@ -123,6 +118,29 @@ def comparison_charts(study: Study, metric: str, along: str | None = None) -> It
         x = across or study.compare or ""
         labels = Labels(name, caption, x, y, subtitle=fixed_at)
         yield chart(replace(labels, **reaches), series)
+
+
+def charts_left_out(study: Study, along: str | None = None) -> str:
+    """Which charts of each metric there are not; empty if there are all."""
+    _, unique = _axes_of_charts(study, along)
+    if len(unique) <= CHARTS_A_METRIC:
+        return ""
+    return (
+        f"Of {len(unique):,} combinations of {', '.join(unique[0])} the first {CHARTS_A_METRIC} "
+        "have charts of each metric; what is below is of all."
+    )
+
+
+def _axes_of_charts(
+    study: Study, along: str | None = None
+) -> tuple[str | None, list[dict[str, Any]]]:
+    """The axis that charts have as x, and where on further axes each chart of a metric is."""
+    others = [name for name in study.axes if name != study.compare]
+    numeric = [name for name in others if _is_numeric(study.axes[name])]
+    across = along if along in others else next(iter(numeric or others), None)
+    rest = [name for name in others if name != across]
+    fixed = [{name: point[name] for name in rest} for point in study.points]
+    return across, [point for n, point in enumerate(fixed) if point not in fixed[:n]]
 
 
 def _reaches(metric: str, series: Sequence[Series]) -> dict[str, Any]:
@@ -204,41 +222,6 @@ def _enough(study: Study, metrics: Sequence[str], point: Mapping[str, Any]) -> i
         wished = abs(sum(values)) / len(values) * WISHED if values else 0.0
         most = max(most, (repetitions(values, wished, study.level) or 0) if values else 0)
     return most or None
-
-
-def _distributions(study: Study) -> Iterator[Picture]:
-    """Waits and slowdowns of the jobs of all seeds, at the first value of other axes."""
-    points = compared_points(study)
-    places = {series: number for number, (series, _) in enumerate(points)}
-    for name, label, along in (("wait_s", "wait", durations), ("slowdown", "slowdown", numbers)):
-        columns: dict[str, list[Any]] = {"series": [], "value": [], "share": []}
-        for series, where in points:
-            sets = [study.records[key]["quantiles"].get(name) for key in study.keys(where).values()]
-            values = np.array([value for quantiles in sets for value in quantiles or ()])
-            if len(values):
-                found, shares = steps_of(values)
-                columns["series"] += [series] * len(found)
-                columns["value"] += found.tolist()
-                columns["share"] += shares.tolist()
-        if columns["value"]:
-            axis = along("value", label, columns["value"])
-            caption = f"Share of jobs with at most so much {label}{elsewhere(study)}."
-            yield distribution(f"cdf-{name.replace('_', '-')}", caption, axis, columns, places)
-
-
-def _courses(study: Study) -> Iterator[Picture]:
-    """How the runs of the first seed went, at the first value of other axes."""
-    for name, label in (("jobs_in_system", "jobs in the system"), ("utilization", "utilization")):
-        found = []
-        for number, (value, where) in enumerate(compared_points(study)):
-            keys = study.keys(where)
-            course = study.records[keys[min(keys)]]["courses"].get(name) if keys else None
-            if course is not None:
-                found.append(Series(value, course["time_s"], course["value"], place=number))
-        if found:
-            caption = f"{label[0].upper()}{label[1:]}, first seed{elsewhere(study)}."
-            text = Labels(f"course-{name.replace('_', '-')}", caption, "", label, over_time=True)
-            yield lines(text, found, markers=False)
 
 
 def _is_numeric(values: list[Any]) -> bool:

@@ -44,7 +44,7 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         texts = _texts([study.interval(metric, point) for point in points])
         width = max(map(len, [*label_of(metric).split(), *texts]))
         left -= width + _GAP
-        if left < -_GAP:
+        if left < 0:
             break
         columns[metric] = texts
         table.add_column(label_of(metric), justify="right", min_width=width)

@@ -10,6 +10,9 @@ from typing import Any
 from grid.report.axes import numbers, places, time_unit
 from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
+PALER = 0.45
+"""The opacity of what has a colour that another one of the same chart has, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -22,6 +25,8 @@ class Series:
     high: Sequence[float] | None = None
     place: int | None = None
     """Which of the colours it has; by default that of its place among the series."""
+    elsewhere: str = ""
+    """Of a chart that shows some of its series at a time, the settings at which these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ def are_lines(series: Sequence[Series]) -> bool:
 def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
     """A line for each of `series`, at the places where its figures are, with their intervals."""
     columns = dict(_columns(series))
-    names, at = [one.label for one in series], _places(series)
+    at = _places(series)
+    names = list(at)
     encoding = {"x": _along(labels, columns, markers)}
     y = _height(labels, columns)
     if markers:
@@ -110,10 +116,21 @@ def by_series(
     """
     choices: Sequence[Any] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}[channel]
     at = {name: place for place, name in enumerate(names)} if places is None else places
-    chosen = [choices[at[name] % len(choices)] for name in names]
-    scale = {"domain": list(names), "range": chosen}
+    # Where colours begin anew, dashes and markers are others than the first time.
+    turn = 0 if channel == "color" else 1
+    rounds = [at[name] // len(choices) for name in names]
+    chosen = [
+        choices[(at[name] + turn * more) % len(choices)]
+        for name, more in zip(names, rounds, strict=True)
+    ]
     shown = {"title": None, **legend} if len(names) > 1 else None
-    return {channel: {"field": field, "type": "nominal", "scale": scale, "legend": shown}}
+    told = {"field": field, "type": "nominal", "legend": shown}
+    encoding = {channel: {**told, "scale": {"domain": list(names), "range": chosen}}}
+    if channel == "color" and any(rounds):
+        shades = [1.0 if more % 2 == 0 else PALER for more in rounds]
+        scale = {"domain": list(names), "range": shades}
+        encoding["opacity"] = {**told, "type": "ordinal", "scale": scale}
+    return encoding
 
 
 def by_line(
@@ -132,9 +149,10 @@ def by_line(
 
 def _places(series: Sequence[Series]) -> dict[str, int]:
     """Which of the colours each series has, by its label."""
-    return {
-        one.label: number if one.place is None else one.place for number, one in enumerate(series)
-    }
+    places: dict[str, int] = {}
+    for one in series:
+        places.setdefault(one.label, len(places) if one.place is None else one.place)
+    return places
 
 
 def _has_intervals(columns: Columns) -> bool:
@@ -157,6 +175,8 @@ def _columns(series: Sequence[Series]) -> Mapping[str, list[Any]]:
         columns["mean"] += one.mean
         for name, bounds in (("low", one.low), ("high", one.high)):
             columns[name] += _finite(bounds, len(one.x))
+    if any(one.elsewhere for one in series):
+        columns["elsewhere"] = [one.elsewhere for one in series for _ in one.x]
     return columns
 
 

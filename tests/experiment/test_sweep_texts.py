@@ -11,9 +11,18 @@ from rich.console import Console
 
 from grid.experiment.statistics import mean_interval
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
-from grid.experiment.sweep_page import comparison_charts, means_table, telling_metrics
+from grid.experiment.sweep_jobs import courses, distributions
+from grid.experiment.sweep_page import (
+    charts_left_out,
+    comparison_charts,
+    means_table,
+    telling_metrics,
+)
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
+from grid.report.charts import Labels, Series, bars, lines
+from grid.report.page import Choice
+from grid.report.style import Picture
 from tests.experiment.studies import study_of
 
 
@@ -76,6 +85,55 @@ def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:
     assert titles == [{"text": "wait, mean (s)", "subtitle": f"ttl {ttl}"} for ttl in (0, 4)]
 
 
+def test_each_combination_of_further_axes_has_a_chart_or_it_is_told(tmp_path: Path) -> None:
+    for count, left_out in ((12, ""), (13, "Of 13 combinations of ttl the first 12 have charts")):
+        points = [
+            ({"rule": rule, "load": load, "ttl": ttl}, {"wait_mean": [1.0, 2.0 + load + ttl]})
+            for rule in "ab"
+            for load in (0.5, 0.9)
+            for ttl in range(count)
+        ]
+        study = study_of(tmp_path, f"charts{count}", points)
+        assert len(list(comparison_charts(study, "wait_mean"))) == 12
+        assert charts_left_out(study).startswith(left_out)
+        assert bool(charts_left_out(study)) == bool(left_out)
+
+
+def test_no_two_of_twelve_lines_or_bars_look_the_same() -> None:
+    series = [Series(f"ttl {ttl}", [1, 2], [ttl, ttl + 1.0]) for ttl in range(12)]
+    labels = Labels("x", "X.", "period", "wait")
+    for picture, marks in ((lines(labels, series), ("shape",)), (bars(labels, series), ())):
+        every = picture.specification["encoding"]
+        point = picture.specification["layer"][-1]["encoding"]
+        ranges = [every[one]["scale"]["range"] for one in ("color", "opacity")]
+        ranges += [point[one]["scale"]["range"] for one in marks]
+        assert len(set(zip(*ranges, strict=True))) == 12
+
+
+def test_distributions_and_courses_are_there_for_each_setting(tmp_path: Path) -> None:
+    points = [
+        ({"rule": rule, "period": period}, {"wait_mean": [1.0, 2.0]})
+        for rule in "ab"
+        for period in (1, 5, 20)
+    ]
+    study = study_of(tmp_path, "each", points)
+    for number, record in enumerate(study.records.values()):
+        waits = {"wait_s": [0.0, 1.0 + number]}
+        course = {"jobs_in_system": {"time_s": [0.0, 60.0], "value": [number, 0.0]}}
+        record.update(quantiles=waits, courses=course)
+    for section, column in ((distributions(study), "value"), (courses(study), "mean")):
+        choice, chart = section
+        assert isinstance(choice, Choice) and isinstance(chart, Picture)
+        assert list(choice.options) == ["period 1", "period 5", "period 20"]
+        (table,) = chart.tables.values()
+        pairs = set(zip(table["elsewhere"], table["series"], strict=True))
+        assert pairs == {(period, rule) for period in choice.options for rule in "ab"}
+        assert max(table[column]) >= 10
+        assert chart.specification["params"] == [{"name": "elsewhere", "value": "period 1"}]
+        shown = chart.svg.decode()
+        assert "period 1<" in shown and "period 5" not in shown
+
+
 def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None:
     metrics = ["wait_mean", "bounded_slowdown_mean", "response_time_mean"]
     points = [
@@ -84,13 +142,15 @@ def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None
     ]
     study = study_of(tmp_path, "wide", points)
     shown = {}
-    for width in (60, 200):
+    for width in (*range(60, 80), 200):
         console = Console(record=True, width=width, file=io.StringIO())
         print_sweep_table(tmp_path / "wide", console)
         shown[width] = console.export_text()
     cell, telling = "14,476.8 ± 6,353.1", telling_metrics(study)
     assert shown[200].count(cell) == len(telling) == len(metrics)
     assert "no room" not in shown[200]
-    fitting = shown[60].count(cell)
-    assert 0 < fitting < len(metrics)
-    assert f"no room for {', '.join(telling[fitting:])}, which" in " ".join(shown[60].split())
+    for text in shown.values():
+        fitting = text.count(cell)
+        assert fitting and text.count("±") == 2 * fitting + 1
+        left_out = f"no room for {', '.join(telling[fitting:])}, which"
+        assert (left_out in " ".join(text.split())) == (fitting < len(metrics))
