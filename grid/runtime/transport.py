@@ -23,7 +23,7 @@ from grid.model.arrays import Ints
 from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cluster import LOOPBACK
-from grid.runtime.cycles import rarely_looked_for
+from grid.runtime.cycles import look_rarely
 from grid.runtime.door import Address, Door, NobodyCame, connect
 from grid.runtime.grants import Grants, News, is_over, is_pause
 from grid.runtime.ring import Link, Parcel, PeerLost, Ring
@@ -73,6 +73,8 @@ class WindowActor:
         lookahead: Ints,
         how: Mapping[str, Any],
     ) -> None:
+        # To look as often as before in each pause would be to look at all objects in each pause.
+        look_rarely()
         self._plan = (grid, number, process_of)
         self._how = dict(how)
         self._grants = Grants(lookahead)
@@ -108,8 +110,7 @@ class WindowActor:
         """As `grid.runtime.window.play` has it; None if one of the others is gone."""
         try:
             self._window.resume()
-            with rarely_looked_for():
-                return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
+            return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
         except PeerLost:
             self._ring.close()
             return None
