@@ -17,6 +17,7 @@ from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import InputError, Mistake, shorten
 from grid.model.errors import Path as Steps
 from grid.results.definitions import METRICS
+from grid.scenario.grid_settings import measured_jobs
 from grid.scenario.load import load_scenario, source_of
 from grid.scenario.parameters import Overrides, each_of
 from grid.scenario.python_tree import tree_of_value
@@ -181,6 +182,7 @@ def expand(
         try:
             scenario = load_scenario(scenario_file, overrides, objects)
             _check_metrics(experiment, scenario, file)
+            _check_measure(experiment, scenario, file)
         except InputError as error:
             refused.append((point, _of_experiment(error, file)))
             continue
@@ -207,6 +209,17 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
     ]
     if mistakes:
         raise InputError(mistakes)
+
+
+def _check_measure(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
+    """Raises InputError where some jobs are to be measured, and no figure is of jobs."""
+    if experiment.measure != "knapsack" or measured_jobs(scenario.metrics).are_all:
+        return
+    expected = (
+        "`run` where `metrics` has submitted_from_s or submitted_until_s: "
+        "the choices of knapsacks have no figures of jobs"
+    )
+    raise InputError([_mistake_in(file, ("measure",), "knapsack", expected)])
 
 
 def _mistake_in(file: Path | None, steps: Steps, found: str, expected: str) -> Mistake:

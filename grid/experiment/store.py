@@ -61,6 +61,7 @@ class _SweepContent(_Content):
     level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
     metrics: list[str]
+    measured: list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)] | None]] = []
     cases: list[_Case]
     absent: list[_Reason]
 

@@ -12,7 +12,7 @@ from typing import Any
 from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_page import charts_left_out, comparison_charts
-from grid.experiment.sweep_texts import SAME, SAME_TOLD, cells_of
+from grid.experiment.sweep_texts import SAME, SAME_TOLD, cells_of, measured_line
 from grid.report.labels import shown
 from grid.results.definitions import METRICS, label_of
 from grid.scenario.shipped import experiments_folder
@@ -103,7 +103,10 @@ def _axes(study: Study, repeated_over: str | None) -> str:
         said = "; repetitions, from which the intervals are" if name == repeated_over else ""
         lines.append(f"- {name}: {listed}{said}")
     seeds = len({seed for _, seed, _ in study.runs})
-    return "\n".join([*lines, f"- seeds: {seeds}; the same seed means the same jobs"])
+    lines.append(f"- seeds: {seeds}; the same seed means the same jobs")
+    if measured := measured_line(study):
+        lines.append(f"- {measured[0].lower()}{measured[1:-1]}")
+    return "\n".join(lines)
 
 
 def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json, write_text
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError
+from grid.model.measured_jobs import ALL_JOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +271,7 @@ def _describe(
     refused: list[tuple[Point, InputError]],
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
+    from grid.scenario.grid_settings import measured_jobs
     from grid.scenario.load import resolved_yaml, section_yaml
     from grid.scenario.text_file import read_text
 
@@ -279,6 +281,7 @@ def _describe(
     axes = {
         name: list(dict.fromkeys(case.point[name] for case in cases)) for name in experiment.axes
     }
+    measured = list(dict.fromkeys(measured_jobs(case.scenario.metrics) for case in cases))
     write_json(
         store.folder / SWEEP_FILE,
         {
@@ -289,6 +292,7 @@ def _describe(
             "level": experiment.level,
             "compare": experiment.compare or next(iter(axes), None),
             "metrics": list(experiment.metrics),
+            "measured": [one.interval_s for one in measured if measured != [ALL_JOBS]],
             "cases": [
                 {"point": case.point, "seed": case.seed, "key": key}
                 for case, key in zip(cases, keys, strict=True)

@@ -20,6 +20,7 @@ from grid.experiment.sweep_texts import (
     compared_points,
     elsewhere,
     is_same,
+    measured_line,
     named,
     over_seeds,
 )
@@ -63,8 +64,8 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     introduction = (
         f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "
         f"{'up to ' if some_lack else ''}{counted(seeds, 'seed')} each. {axes}. "
-        f"{_certainty(study, seeds)}"
-    )
+        f"{_certainty(study, seeds)} {measured_line(study)}"
+    ).strip()
     places, at = compared_points(study), over_seeds(study) + elsewhere(study)
     sections = [
         Section("Comparisons", comparisons),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_page import telling_metrics
-from grid.experiment.sweep_texts import SAME, SAME_TOLD, is_same
+from grid.experiment.sweep_texts import SAME, SAME_TOLD, is_same, measured_line
 from grid.results.definitions import label_of
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         )
     if any(text.endswith(f" {SAME}") for texts in columns.values() for text in texts):
         console.print(SAME_TOLD, markup=False, highlight=False)
+    if line := measured_line(study):
+        console.print(f"{line[0].lower()}{line[1:-1]}", markup=False, highlight=False)
 
 
 def _has_intervals(study: Study) -> bool:

@@ -50,6 +50,22 @@ def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
     return row_texts([None if one is None else one.mean for one in intervals], "–")
 
 
+def measured_line(study: Study) -> str:
+    """Which jobs the figures of jobs are of; empty where they are of all."""
+    if not study.measured:
+        return ""
+    intervals = [
+        f"from {from_s:,.12g} s on" + ("" if until_s is None else f" and before {until_s:,.12g} s")
+        for from_s, until_s in study.measured
+    ]
+    if len(intervals) == 1:
+        return f"Figures of jobs are of those submitted {intervals[0]}."
+    return (
+        "Figures of jobs are of those submitted in an interval that is not the same at all "
+        f"settings: {'; '.join(intervals)}."
+    )
+
+
 def over_seeds(study: Study) -> str:
     """What figures of several seeds are: their means."""
     return ", mean over seeds" if len({seed for _, seed, _ in study.runs}) > 1 else ""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
+from rich.console import Console
 
 import grid
-from grid.experiment.cases import load_experiment
+from grid.experiment.cases import expand, load_experiment
 from grid.experiment.paper_figures import paper_figures
 from grid.experiment.study import read_study
 from grid.experiment.sweep import Sweep, run_sweep
 from grid.experiment.sweep_looks import Tally
+from grid.experiment.sweep_page import write_sweep_page
+from grid.experiment.sweep_table import print_sweep_table
+from grid.experiment.sweep_texts import measured_line
 from grid.model.errors import InputError
-from tests.experiment.small_experiments import EXPERIMENT, files, write
+from tests.experiment.small_experiments import EXPERIMENT, SCENARIO, files, write
 
 
 def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:
@@ -254,3 +259,36 @@ def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) ->
         grid.sweep({**experiment, "axs": {}}, tmp_path / "new", in_process=True)
     with pytest.raises(InputError, match="experiment: found 5, expected the path"):
         grid.sweep(5, tmp_path / "new")  # type: ignore[arg-type]
+
+
+INTERVAL = "metrics: {submitted_from_s: 5, submitted_until_s: 20}\n"
+
+
+def test_a_sweep_says_which_jobs_are_measured(tmp_path: Path) -> None:
+    told = "igures of jobs are of those submitted from 5 s on and before 20 s"
+    for name, interval in (("some", INTERVAL), ("all", "")):
+        (tmp_path / name).mkdir()
+        path, folder = write(tmp_path / name, scenario=SCENARIO + interval), tmp_path / name / "out"
+        sweep(path, folder)
+        console = Console(record=True, width=200, file=io.StringIO())
+        print_sweep_table(folder, console)
+        write_sweep_page(folder, folder / "report.html")
+        for text in (console.export_text(), (folder / "report.html").read_text()):
+            assert (told in text) == (name == "some")
+            assert ("submitted from" in text) == (name == "some")
+
+
+def test_a_sweep_over_the_warm_up_says_which_there_are(tmp_path: Path) -> None:
+    axes = "axes:\n  metrics.submitted_from_s: [0, 5]\n"
+    path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
+    sweep(path, tmp_path / "out")
+    study = read_study(tmp_path / "out")
+    assert study.measured == ((0.0, None), (5.0, None))
+    assert "not the same at all settings: from 0 s on; from 5 s on." in measured_line(study)
+
+
+def test_choices_of_knapsacks_have_no_jobs_to_leave_out(tmp_path: Path) -> None:
+    path = write(tmp_path, EXPERIMENT + "measure: knapsack\n", SCENARIO + INTERVAL)
+    _, refused = expand(load_experiment(path), path)
+    (line,) = {str(error) for _, error in refused}
+    assert line.startswith(f"{path}:8: measure: found knapsack, expected `run`")

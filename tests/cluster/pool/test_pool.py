@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import make_cluster
+from grid.cluster.engines import compiled_form
+from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool.core import PoolCore
 from grid.model.job import Job, JobState
 from grid.model.time import NEVER
@@ -216,3 +218,30 @@ def test_loads_count_what_runs_and_what_waits() -> None:
         cluster.advance(NEVER)
         assert cluster.load() == 0 and cluster.next_instant() == NEVER
         assert np.isclose(cluster.load(), 0)
+
+
+EVERY_FORM = {
+    PoolPolicy.FCFS: ("fcfs", {}),
+    PoolPolicy.EASY: ("easy", {}),
+    PoolPolicy.SJF: ("sjf", {}),
+    PoolPolicy.EASY_SJBF: ("easy_sjbf", {}),
+    PoolPolicy.EDF: ("edf", {}),
+    PoolPolicy.RESERVING: ("conservative", {}),
+    PoolPolicy.FLEXIBLE: ("flexible", {}),
+    PoolPolicy.FLEXIBLE_KEPT: ("flexible", {"reservation": "kept"}),
+}
+
+
+@pytest.mark.parametrize("form", PoolPolicy)
+@given(jobs=job_lists())
+@settings(max_examples=40, deadline=None)
+def test_what_is_compiled_for_each_form_is_all_that_it_does(
+    form: PoolPolicy, jobs: list[Job]
+) -> None:
+    """The parts of the loop that a form does not need are not compiled for it: none is missed."""
+    policy, given_settings = EVERY_FORM[form]
+    own = compiled_form(make_policy(policy, given_settings))
+    assert own is not None and own.policy == form
+    fast = compiled(pool(CPUS), policy, **given_settings)
+    plain = general(pool(CPUS), policy, **given_settings)
+    assert play(fast, jobs) == play(plain, jobs)
