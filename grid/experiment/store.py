@@ -53,6 +53,11 @@ class _Failure(_Content):
     error: str
 
 
+class _Measured(_Content):
+    submitted_from_s: Annotated[float, Field(ge=0)]
+    submitted_until_s: Annotated[float, Field(gt=0)] | None
+
+
 class _SweepContent(_Content):
     name: str
     code: str
@@ -61,7 +66,7 @@ class _SweepContent(_Content):
     level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
     metrics: list[str]
-    measured: list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)] | None]] = []
+    measured: list[_Measured] = []
     cases: list[_Case]
     absent: list[_Reason]
 

@@ -36,11 +36,6 @@ class Study:
     store: Store | TwoStores
     code: str = ""
     """The version of the code that the runs were made with."""
-    measured: tuple[tuple[float, float | None], ...] = ()
-    """From when on and until when jobs were submitted that figures of jobs are of, in seconds.
-
-    Empty: they are of all jobs; several: they are of others at other points.
-    """
     names: Mapping[str, str] = field(default_factory=dict)
     """Metrics that stand for others: by the one that is asked for, the one that is given."""
 
@@ -279,5 +274,4 @@ def read_study(folder: Path) -> Study:
         ),
         store,
         sweep["code"],
-        tuple((from_s, until_s) for from_s, until_s in sweep.get("measured", [])),
     )

@@ -39,6 +39,8 @@ def write_study_page(
     study, about = read_study(folder), experiment.study
     assert about is not None
     varied = _axes(study, about.repeated_over)
+    if measured := measured_line(folder):
+        varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
     if about.repeated_over is not None:
         study = study.repeated_over(about.repeated_over)
     pictures = list(_pictures(study, about, page))
@@ -103,10 +105,7 @@ def _axes(study: Study, repeated_over: str | None) -> str:
         said = "; repetitions, from which the intervals are" if name == repeated_over else ""
         lines.append(f"- {name}: {listed}{said}")
     seeds = len({seed for _, seed, _ in study.runs})
-    lines.append(f"- seeds: {seeds}; the same seed means the same jobs")
-    if measured := measured_line(study):
-        lines.append(f"- {measured[0].lower()}{measured[1:-1]}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"- seeds: {seeds}; the same seed means the same jobs"])
 
 
 def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:

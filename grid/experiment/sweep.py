@@ -292,7 +292,11 @@ def _describe(
             "level": experiment.level,
             "compare": experiment.compare or next(iter(axes), None),
             "metrics": list(experiment.metrics),
-            "measured": [one.interval_s for one in measured if measured != [ALL_JOBS]],
+            "measured": [
+                dict(zip(("submitted_from_s", "submitted_until_s"), one.interval_s, strict=True))
+                for one in measured
+                if measured != [ALL_JOBS]
+            ],
             "cases": [
                 {"point": case.point, "seed": case.seed, "key": key}
                 for case, key in zip(cases, keys, strict=True)

@@ -64,7 +64,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     introduction = (
         f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "
         f"{'up to ' if some_lack else ''}{counted(seeds, 'seed')} each. {axes}. "
-        f"{_certainty(study, seeds)} {measured_line(study)}"
+        f"{_certainty(study, seeds)} {measured_line(folder)}"
     ).strip()
     places, at = compared_points(study), over_seeds(study) + elsewhere(study)
     sections = [

@@ -66,7 +66,7 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         )
     if any(text.endswith(f" {SAME}") for texts in columns.values() for text in texts):
         console.print(SAME_TOLD, markup=False, highlight=False)
-    if line := measured_line(study):
+    if line := measured_line(folder):
         console.print(f"{line[0].lower()}{line[1:-1]}", markup=False, highlight=False)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from grid.experiment.statistics import Interval
+from grid.experiment.store import read_sweep
 from grid.experiment.study import Study
 from grid.report.labels import shown
 from grid.results.definitions import row_texts
@@ -50,14 +52,15 @@ def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
     return row_texts([None if one is None else one.mean for one in intervals], "–")
 
 
-def measured_line(study: Study) -> str:
-    """Which jobs the figures of jobs are of; empty where they are of all."""
-    if not study.measured:
+def measured_line(folder: Path) -> str:
+    """Which jobs the figures of jobs of a sweep are of; empty where they are of all."""
+    intervals = []
+    for one in read_sweep(folder).get("measured", ()):
+        until_s = one["submitted_until_s"]
+        until = "" if until_s is None else f" and before {until_s:,.12g} s"
+        intervals.append(f"from {one['submitted_from_s']:,.12g} s on{until}")
+    if not intervals:
         return ""
-    intervals = [
-        f"from {from_s:,.12g} s on" + ("" if until_s is None else f" and before {until_s:,.12g} s")
-        for from_s, until_s in study.measured
-    ]
     if len(intervals) == 1:
         return f"Figures of jobs are of those submitted {intervals[0]}."
     return (

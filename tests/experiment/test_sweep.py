@@ -282,13 +282,12 @@ def test_a_sweep_over_the_warm_up_says_which_there_are(tmp_path: Path) -> None:
     axes = "axes:\n  metrics.submitted_from_s: [0, 5]\n"
     path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
     sweep(path, tmp_path / "out")
-    study = read_study(tmp_path / "out")
-    assert study.measured == ((0.0, None), (5.0, None))
-    assert "not the same at all settings: from 0 s on; from 5 s on." in measured_line(study)
+    told = measured_line(tmp_path / "out")
+    assert told.endswith("not the same at all settings: from 0 s on; from 5 s on.")
 
 
 def test_choices_of_knapsacks_have_no_jobs_to_leave_out(tmp_path: Path) -> None:
     path = write(tmp_path, EXPERIMENT + "measure: knapsack\n", SCENARIO + INTERVAL)
     _, refused = expand(load_experiment(path), path)
     (line,) = {str(error) for _, error in refused}
-    assert line.startswith(f"{path}:8: measure: found knapsack, expected `run`")
+    assert line.startswith(f"{path}:10: measure: found knapsack, expected `run`")
