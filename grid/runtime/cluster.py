@@ -43,6 +43,8 @@ HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + HTTP2_SETTINGS
 """What a client of gRPC, which Ray speaks, says first, with an empty frame of settings."""
 SLIVER = 0.001
 """CPUs of a bundle: a bundle must ask for something, and actors share what CPUs there are."""
+ACTOR_BYTES = 100_000_000
+"""What an actor takes of memory at least, with Python and what it loads, before its own state."""
 
 
 class NoRoom(RunFailed):
@@ -238,12 +240,16 @@ def _speaks_as_ray(connection: socket.socket) -> bool:
 
 
 @contextmanager
-def places(count: int) -> Iterator[list[dict[str, Any]]]:
-    """Options for `count` actors that are spread over the nodes of the cluster.
+def places(count: int, actors: int | None = None) -> Iterator[list[dict[str, Any]]]:
+    """Options for actors at `count` places that are spread over the nodes of the cluster.
+
+    `actors` says how many there will be (default: one at each place).
 
     Over several nodes they belong to a placement group, which moves its actors to other nodes when
-    one is lost. Raises NoRoom where the cluster does not find room for it in time.
+    one is lost. Raises NoRoom where the cluster has too little memory for so many actors, or does
+    not find room for the group in time.
     """
+    _refuse_too_many(actors or count)
     nodes = [node for node in ray.nodes() if node["Alive"]]
     if len(nodes) == 1:
         yield [{"num_cpus": 0} for _ in range(count)]
@@ -255,6 +261,19 @@ def places(count: int) -> Iterator[list[dict[str, Any]]]:
         yield [_in_bundle(group, number) for number in range(count)]
     finally:
         remove_placement_group(group)
+
+
+def _refuse_too_many(actors: int) -> None:
+    """Raise NoRoom for actors that would fill all memory, which ends other programs, too."""
+    resources = ray.cluster_resources()
+    # Of what Ray keeps for its own objects we use little.
+    has_gb = (resources.get("memory", 0) + resources.get("object_store_memory", 0)) / 1e9
+    needs_gb = actors * ACTOR_BYTES / 1e9
+    if needs_gb > has_gb:
+        raise NoRoom(
+            f"{actors:,} Ray actors need {needs_gb:,.0f} GB of memory or more, the Ray cluster has "
+            f"{has_gb:,.0f} GB: use fewer (--placement 1, 2, ...), more nodes, or --in-process"
+        )
 
 
 def _in_bundle(group: PlacementGroup, number: int) -> dict[str, Any]:

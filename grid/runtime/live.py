@@ -95,9 +95,10 @@ def run_live(
         compiled(stage)
         warm_up(grid)
         stage("starting Ray" if address is None else "connecting to Ray")
-        with ray_cluster(address), places(len(grid.vos)) as options:
-            host_of = _hosts(grid, placement, actors)
-            stage(f"starting {len(set(host_of.values()))} Ray actors")
+        host_of = _hosts(grid, placement, actors)
+        hosts = len(set(host_of.values()))
+        with ray_cluster(address), places(len(grid.vos), hosts) as options:
+            stage(f"starting {hosts} Ray actors")
             events = spool is not None
             running = Actors(grid, folder.resolve(), pace, host_of, options, watcher, events)
             try:

@@ -13,7 +13,17 @@ import pytest
 import ray
 
 from grid.model.errors import InputError
-from grid.runtime.cluster import OTHERWISE, TO_DO, RayFailed, advice, knock, ray_cluster
+from grid.runtime.cluster import (
+    ACTOR_BYTES,
+    OTHERWISE,
+    TO_DO,
+    NoRoom,
+    RayFailed,
+    advice,
+    knock,
+    places,
+    ray_cluster,
+)
 
 GRID = (sys.executable, "-c", "from grid.cli import main; main()")
 
@@ -51,6 +61,19 @@ def test_advice_is_one_line() -> None:
 def test_an_error_of_ray_within_a_run_is_told() -> None:
     with pytest.raises(RayFailed, match="a node was lost"), ray_cluster(None):
         raise ray.exceptions.NodeDiedError("node 7 is gone")
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_more_actors_than_memory_are_refused_before_they_start() -> None:
+    resources = ray.cluster_resources()
+    room = int(resources["memory"] + resources["object_store_memory"]) // ACTOR_BYTES
+    with places(room) as options:
+        assert len(options) == room
+    with pytest.raises(NoRoom, match=rf"^{room + 9:,} Ray actors need .* --in-process$"):
+        places(room + 9).__enter__()
+    with pytest.raises(NoRoom, match=r"^1,000,000 Ray actors need 100,000 GB"):
+        places(2, 1_000_000).__enter__()
 
 
 @pytest.mark.ray
