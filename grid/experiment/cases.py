@@ -16,6 +16,7 @@ from typing import Any
 from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import InputError, Mistake, shorten
 from grid.model.errors import Path as Steps
+from grid.model.measured_jobs import ALL_JOBS
 from grid.results.definitions import METRICS
 from grid.scenario.grid_settings import measured_jobs
 from grid.scenario.load import load_scenario, source_of
@@ -209,6 +210,15 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
     ]
     if mistakes:
         raise InputError(mistakes)
+
+
+def measured_intervals(cases: Sequence[Case]) -> list[dict[str, float | None]]:
+    """From when on and until when jobs are submitted that count, each once; none: all jobs do."""
+    found = dict.fromkeys(measured_jobs(case.scenario.metrics) for case in cases)
+    if list(found) == [ALL_JOBS]:
+        return []
+    names = "submitted_from_s", "submitted_until_s"
+    return [dict(zip(names, one.interval_s, strict=True)) for one in found]
 
 
 def _check_measure(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:

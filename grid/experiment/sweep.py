@@ -11,14 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grid.experiment.agenda import Kind
-from grid.experiment.cases import MAX_BYTES, Case, Objects, Point, expand, key_of
+from grid.experiment.cases import (
+    MAX_BYTES,
+    Case,
+    Objects,
+    Point,
+    expand,
+    key_of,
+    measured_intervals,
+)
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json, write_text
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError
-from grid.model.measured_jobs import ALL_JOBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +278,6 @@ def _describe(
     refused: list[tuple[Point, InputError]],
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
-    from grid.scenario.grid_settings import measured_jobs
     from grid.scenario.load import resolved_yaml, section_yaml
     from grid.scenario.text_file import read_text
 
@@ -281,7 +287,6 @@ def _describe(
     axes = {
         name: list(dict.fromkeys(case.point[name] for case in cases)) for name in experiment.axes
     }
-    measured = list(dict.fromkeys(measured_jobs(case.scenario.metrics) for case in cases))
     write_json(
         store.folder / SWEEP_FILE,
         {
@@ -292,11 +297,7 @@ def _describe(
             "level": experiment.level,
             "compare": experiment.compare or next(iter(axes), None),
             "metrics": list(experiment.metrics),
-            "measured": [
-                dict(zip(("submitted_from_s", "submitted_until_s"), one.interval_s, strict=True))
-                for one in measured
-                if measured != [ALL_JOBS]
-            ],
+            "measured": measured_intervals(cases),
             "cases": [
                 {"point": case.point, "seed": case.seed, "key": key}
                 for case, key in zip(cases, keys, strict=True)

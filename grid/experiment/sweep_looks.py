@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from grid.experiment.cases import Case
+from grid.experiment.cases import Case, measured_intervals
 from grid.experiment.record import Answer, Record
 from grid.experiment.schema import ExperimentSection
+from grid.experiment.sweep_texts import measured_words
 from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
 
 Tell = Callable[[SweepBeginning | SweepNews], None]
@@ -43,7 +44,9 @@ class SweepLooks:
             self._places.setdefault(key, []).append(place_of[tuple(case.point.values())])
         section = self.experiment
         axes, seeds = tuple(self.cases[0].point), len(section.seed_list)
-        self.tell(SweepBeginning(section.name, axes, tuple(points), seeds, section.metrics))
+        measured = measured_words(measured_intervals(self.cases))
+        metrics = section.metrics
+        self.tell(SweepBeginning(section.name, axes, tuple(points), seeds, metrics, measured))
         cells = [cell for key, record in kept for cell in self._cells(key, record)]
         self._news(tally, cells)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,13 @@ def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
 
 def measured_line(folder: Path) -> str:
     """Which jobs the figures of jobs of a sweep are of; empty where they are of all."""
+    return measured_words(read_sweep(folder).get("measured", ()))
+
+
+def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
+    """The same, by the intervals as a sweep's file has them."""
     intervals = []
-    for one in read_sweep(folder).get("measured", ()):
+    for one in measured:
         until_s = one["submitted_until_s"]
         until = "" if until_s is None else f" and before {until_s:,.12g} s"
         intervals.append(f"from {one['submitted_from_s']:,.12g} s on{until}")

@@ -38,10 +38,10 @@ def measured_line(manifest: Mapping[str, Any]) -> str | None:
         return None
     until_s = measured["submitted_until_s"]
     until = "" if until_s is None else f" and before {until_s:,.12g} s"
-    return (
-        f"figures of jobs are of {measured['jobs']:,} jobs, submitted from "
-        f"{measured['submitted_from_s']:,.12g} s on{until}"
-    )
+    when = f"submitted from {measured['submitted_from_s']:,.12g} s on{until}"
+    if not measured["jobs"]:
+        return f"there are no figures of jobs: none was {when}"
+    return f"figures of jobs are of {measured['jobs']:,} jobs, {when}"
 
 
 def print_summary(metrics: Metrics, console: Console | None = None) -> None:

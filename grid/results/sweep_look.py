@@ -12,7 +12,8 @@ class SweepBeginning(NamedTuple):
     """What is known of a sweep before its first run.
 
     `points` are its combinations, a value for each of `axes`, and each has as many runs as there
-    are `seeds`. `metrics` are the figures to be shown; none: those that most runs have.
+    are `seeds`. `metrics` are the figures to be shown; none: those that most runs have. `measured`
+    says which jobs the figures are of; empty: all.
     """
 
     name: str
@@ -20,6 +21,7 @@ class SweepBeginning(NamedTuple):
     points: tuple[tuple[Value, ...], ...]
     seeds: int
     metrics: tuple[str, ...]
+    measured: str = ""
 
 
 class Cell(NamedTuple):

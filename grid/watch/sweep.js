@@ -35,6 +35,7 @@ function show(sweep) {
     `${shown(sweep.running)} running, ${shown(sweep.failed)} failed.`;
   const left = sweep.left_s === null ? "" : `, ${clock(sweep.left_s, 1e5)} left`;
   find("times").textContent = `${clock(sweep.passed_s, 1e5)} passed${left}`;
+  find("measured").textContent = sweep.measured;
   showTable(sweep);
   find("failed").hidden = !sweep.failures.length;
   find("failures").replaceChildren(...sweep.failures.map((words) => make("li", {}, words)));

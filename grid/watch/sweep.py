@@ -68,6 +68,7 @@ class SweepShown:
                 "left_s": self._left(),
                 "axes": list(beginning.axes),
                 "seeds": beginning.seeds,
+                "measured": beginning.measured,
                 "metrics": [label_of(name) for name in metrics],
                 "rows": rows,
                 "more": max(0, len(self._cells) - MOST_ROWS),

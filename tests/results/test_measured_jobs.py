@@ -131,7 +131,7 @@ def test_no_job_in_the_interval_means_figures_of_nothing() -> None:
     assert run.metrics["grid"]["jobs_submitted"] == 0
     assert run.metrics["grid"]["wait_mean"] is None
     assert measured_line(run.manifest) == (
-        "figures of jobs are of 0 jobs, submitted from 1,000,000 s on"
+        "there are no figures of jobs: none was submitted from 1,000,000 s on"
     )
 
 

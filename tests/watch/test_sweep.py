@@ -105,6 +105,14 @@ def test_results_come_one_by_one_and_the_time_left_with_them(sweep: tuple[Sweep,
     assert set(counts) == set(range(13))
 
 
+def test_it_is_told_which_jobs_are_measured(tmp_path: Path, sweep: tuple[Sweep, Told]) -> None:
+    assert sweep[1].shown.answer()["measured"] == ""
+    scenario = SCENARIO + "metrics: {submitted_from_s: 0.5}\n"
+    _, told = swept(tmp_path, scenario=scenario)
+    expected = "Figures of jobs are of those submitted from 0.5 s on."
+    assert told.shown.answer()["measured"] == expected
+
+
 def test_a_run_that_fails_is_told(tmp_path: Path) -> None:
     good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
     (tmp_path / "good.swf").write_text(good)
