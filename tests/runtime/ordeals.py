@@ -27,7 +27,10 @@ from grid.model.errors import shorten
 
 ROOT = Path(__file__).parents[2]
 GRID = (sys.executable, "-c", "from grid.cli import main; main()")
-WINDOWED = (str(ROOT / "scenarios" / "partial-utility.yaml"), "--placement", "2")
+PARTIAL_UTILITY = str(ROOT / "scenarios" / "partial-utility.yaml")
+MANY_VOS = ("vos.0.count=64", "workload.settings.users=1120")
+"""So that a windowed run is at work for some seconds."""
+WINDOWED = (PARTIAL_UTILITY, "--placement", "2", *(f"--set={one}" for one in MANY_VOS))
 LIVE = (
     str(ROOT / "tests" / "runtime" / "fault_scenarios" / "partial-utility.yaml"),
     *("--live", "--speedup", "4", "--placement", "vo"),
@@ -93,8 +96,7 @@ class Trial:
             journals = self.folder / "out" / ".journals"
             while not list(journals.glob("*.sqlite*")) and time.monotonic() < end:
                 time.sleep(0.05)
-        # A windowed run is at work for little more than a second.
-        time.sleep(self.rng.uniform(0.5, 4.0) if self.live else self.rng.uniform(0.1, 1.5))
+        time.sleep(self.rng.uniform(0.5, 4.0) if self.live else self.rng.uniform(0.1, 3.0))
         if self.driver.poll() is not None:
             raise NoTrial("it had ended")
 
@@ -182,7 +184,7 @@ class Trial:
 @cache
 def expected_digest() -> str:
     """Of the windowed scenario, in one process."""
-    return str(grid.run(WINDOWED[0]).manifest["digest"])
+    return str(grid.run(PARTIAL_UTILITY, set=MANY_VOS).manifest["digest"])
 
 
 def _all_processes() -> Iterator[Process]:
