@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grid.commands.endings import ExitCode, endings, naming_options, wrong
+from grid.commands.freed_memory import keep_freed_memory
 from grid.commands.options import (
     NO_EVENTS,
     Address,
@@ -167,6 +168,7 @@ def run(
     how = {"in_process": in_process, "placement": placement, "address": address}
     how |= {"transport": transport, "compile_ahead": True, "events": events, "watch": watch}
     how["profile"] = profile
+    keep_freed_memory()
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
 
