@@ -2,7 +2,7 @@
 import { Courses, Gantt } from "./charts.js";
 import { Matrix, Picture } from "./picture.js";
 import { setUpWishes, showDone, showLasting } from "./wishes.js";
-import { clock, counted, make, shown } from "./words.js";
+import { clock, counted, level, make, shown } from "./words.js";
 
 const find = (id) => document.getElementById(id);
 const STEPS = 10000;
@@ -238,9 +238,9 @@ function showFigures(frame) {
   const given = Object.entries({ ...about.figures, ...frame.figures })
     .filter(([, value]) => value !== null && value !== undefined);
   const rows = [
-    ["CPUs busy", `${shown(busy)} of ${shown(cpus)}`],
-    ...(frame.running ? [["jobs running", shown(sumOf(frame.running))]] : []),
-    ["jobs in queues", shown(sumOf(frame.queued))],
+    ["CPUs busy", `${level(busy)} of ${shown(cpus)}`],
+    ...(frame.running ? [["jobs running", level(sumOf(frame.running))]] : []),
+    ["jobs in queues", level(sumOf(frame.queued))],
     ...given.map(([key, value]) =>
       [key, typeof value === "number" ? shown(value) : beginningOf(String(value))]),
     ...(frame.actors ?? []).map((share, place) =>

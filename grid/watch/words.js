@@ -7,6 +7,11 @@ export const shown = (value) =>
   value === null || value === undefined ? "–"
     : Math.abs(value) >= 1000 ? WHOLE.format(value) : DIGITS.format(value);
 
+// A count over some time, on average: a hundredth of a job is not worth being told.
+const LEVEL = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+export const level = (value) =>
+  value > 0 && value < 0.01 ? "less than 0.01" : value < 10 ? LEVEL.format(value) : shown(value);
+
 // Seconds as days and a clock; with so many decimals as a short run needs.
 export function clock(seconds, span) {
   const decimals = span < 20 ? 3 : span < 2000 ? 1 : 0;

@@ -88,6 +88,16 @@ def test_it_is_whole_on_small_and_large_screens(browser: chromium.Browser, watch
     assert all(url.startswith((watched, "data:")) for url in browser.requests)
 
 
+def test_a_hundredth_of_a_job_is_told_as_nearly_nothing(
+    browser: chromium.Browser, few: str
+) -> None:
+    show(browser, few, 1280)
+    browser.value("import('./words.js').then(words => { window.level = words.level; })")
+    browser.wait_for("window.level !== undefined")
+    told = browser.value("[0, 0.00008831, 0.256, 3.14159, 31.415, 12345.6].map(window.level)")
+    assert told == ["0", "less than 0.01", "0.26", "3.14", "31.42", "12,346"]
+
+
 def test_keys_move_in_time_and_play(browser: chromium.Browser, few: str) -> None:
     show(browser, few, 1280)
     assert browser.value(TIME) == 0
