@@ -26,9 +26,9 @@ from grid.experiment.schema import ExperimentSection
 from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.registry import POLICIES
+from grid.report.terms import SERIES_LABELS, TERMS
 from grid.results import column_definitions, decision_definitions, definitions
 from grid.results.event_words import message_words
-from grid.results.report_terms import SERIES_LABELS, TERMS
 from grid.scenario.part_kinds import KINDS
 from grid.scenario.schema import Scenario
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.report.style import CONFIG, DARK, LIGHT, Column, Picture, plain, script
+from grid.report.terms import meaning_of_term
 
 _HERE = Path(__file__).parent
 NO_SCRIPT = "This browser runs no scripts. The charts are in the folder pictures beside this page."
@@ -25,7 +26,7 @@ _FIGURE = re.compile(r"–?|-?[\d,]*\.?\d+( .*)?")
 class Table:
     """A table; with `prose` its cells are sentences and may break, else figures.
 
-    `hints` are what headers mean, shown where the pointer rests on one.
+    `hints` are what headers mean, shown where the pointer rests on one, beside those of TERMS.
     """
 
     headers: Sequence[str]
@@ -214,7 +215,7 @@ def _table(table: Table) -> str:
     sides = [_side(table, place) for place in range(len(table.headers))]
 
     def header(text: str, side: str) -> str:
-        hint = table.hints.get(text, "")
+        hint = table.hints.get(text) or meaning_of_term(text)
         titled = f' title="{escape(hint, quote=True)}"' if hint else ""
         return f'<th scope="col"{side}{titled}>{escape(text)}</th>'
 

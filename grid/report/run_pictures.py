@@ -11,10 +11,10 @@ from grid.model.arrays import Floats, Ints
 from grid.report.charts import by_line, by_series, time_axis
 from grid.report.run_data import RunData
 from grid.report.style import FIGURE, OF_ALL, OF_CHOSEN, Columns, Picture
+from grid.report.terms import SERIES_LABELS
 from grid.report.zoom import ZOOM
 from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.definitions import label_of, row_texts
-from grid.results.report_terms import SERIES_LABELS
 
 LINES = 6
 """More lines than this are a tangle: their middle is drawn, and one that the reader chooses."""

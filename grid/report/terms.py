@@ -1,4 +1,4 @@
-"""Words on the axes and in the tables of reports that are neither metrics nor columns of files."""
+"""Words on axes, in legends and in tables of reports that are neither metrics nor columns."""
 
 from __future__ import annotations
 
@@ -45,9 +45,31 @@ TERMS: Mapping[str, str] = {
     "to": "Where it ends.",
     "less": "What the values are compared with: the baseline that the reader chose.",
     "difference": "The metric less that at the baseline, seed by seed, and then the mean. "
-    "*Unsure*: its interval contains zero. *Equal*: both have the same value with every seed.",
+    "(unsure): its interval contains zero. (equal): both have the same value with every seed.",
     "repetitions for ± 5 %": "So many seeds would make the widest interval of the row as narrow as "
     "± 5 % of its mean, if they scatter as those that were run do.",
     "jobs in the system": "Jobs that were submitted and had not ended.",
+    "all jobs": "The jobs of all VOs together; of those that have a value.",
+    "jobs of NAME": "Jobs of the users of the VO of that name, wherever they ran.",
+    "jobs of the chosen VO": "Jobs of the users of the VO that the reader chose, wherever they "
+    "ran.",
+    "jobs of its own VO": "In the Gantt chart of a cluster: jobs of the users of the VO that has "
+    "the cluster.",
+    "jobs of other VOs": "In the Gantt chart of a cluster: jobs of the users of all other VOs.",
+    "waiting": "In a Gantt chart of jobs: from the submission of a job to its first start.",
+    "all clusters, median": "At each time, the value that half of the clusters are below.",
+    "the chosen cluster": "The cluster that the reader chose.",
+    "interval without zero": "The interval of the difference does not contain zero: at that level "
+    "of confidence the two differ.",
+    "unsure": "The interval of the difference contains zero.",
+    "the same in all repetitions": "Every seed gave the same difference, so that there is no "
+    "interval.",
+    "one seed": "Only one seed has a value at both, so that there is no interval.",
 }  # fmt: skip
 """What they mean."""
+
+
+def meaning_of_term(label: str) -> str:
+    """What a label means, with or without its unit in brackets; empty if it is none of TERMS."""
+    bare = label.rpartition(" (")[0] if label.endswith(")") else label
+    return (TERMS.get(label) or TERMS.get(bare, "")).replace("`", "")
