@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from grid.forwarding.interface import NOWHERE, Ask, Award, Destination, Question
 from grid.forwarding.pulling import Idle, PullFrom
+from grid.model.errors import shorten
 from grid.parts.kind import Kind, function_guard
 from grid.parts.origin import Guarded, Origin, ask
 
@@ -51,13 +54,20 @@ def _problem(answer: Any, question: Question) -> str | None:
         return _problem_of_ask(answer, question)
     if isinstance(answer, Award):
         known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
-        right = answer.bid in known
+        right = _is_whole(answer.bid) and answer.bid in known
         return None if right else f"gave bid {answer.bid!r}, expected one of {known}"
     if not isinstance(answer, Destination):
         return f"gave {type(answer).__name__}, expected a Destination, an Ask or an Award"
+    return _problem_of_destination(answer, question)
+
+
+def _problem_of_destination(answer: Destination, question: Question) -> str | None:
     row, vo = answer.row, question.table.columns.vo
-    if type(row) is bool or not hasattr(row, "__index__") or not -1 <= row < len(vo):
+    if not _is_whole(row) or not -1 <= row < len(vo):
         return f"gave row {row!r}, expected a row of the table or -1"
+    for name in ("wait", "late"):
+        if not isinstance(value := getattr(answer, name), bool | np.bool_):
+            return f"gave {name} = {value!r}, expected True or False"
     if row >= 0 and question.own_only and vo[row] != question.vo:
         return f"gave row {row}, expected one of its own VO, for this job may not leave it"
     return None
@@ -70,6 +80,8 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     others = idle.table.columns.vo[idle.table.columns.vo != idle.vo]
     if vo not in (-1, *others.tolist()):
         return f"asks VO {vo!r} for work, expected another VO of the table or -1"
+    if vo in idle.asked:
+        return f"asks VO {vo!r} again, which has just had no work, expected one not in `asked`"
     if again_us is not None and (type(again_us) is not int or again_us < 1):
         return f"looks again after {again_us!r}, expected whole microseconds or None"
     return None
@@ -89,7 +101,18 @@ def _guard(origin: Origin, rule: Any) -> Any:
     return function_guard("its rule", _problem)(origin, rule)
 
 
+def _is_whole(value: Any) -> bool:
+    return type(value) is not bool and hasattr(value, "__index__")
+
+
 def _problem_of_ask(ask: Ask, question: Question) -> str | None:
+    if not isinstance(ask.vos, tuple | list) or not all(map(_is_whole, ask.vos)):
+        return f"asks {shorten(ask.vos)}, expected a tuple of numbers of VOs"
+    for name in ("wait_us", "enough", "lease_us"):
+        value = getattr(ask, name)
+        if not (name == "wait_us" and value is None) and not (_is_whole(value) and value >= 0):
+            none = ", or None" if name == "wait_us" else ""
+            return f"asks with {name} = {value!r}, expected a whole number of at least 0{none}"
     wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]
     if wrong:
         return f"asks VO {wrong[0]}, expected one that has resources in the table"

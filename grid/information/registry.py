@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from grid.information.interface import Letter, Overlay, View, Whom
-from grid.model.errors import WrongPart
+from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time, from_seconds
 from grid.parts.kind import Kind
 from grid.parts.origin import Origin, ask
@@ -57,8 +57,25 @@ class GuardedOverlay(Overlay):
     def _asked(self, name: str, check: Callable[..., str | None], *given: Any) -> list[Any]:
         """What its method `name` answers, as a list, for it may be a generator."""
         method = getattr(self._overlay, name)
-        answer: list[Any] = ask(self.origin, name, lambda *it: list(method(*it)), check, *given)
+
+        def listed(*them: Any) -> Any:
+            answer = method(*them)
+            return list(answer) if isinstance(answer, Iterable) else answer
+
+        def problem(answer: Any, *them: Any) -> str | None:
+            if not isinstance(answer, list):
+                return f"gave {shorten(answer)}, expected a list or another iterable"
+            return check(answer, *them)
+
+        answer: list[Any] = ask(self.origin, name, listed, problem, *given)
         return answer
+
+
+def _are_whole(numbers: Any) -> bool:
+    """Is it a tuple or a list of whole numbers?"""
+    return isinstance(numbers, tuple | list) and all(
+        hasattr(one, "__index__") and type(one) is not bool for one in numbers
+    )
 
 
 def _whom_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
@@ -66,6 +83,8 @@ def _whom_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
     if len(answer) != count:
         return f"gave {len(answer)} rows, expected one for each of the {count} VOs"
     for vo, whom in enumerate(answer):
+        if not _are_whole(whom):
+            return f"gave {shorten(whom)} for VO {vo}, expected a tuple of numbers of VOs"
         if list(whom) != sorted(dict.fromkeys(whom)) or vo in whom:
             return f"gave {whom!r} for VO {vo}, expected other VOs in ascending order"
         if any(not 0 <= other < count for other in whom):
@@ -89,14 +108,16 @@ def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     for letter in answer:
         if not isinstance(letter, Letter):
             return f"gave {type(letter).__name__}, expected a Letter"
-        if letter.to not in view.peers:
+        if not _are_whole([letter.to]) or letter.to not in view.peers:
             return f"gave a letter to {letter.to!r}, expected one of the view's peers"
+        if not _are_whole(letter.entries):
+            return f"gave a letter of {shorten(letter.entries)}, expected a tuple of numbers of VOs"
     return None
 
 
 def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     strangers = [vo for vo in answer if vo not in view.peers]
-    if strangers or len(dict.fromkeys(answer)) < len(answer):
+    if strangers or not _are_whole(answer) or len(dict.fromkeys(answer)) < len(answer):
         return f"gave {answer!r}, expected different ones of the view's peers"
     return None
 
@@ -111,7 +132,8 @@ def _guarded(origin: Origin, overlay: Any) -> Overlay:
         value = getattr(overlay, name)
         may_be_none = name != "timeout_us" and value is None
         if not may_be_none and (type(value) is not int or value < least):
-            raise WrongPart(f"{name} = {value!r}", f"a whole number of at least {least}")
+            expected = f"an overlay whose {name} is a whole number of at least {least}"
+            raise WrongPart(f"{name} = {value!r}", f"{expected}; it is {shorten(value)}")
     return GuardedOverlay(origin, overlay)
 
 

@@ -14,6 +14,9 @@ from typing import Any
 
 from grid.model.errors import PartFailed
 
+FAILURES = (Exception, SystemExit)
+"""What may come out of a part. One that ends its process is wrong, too: the run is not its own."""
+
 Check = Callable[..., str | None]
 """What is wrong with an answer of a part, as the end of a sentence; None if nothing is. It is given
 the answer, and what the part was given."""
@@ -47,7 +50,10 @@ class Origin:
 
 def said(error: BaseException) -> str:
     """An exception in one line."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = "with a message that cannot be read"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -105,7 +111,7 @@ def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *
         problem = check(answer, *given)
     except PartFailed:
         raise
-    except Exception as error:
+    except FAILURES as error:
         raise origin.failed(what, error) from None
     if problem is not None:
         raise origin.failed(f"{what} {problem}")

@@ -20,7 +20,15 @@ from typing import Any
 
 from grid.model.errors import PartFailed, WrongPart, expected_name
 from grid.parts.kind import Kind
-from grid.parts.origin import Origin, WithSettings, origin_of, own_frames, said, shown_frames
+from grid.parts.origin import (
+    FAILURES,
+    Origin,
+    WithSettings,
+    origin_of,
+    own_frames,
+    said,
+    shown_frames,
+)
 from grid.parts.settings import Declared, declared
 from grid.parts.source import Source
 
@@ -138,7 +146,7 @@ class Parts:
             raise WrongPart(repr(reference), expected)
         try:
             module = source.load()
-        except Exception as error:
+        except FAILURES as error:
             raise _not_loaded(kind, self.shown(reference), error, source) from None
         if not hasattr(module, name):
             known = [key for key, value in vars(module).items() if callable(value)]
@@ -181,7 +189,7 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
     except AttributeError:
         expected = f"{kind.one}, and {module} has no {attribute}"
         raise WrongPart(repr(name), expected) from None
-    except Exception as error:
+    except FAILURES as error:
         raise _not_loaded(kind, name if name == value else f"{name} ({value})", error) from None
     return found
 
@@ -225,7 +233,7 @@ def _made(part: Part, values: dict[str, Any]) -> Any:
         return part.target(**values)
     except PartFailed:
         raise
-    except Exception as error:
+    except FAILURES as error:
         if part.is_own:
             raise
         failed = part.origin.failed("making it", error)

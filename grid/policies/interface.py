@@ -206,6 +206,14 @@ def _bits(mask: int) -> list[int]:
     return [number for number in range(mask.bit_length()) if mask >> number & 1]
 
 
+FEATURES = (
+    "several machines", "machine outages", "memory", "licenses", "binding to machines",
+    "one job a machine", "preemption costs", "choices of processors", "machines switched off",
+    "jobs over their estimates", "exact or longer estimates", "predicted estimates",
+)  # fmt: skip
+"""What a policy may say that it takes no account of: see `Policy`."""
+
+
 @dataclass(slots=True)
 class Plan:
     """What the cluster is to do at this instant, in this order: kill, preempt, reject, start.
@@ -228,8 +236,8 @@ class Plan:
 class Policy(Protocol):
     """A local policy. One instance serves one cluster and may remember what it likes.
 
-    What it takes no account of it may name in `ignores`, from `grid.cluster.engines.FEATURES`; such
-    a cluster is then refused: `ignores = ("memory",)`.
+    What it takes no account of it may name in `ignores`, from FEATURES; such a cluster is then
+    refused: `ignores = ("memory",)`.
     """
 
     def plan(self, view: ClusterView, now: Time) -> Plan:

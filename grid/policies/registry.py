@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from operator import index
 from typing import Any
 
-from grid.model.errors import WrongPart
+from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time
 from grid.parts.kind import Kind
 from grid.parts.origin import Origin, ask
 from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
-from grid.policies.interface import ClusterView, Plan, Policy
+from grid.policies.interface import FEATURES, ClusterView, Plan, Policy
 
 CONVERGENT = "grid.policies.convergent"
 
@@ -22,7 +22,7 @@ class GuardedPolicy:
 
     def __init__(self, origin: Origin, policy: Policy) -> None:
         self.origin = origin
-        self.ignores: tuple[str, ...] = tuple(getattr(policy, "ignores", ()))
+        self.ignores: tuple[str, ...] = getattr(policy, "ignores", ())
         self._policy = policy
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
@@ -42,18 +42,28 @@ class GuardedGangPolicy(GangPolicy):
         return int(ask(self.origin, "rank", self._policy.rank, _rank_problem, size, serial))
 
 
-def _plan_problem(plan: Any, *_: object) -> str | None:
+def _plan_problem(plan: Any, view: ClusterView, *_: object) -> str | None:
     if not isinstance(plan, Plan):
         return f"gave {type(plan).__name__}, expected a Plan"
+    slots = len(view.jobs.serial)
     try:
         for slot, machine in plan.start:
-            index(slot), index(machine)
-        for slot in (*plan.preempt, *plan.reject, *plan.kill):
-            index(slot)
+            if not 0 <= index(slot) < slots:
+                return _no_slot("start", slot)
+            if not 0 <= index(machine) < len(view.free):
+                return f"gave a start on machine {machine!r}, expected one below {len(view.free)}"
+        for name in ("preempt", "reject", "kill"):
+            for slot in getattr(plan, name):
+                if not 0 <= index(slot) < slots:
+                    return _no_slot(name, slot)
         index(plan.wake_us)
     except (TypeError, ValueError) as error:
         return f"gave a plan that is none ({error}), expected whole numbers and pairs of them"
     return None
+
+
+def _no_slot(name: str, slot: Any) -> str:
+    return f"gave slot {slot!r} in `{name}`, expected one of the view's queue or of those that run"
 
 
 def _rank_problem(rank: Any, *_: object) -> str | None:
@@ -66,10 +76,18 @@ def _rank_problem(rank: Any, *_: object) -> str | None:
 
 def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
     if isinstance(policy, GangPolicy):
+        missing = [name for name in vars(GangPolicy()) if not hasattr(policy, name)]
+        if missing:
+            expected = "a gang policy whose __init__ calls super().__init__()"
+            raise WrongPart(f"{type(policy).__name__} without {missing[0]}", expected)
         return GuardedGangPolicy(origin, policy)
     if not callable(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"
         raise WrongPart(found, "a policy with a method plan(self, view, now)")
+    ignores = getattr(policy, "ignores", ())
+    if not isinstance(ignores, tuple | list) or any(one not in FEATURES for one in ignores):
+        expected = f"a policy whose `ignores` is a tuple of some of {', '.join(FEATURES)}; "
+        raise WrongPart(f"ignores = {ignores!r}", f"{expected}it is {shorten(ignores)}")
     return GuardedPolicy(origin, policy)
 
 

@@ -35,6 +35,8 @@ def _cluster_problem(column: Any, *given: Any) -> str | None:
 
 def _column_problem(column: Any, rows: int, of: str) -> str | None:
     expected = f"expected an array of {rows} numbers, one for each of the {of}"
+    if np.iscomplexobj(column):
+        return f"gave complex numbers, {expected}"
     try:
         shape = np.asarray(column, np.float64).shape
     except (TypeError, ValueError):
@@ -95,7 +97,8 @@ def more_columns(
     directory: Directory,
 ) -> MoreColumns:
     """The columns by name; those of clusters have the rows of `grid.results.series.series`."""
-    edges = edges_of(results)
+    results, edges = _to_read(results), edges_of(results)
+    edges.flags.writeable = False
     numbers = range(len(directory.clusters))
     return MoreColumns(
         {name: np.asarray(metric(results, directory), float) for name, metric in job.items()},
@@ -112,11 +115,20 @@ def add_figures(
     vo: Mapping[str, Metric], figures: Metrics, results: JobResults, directory: Directory
 ) -> None:
     """Add what metrics of VOs give to `figures`, of each VO's jobs and of all."""
+    results = _to_read(results)
     for name, metric in vo.items():
         figures["grid"][name] = _number(metric(results, directory))
         for position, own in enumerate(directory.vos):
-            jobs = results.take(results.vo == position)
+            jobs = _to_read(results.take(results.vo == position))
             figures["vos"][own][name] = _number(metric(jobs, directory))
+
+
+def _to_read(results: JobResults) -> JobResults:
+    """The same table, in which nobody can write: what is in it goes to files and figures, too."""
+    columns = {name: column.view() for name, column in results.columns().items()}
+    for column in columns.values():
+        column.flags.writeable = False
+    return JobResults.of(columns)
 
 
 def _number(figure: Any) -> float | None:

@@ -86,6 +86,13 @@ def best_choice(
     from grid.selection.kernels import best_resources
 
     columns = table.columns
+    if len(utilities) != len(columns):
+        raise ValueError(
+            f"found {len(utilities)} utilities, expected one for each of the "
+            f"{len(columns)} resources of the table"
+        )
+    if ties not in TIES:
+        raise ValueError(f"found ties {ties!r}, expected one of {', '.join(TIES)}")
     if ties == "random":
         if rng is None:
             raise ValueError("random ties need the `rng` that `choose` is given")

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from grid.model.errors import dotted, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
 from grid.parts.kind import Kind, function_guard
 from grid.parts.registry import Parts
+from grid.workload.table_checks import table_problems
 
 Settings = Mapping[str, Any]
 
@@ -27,22 +29,18 @@ class GeneratedMachines(NamedTuple):
 
 
 def _jobs_problem(tables: Any, names: Sequence[str], *_: object) -> str | None:
-    if not isinstance(tables, Mapping) or sorted(tables) != sorted(names):
-        found = f"tables of {sorted(tables)}" if isinstance(tables, Mapping) else repr(tables)[:60]
+    if not isinstance(tables, Mapping) or set(tables) != set(names):
+        found = f"tables of {shorten(list(tables))}" if isinstance(tables, Mapping) else ""
+        found = found or shorten(tables)
         return f"gave {found}, expected a table of jobs by the name of each VO: {', '.join(names)}"
     for name, table in tables.items():
-        if not isinstance(table, JobTable):
-            return f"gave {type(table).__name__} for {name}, expected a JobTable"
-        if (np.diff(table.submit_us) < 0).any():
-            return f"gave jobs of {name} that are not in order of submission"
+        problem = next(table_problems((), table), None)
+        if problem is not None:
+            path, found, expected = problem
+            of = f"jobs of {name} with {dotted(path)}" if path else f"for {name}"
+            return f"gave {of}: found {found}, expected {expected}"
         if len(np.unique(table.number)) < len(table):
             return f"gave two jobs of {name} the same number"
-        if (
-            (table.run_us <= 0).any()
-            or (table.processors <= 0).any()
-            or (table.submit_us < 0).any()
-        ):
-            return f"gave a job of {name} without a run time or processors, or before time 0"
     return None
 
 
@@ -98,7 +96,7 @@ def generate_jobs(
 ) -> dict[str, JobTable]:
     """The jobs of the users of each VO, in order of submission."""
     generate = (parts or Parts()).make(JOB_GENERATORS, generator, settings)
-    tables: dict[str, JobTable] = generate(names, vos, stream)
+    tables: dict[str, JobTable] = generate(tuple(names), tuple(vos), stream)
     return tables
 
 

@@ -1,0 +1,320 @@
+"""Parts that answer wrongly, fail in odd ways or write into what they are given: one line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import grid
+from grid.cluster import engines
+from grid.model.errors import InputError, RunFailed
+from grid.policies.interface import FEATURES
+
+PARTS = """
+from dataclasses import replace
+
+import numpy as np
+
+from grid.forwarding.interface import Ask, Award, Destination
+from grid.forwarding.pulling import PullFrom
+from grid.information.interface import Letter, Overlay
+from grid.model.job_table import JobTable
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Plan
+from grid.selection.interface import best_choice
+
+
+class Policy:
+    def plan(self, view, now):
+        plan = Plan()
+        for slot in view.queue.tolist():
+            machine = view.fastest(slot)
+            if machine >= 0:
+                view.take(slot, machine)
+                plan.start.append((slot, machine))
+        return self.spoilt(plan, view)
+
+
+class Exits(Policy):
+    def plan(self, view, now):
+        raise SystemExit(0)
+
+
+class Unreadable(Policy):
+    def plan(self, view, now):
+        class Odd(Exception):
+            def __str__(self):
+                raise ValueError
+        raise Odd
+
+
+class FarSlot(Policy):
+    def spoilt(self, plan, view):
+        return Plan(start=[(10**6, 0)])
+
+
+class KillsFarSlot(Policy):
+    def spoilt(self, plan, view):
+        return Plan(kill=[-1])
+
+
+class FarMachine(Policy):
+    def spoilt(self, plan, view):
+        return Plan(start=[(slot, 99) for slot, _ in plan.start])
+
+
+class Ignores(Policy):
+    ignores = ("memery",)
+
+
+class IgnoresText(Policy):
+    ignores = "memory"
+
+
+class IgnoresNumber(Policy):
+    ignores = 3
+
+
+class Gangs(GangPolicy):
+    def __init__(self):
+        pass
+
+
+class Short:
+    def choose(self, job, table, own_vo, own_only):
+        return best_choice(np.ones(1), job, table, own_vo, own_only)
+
+
+class Ties:
+    def choose(self, job, table, own_vo, own_only):
+        return best_choice(np.ones(len(table.columns)), job, table, own_vo, own_only, "lucky")
+
+
+def at_home(question):
+    return Destination(question.at_home().own, True)
+
+
+def asks(**more):
+    def rule(question):
+        if question.asked or question.own_only:
+            return at_home(question)
+        given = {"vos": (1 - question.vo,), "wait_us": 1_000_000, **more}
+        return Ask(**given)
+    return rule
+
+
+half_a_microsecond = asks(wait_us=10.5)
+before_now = asks(wait_us=-1)
+no_time = asks(wait_us=float("nan"))
+some = asks(enough="some")
+lease = asks(lease_us=5e6)
+one_vo = asks(vos=1)
+
+
+def half_a_bid(question):
+    return Award(0.0) if question.bids else asks()(question)
+
+
+def waits_perhaps(question):
+    return at_home(question)._replace(wait="perhaps")
+
+
+class AsksAgain:
+    def __call__(self, question):
+        return at_home(question)._replace(late=True)
+
+    def idle(self, idle):
+        return PullFrom(1 - idle.vo, 1_000_000)
+
+
+class Halves(Overlay):
+    def audience(self, vos, rng):
+        return [(0.5,)] * vos
+
+
+class Arrays(Overlay):
+    def audience(self, vos, rng):
+        return [np.array([1 - vo]) for vo in range(vos)]
+
+
+class Nobody(Overlay):
+    def audience(self, vos, rng):
+        return None
+
+
+class Letters(Overlay):
+    period_us = 1_000_000
+
+    def rounds(self, peers):
+        return 1
+
+
+class OneEntry(Letters):
+    def every_period(self, view, rng):
+        return [Letter(vo, 7) for vo in view.peers]
+
+
+class HalfAVo(Letters):
+    def every_period(self, view, rng):
+        return [Letter(float(vo), (view.vo,)) for vo in view.peers]
+
+
+class Probes(Overlay):
+    probes_first = True
+
+    def probes(self, view, rng):
+        return [float(vo) for vo in view.peers]
+
+
+class Backwards(Overlay):
+    period_us = -5
+
+
+def jobs(names, vos, rng):
+    ones = np.full(3, 10_000_000)
+    table = JobTable.of(number=np.arange(3), submit_us=np.arange(3), processors=np.ones(3),
+                        estimate_us=ones, run_us=ones)
+    return {name: table for name in names}
+
+
+def spoilt(**columns):
+    def generator(names, vos, rng):
+        return {name: replace(table, **columns) for name, table in jobs(names, vos, rng).items()}
+    return generator
+
+
+negative = spoilt(estimate_us=np.full(3, -1))
+no_column = spoilt(run_us=5)
+no_number = spoilt(run_us=np.full(3, np.nan))
+
+
+def mixed(names, vos, rng):
+    return jobs(names, vos, rng) | {3: None}
+
+
+def one_more(names, vos, rng):
+    names.append("mars")
+    return jobs(names, vos, rng)
+
+
+def ends_now(results, directory):
+    results.outcome.end_us[:] = 0
+    return results.processors
+
+
+def submits_now(results, directory):
+    results.submit_us[:] = 0
+    return 1.0
+
+
+def no_edges(results, directory, cluster, edges_us):
+    edges_us[:] = 0
+    return np.ones(len(edges_us) - 1)
+
+
+def imaginary(results, directory):
+    return np.full(len(results), 1j)
+"""
+
+
+@pytest.fixture(autouse=True)
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(PARTS)
+    monkeypatch.chdir(tmp_path)
+
+
+PLACES: dict[str, tuple[str, bool]] = {
+    "policy": ("vos.0.clusters.0.policy", False),
+    "selection": ("vos.0.selection", False),
+    "rule": ("protocol.when_busy", False),
+    "overlay": ("protocol.information", False),
+    "jobs": ("vos.0.workload", False),
+    "job": ("metrics.job", True),
+    "vo": ("metrics.vo", True),
+    "cluster": ("metrics.cluster", True),
+}
+"""Where a part is named, and whether in a list."""
+
+
+def run(place: str, name: str) -> None:
+    """Two VOs of one machine each, busy for a while, and `name` in that place."""
+    vos: list[dict[str, Any]] = []
+    for number in range(2):
+        jobs = [{"submit_s": 5 + s + number, "run_s": 10} for s in range(3)]
+        clusters = [{"machines": [{"cpus": 1}]}]
+        vos.append({"name": f"vo{number}", "clusters": clusters, "workload": {"jobs": jobs}})
+    path, is_list = PLACES[place]
+    part: Any = f"mine.py:{name}"
+    if place == "jobs":
+        part = {"generator": part}
+    grid.run({"name": "small", "vos": vos}, set={path: [part] if is_list else part})
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "said"),
+    [
+        ("policy", "Exits", "plan raised SystemExit: 0"),
+        ("policy", "Unreadable", "plan raised Odd: with a message that cannot be read"),
+        ("policy", "FarSlot", "gave slot 1000000 in `start`, expected one of the view's queue"),
+        ("policy", "KillsFarSlot", "gave slot -1 in `kill`"),
+        ("policy", "FarMachine", "gave a start on machine 99, expected one below 1"),
+        ("selection", "Short", "found 1 utilities, expected one for each of the 2 resources"),
+        ("selection", "Ties", "found ties 'lucky', expected one of own_vo"),
+        ("rule", "half_a_microsecond", "asks with wait_us = 10.5, expected a whole number"),
+        ("rule", "before_now", "asks with wait_us = -1, expected a whole number"),
+        ("rule", "no_time", "asks with wait_us = nan, expected a whole number"),
+        ("rule", "some", "asks with enough = 'some', expected a whole number"),
+        ("rule", "lease", "asks with lease_us = 5000000.0, expected a whole number"),
+        ("rule", "one_vo", "asks 1, expected a tuple of numbers of VOs"),
+        ("rule", "half_a_bid", "gave bid 0.0, expected one of [0]"),
+        ("rule", "waits_perhaps", "gave wait = 'perhaps', expected True or False"),
+        ("rule", "AsksAgain", "again, which has just had no work"),
+        ("overlay", "Halves", "gave (0.5,) for VO 0, expected a tuple of numbers of VOs"),
+        ("overlay", "Arrays", "gave array([1]) for VO 0, expected a tuple of numbers of VOs"),
+        ("overlay", "Nobody", "audience gave None, expected a list or another iterable"),
+        ("overlay", "OneEntry", "gave a letter of 7, expected a tuple of numbers of VOs"),
+        ("overlay", "HalfAVo", ".0, expected one of the view's peers"),
+        ("overlay", "Probes", "probes gave [1.0], expected different ones of the view's peers"),
+        ("jobs", "negative", "gave jobs of vo0 with estimate_us.0: found -1, expected at least 1"),
+        ("jobs", "no_column", "with run_us: found 5, expected an array of 3 values of int64"),
+        ("jobs", "no_number", "with run_us: found an array of shape (3,) of float64, expected"),
+        ("jobs", "mixed", "gave tables of ['vo0', 3], expected a table of jobs by the name"),
+        ("jobs", "one_more", "raised AttributeError: 'tuple' object has no attribute 'append'"),
+        ("job", "ends_now", "raised ValueError: assignment destination is read-only"),
+        ("job", "imaginary", "gave complex numbers, expected an array of 6 numbers"),
+        ("vo", "submits_now", "raised ValueError: assignment destination is read-only"),
+        ("cluster", "no_edges", "raised ValueError: assignment destination is read-only"),
+    ],
+)
+def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
+    place: str, name: str, said: str
+) -> None:
+    with pytest.raises(RunFailed) as failed:
+        run(place, name)
+    line = str(failed.value)
+    assert said in line
+    assert f" mine.py:{name}: " in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "said"),
+    [
+        ("policy", "Ignores", "a policy whose `ignores` is a tuple of some of several machines"),
+        ("policy", "IgnoresText", "it is 'memory'"),
+        ("policy", "IgnoresNumber", "it is 3"),
+        ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
+        ("overlay", "Backwards", "whose period_us is a whole number of at least 1; it is -5"),
+    ],
+)
+def test_what_is_wrong_with_a_made_part_is_wrong_input(place: str, name: str, said: str) -> None:
+    with pytest.raises(InputError) as failed:
+        run(place, name)
+    assert said in str(failed.value)
+    assert f"'mine.py:{name}'" in str(failed.value)
+
+
+def test_a_policy_may_ignore_what_a_cluster_may_ask_for() -> None:
+    assert tuple(engines.FEATURES) == FEATURES
