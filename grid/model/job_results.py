@@ -91,6 +91,13 @@ class JobResults(JobSummary[Ints, Floats]):
         """All rows in another order."""
         return self.take(order)
 
+    def to_read(self) -> JobResults:
+        """The same table for somebody who must not change it: nobody can write in its columns."""
+        columns = {name: column.view() for name, column in self.columns().items()}
+        for column in columns.values():
+            column.flags.writeable = False
+        return JobResults.of(columns)
+
 
 _OWN = dtypes(JobResults)
 _OF_THE_JOB = attrgetter("number", *dtypes(JobSummary))

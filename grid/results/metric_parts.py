@@ -97,7 +97,9 @@ def more_columns(
     directory: Directory,
 ) -> MoreColumns:
     """The columns by name; those of clusters have the rows of `grid.results.series.series`."""
-    results, edges = _to_read(results), edges_of(results)
+    if not job and not cluster:
+        return MoreColumns()
+    results, edges = results.to_read(), edges_of(results)
     edges.flags.writeable = False
     numbers = range(len(directory.clusters))
     return MoreColumns(
@@ -115,20 +117,12 @@ def add_figures(
     vo: Mapping[str, Metric], figures: Metrics, results: JobResults, directory: Directory
 ) -> None:
     """Add what metrics of VOs give to `figures`, of each VO's jobs and of all."""
-    results = _to_read(results)
+    results = results.to_read()
     for name, metric in vo.items():
         figures["grid"][name] = _number(metric(results, directory))
         for position, own in enumerate(directory.vos):
-            jobs = _to_read(results.take(results.vo == position))
+            jobs = results.take(results.vo == position).to_read()
             figures["vos"][own][name] = _number(metric(jobs, directory))
-
-
-def _to_read(results: JobResults) -> JobResults:
-    """The same table, in which nobody can write: what is in it goes to files and figures, too."""
-    columns = {name: column.view() for name, column in results.columns().items()}
-    for column in columns.values():
-        column.flags.writeable = False
-    return JobResults.of(columns)
 
 
 def _number(figure: Any) -> float | None:

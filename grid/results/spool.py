@@ -194,6 +194,10 @@ class StoredResults(JobResults):
             files.append(name, column if column.strides == (0,) else column[order])
         return StoredResults(files.read, len(order))
 
+    def to_read(self) -> JobResults:
+        """The table itself: each of its columns is a copy as soon as it is read."""
+        return self
+
 
 class _Columns:
     """Columns by name, each read when it is asked for."""

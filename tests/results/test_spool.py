@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +110,24 @@ def test_the_files_of_a_spooled_run_are_those_of_one_in_memory(
         assert (tmp_path / "whole" / file).read_bytes() == (
             tmp_path / "spooled" / file
         ).read_bytes()
+
+
+def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecordStore, "JOBS_IN_MEMORY", 100)
+    monkeypatch.setattr("grid.results.spool.READ_AT_ONCE", 50)
+    read, rows = StoredResults.columns, []
+
+    def columns(self: StoredResults) -> dict[str, Any]:
+        rows.append(len(self))
+        return read(self)
+
+    monkeypatch.setattr(StoredResults, "columns", columns)
+    run = run_of(tmp_path, 30)
+    write_run(tmp_path / "run", run.results, run.directory, run.metrics, "", {}, run.name)
+    assert len(run.results) == 1200
+    assert all(count <= 50 for count in rows)
 
 
 def test_what_a_job_takes_in_memory_is_bounded(
