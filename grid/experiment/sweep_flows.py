@@ -8,28 +8,47 @@ from typing import Any
 import numpy as np
 
 from grid.experiment.study import Study
+from grid.experiment.sweep_places import (
+    ELSEWHERE,
+    choice_of_settings,
+    has_choice,
+    places_of,
+    settings_told,
+    when_chosen,
+)
+from grid.experiment.sweep_texts import over_seeds
 from grid.model.arrays import Floats
-from grid.report.flows import flow_map, flow_tables
+from grid.report.flows import BETWEEN, flow_map, flow_tables
 from grid.report.page import Block, Choice, When
 
 PLACE = "flow_place"
 
 
-def flows(study: Study, places: Sequence[tuple[str, Mapping[str, Any]]], at: str) -> list[Block]:
+def flows(study: Study) -> list[Block]:
     """A map of all VOs and tables, at the place that is chosen; nothing where no job moved."""
-    found = {name: mean_flows(study, where) for name, where in places}
-    found = {name: one for name, one in found.items() if len(one[0]) > 1 and one[1].any()}
+    found = {place: mean_flows(study, where) for place, where in places_of(study).items()}
+    found = {place: one for place, one in found.items() if len(one[0]) > 1 and one[1].any()}
     if not any((moved - np.diag(np.diag(moved))).any() for _, moved in found.values()):
         return []
     # The number of VOs may itself be what is compared.
     vos = list(dict.fromkeys(vo for names, _ in found.values() for vo in names))
-    every = {name: _among(vos, names, moved) for name, (names, moved) in found.items()}
-    picture = flow_map(vos, every, PLACE if len(every) > 1 else "", at)
-    if len(every) == 1:
-        return [picture, *flow_tables(*next(iter(found.values())))]
-    choice = Choice(PLACE, study.compare or "", {name: name for name in found})
-    tables = [When(PLACE, name, one) for name, of in found.items() for one in flow_tables(*of)]
-    return [choice, picture, *tables]
+    compared = list(dict.fromkeys(name for _, name in found))
+    is_chosen = (has_choice(study), len(compared) > 1)
+    signals = [one for one, has in zip((ELSEWHERE, PLACE), is_chosen, strict=True) if has]
+    maps = {
+        BETWEEN.join(one for one, has in zip(place, is_chosen, strict=True) if has): (
+            _among(vos, *every)
+        )
+        for place, every in found.items()
+    }
+    choice = [Choice(PLACE, study.compare or "", {name: name for name in compared})]
+    tables = [
+        when_chosen(study, chosen, When(PLACE, name, one) if is_chosen[1] else one)
+        for (chosen, name), every in found.items()
+        for one in flow_tables(*every)
+    ]
+    picture = flow_map(vos, maps, signals, over_seeds(study) + settings_told(study))
+    return [*choice_of_settings(study), *(choice if is_chosen[1] else []), picture, *tables]
 
 
 def mean_flows(study: Study, where: Mapping[str, Any]) -> tuple[list[str], Floats]:

@@ -17,8 +17,6 @@ from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_texts import (
     SAME_TOLD,
     cells_of,
-    compared_points,
-    elsewhere,
     is_same,
     measured_line,
     named,
@@ -66,13 +64,12 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         f"{'up to ' if some_lack else ''}{counted(seeds, 'seed')} each. {axes}. "
         f"{_certainty(study, seeds)} {measured_line(folder)}"
     ).strip()
-    places, at = compared_points(study), over_seeds(study) + elsewhere(study)
     sections = [
         Section("Comparisons", comparisons),
         Section("Means", [means_table(study, metrics)]),
         Section("Differences, paired by seed", differences(study, metrics)),
-        Section("By virtual organization", by_vo(study, metrics, places, at)),
-        Section("Flows between VOs", flows(study, places, at)),
+        Section("By virtual organization", by_vo(study, metrics)),
+        Section("Flows between VOs", flows(study)),
         Section("Distributions", distributions(study)),
         Section("Over time", courses(study)),
         Section("How it was made", _sources(folder)),

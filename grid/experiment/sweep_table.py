@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from grid.experiment.statistics import Interval
@@ -38,16 +40,19 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
     )
     columns = {axis: [str(point[axis]) for point in points] for axis in study.axes}
     left = console.width - sum(max(map(len, [axis, *columns[axis]])) + _GAP for axis in columns)
-    for axis in study.axes:
-        table.add_column(axis, no_wrap=True)
+    widths: dict[str, int] = {}
     for metric in metrics:
         texts = _texts([study.interval(metric, point) for point in points])
         width = max(map(len, [*label_of(metric).split(), *texts]))
         left -= width + _GAP
         if left < 0:
+            left += width + _GAP
             break
-        columns[metric] = texts
-        table.add_column(label_of(metric), justify="right", min_width=width)
+        columns[metric], widths[metric] = texts, width
+    for axis in study.axes:
+        table.add_column(axis, no_wrap=True)
+    for header in _headers(widths, left):
+        table.add_column(header, justify="right", no_wrap=True)
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     console.print(table)
@@ -68,6 +73,21 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         console.print(SAME_TOLD, markup=False, highlight=False)
     if line := measured_line(folder):
         console.print(f"{line[0].lower()}{line[1:-1]}", markup=False, highlight=False)
+
+
+def _headers(widths: dict[str, int], left: int) -> Iterator[str]:
+    """The labels of metrics, broken to the width of their columns where no room is `left`.
+
+    Rich would cut the columns of the longer ones.
+    """
+    for metric, width in widths.items():
+        label = label_of(metric)
+        more = max(0, len(label) - width)
+        if more > left:
+            label = "\n".join(wrap(label, width, break_long_words=False))
+        else:
+            left -= more
+        yield label
 
 
 def _has_intervals(study: Study) -> bool:

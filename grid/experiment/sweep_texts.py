@@ -20,28 +20,12 @@ SAME_TOLD = "=: the same in all repetitions, so there is no interval"
 """What stands beside a figure that no repetition changes, and what it means."""
 
 
-def compared_points(study: Study) -> list[tuple[str, dict[str, Any]]]:
-    """The compared values, each with its name, at the first value of all other axes."""
-    first = {name: values[0] for name, values in study.axes.items()}
-    if study.compare is None:
-        return [(study.name, first)]
-    axis = study.compare
-    return [(named(axis, value), {**first, axis: value}) for value in study.axes[axis]]
-
-
 def named(axis: str, value: Any) -> str:
     """A value as a legend has it: a name as it is, a figure with its axis, such as "ttl 0"."""
     return (
         value
         if isinstance(value, str)
         else f"{axis.rsplit('.', maxsplit=1)[-1].replace('_', ' ')} {value}"
-    )
-
-
-def elsewhere(study: Study) -> str:
-    """At which values of the axes that are not compared `compared_points` are."""
-    return "".join(
-        f", {name} {values[0]}" for name, values in study.axes.items() if name != study.compare
     )
 
 

@@ -8,35 +8,58 @@ from typing import Any
 import numpy as np
 
 from grid.experiment.study import Study
+from grid.experiment.sweep_places import (
+    ELSEWHERE,
+    choice_of_settings,
+    is_at,
+    parameters,
+    places_of,
+    settings_told,
+    title_at,
+    when_chosen,
+)
+from grid.experiment.sweep_texts import over_seeds
 from grid.report.charts import by_series
 from grid.report.page import Block, Choice, Table, When
 from grid.report.style import FIGURE, Picture
 from grid.results.definitions import label_of, row_texts
 
+Found = Mapping[tuple[str, str, str], Mapping[str, float]]
+"""The mean of each VO by metric, chosen settings and compared value."""
 TABLES = 12
 """So many metrics have a table of VOs; the chart has all of them."""
 
 
-def by_vo(
-    study: Study, metrics: Sequence[str], places: Sequence[tuple[str, Mapping[str, Any]]], at: str
-) -> list[Block]:
-    """A chart and a table of each metric, a row a VO, at the places of a study, named as given."""
+def by_vo(study: Study, metrics: Sequence[str]) -> list[Block]:
+    """A chart and a table of each metric, a row a VO, at the settings that are chosen."""
+    places = places_of(study)
     found = {
-        (metric, name): dict(means(study, metric, where)) for metric in metrics
-        for name, where in places
+        (metric, *place): dict(means(study, metric, where)) for metric in metrics
+        for place, where in places.items()
     }  # fmt: skip
     vos = list(dict.fromkeys(vo for values in found.values() for vo in values))
-    known = [metric for metric in metrics if any(found[metric, name] for name, _ in places)]
+    known = [one for one in metrics if any(found[one, *place] for place in places)]
     if len(vos) < 2 or not known:
         return []
-    names = [name for name, _ in places]
-    blocks: list[Block] = [Choice("vo_metric", "Metric", {one: label_of(one) for one in known})]
-    blocks.append(_bars(found, known, vos, names, at))
-    for metric in known[:TABLES]:
-        columns = [row_texts([found[metric, name].get(vo) for vo in vos], "–") for name in names]
-        rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
-        blocks.append(When("vo_metric", metric, Table(["VO", *names], rows)))
-    return blocks
+    names = list(dict.fromkeys(name for _, name in places))
+    return [
+        *choice_of_settings(study),
+        Choice("vo_metric", "Metric", {one: label_of(one) for one in known}),
+        _bars(study, found, known, vos, names),
+        *_tables(study, found, known[:TABLES], vos, names),
+    ]
+
+
+def _tables(
+    study: Study, found: Found, metrics: Sequence[str], vos: Sequence[str], names: Sequence[str]
+) -> Iterator[Block]:
+    for chosen in dict.fromkeys(chosen for _, chosen, _ in found):
+        for metric in metrics:
+            every = [found.get((metric, chosen, name), {}) for name in names]
+            columns = [row_texts([one.get(vo) for vo in vos], "–") for one in every]
+            rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
+            table = When("vo_metric", metric, Table(["VO", *names], rows))
+            yield when_chosen(study, chosen, table)
 
 
 def means(study: Study, metric: str, where: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -50,48 +73,48 @@ def means(study: Study, metric: str, where: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _bars(
-    found: Mapping[tuple[str, str], Mapping[str, float]],
-    metrics: Sequence[str],
-    vos: Sequence[str],
-    names: Sequence[str],
-    at: str,
+    study: Study, found: Found, metrics: Sequence[str], vos: Sequence[str], names: Sequence[str]
 ) -> Picture:
     rows = [
-        (metric, vo, name, found[metric, name][vo])
-        for metric in metrics
-        for name in names
+        (chosen, metric, vo, name, values[vo])
+        for (metric, chosen, name), values in found.items()
         for vo in vos
-        if vo in found[metric, name]
+        if vo in values
     ]
-    keys = ("metric", "vo", "series", "value")
+    keys = (ELSEWHERE, "metric", "vo", "series", "value")
     columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
-    axis = {"labelOverlap": False}
-    is_tall = len(vos) > 15
-    figure = {"type": "quantitative", "format": FIGURE}
+    is_tall = len(vos) * len(names) > 15
+    chosen = ["datum.metric === vo_metric", *filter(None, [is_at(study)])]
     specification = {
         "width": "container",
         "height": max(12 * len(names) + 8, 20) * len(vos),
-        "title": {"text": {"expr": "titles[vo_metric]"}},
+        "title": title_at(study, "titles[vo_metric]"),
         "data": {"name": "vos"},
         "params": [
             {"name": "vo_metric", "value": metrics[0]},
             {"name": "titles", "value": {metric: label_of(metric) for metric in metrics}},
+            *parameters(study),
         ],
-        "transform": [{"filter": "datum.metric === vo_metric"}],
+        "transform": [{"filter": " && ".join(chosen)}],
         "mark": "bar",
-        "encoding": {
-            "y": {"field": "vo", "type": "nominal", "title": None, "sort": list(vos), "axis": axis},
-            "yOffset": {"field": "series", "sort": list(names)},
-            "x": {"field": "value", "type": "quantitative", "title": None,
-                  "axis": {"format": FIGURE, "tickCount": 5,
-                           "orient": "top" if is_tall else "bottom"}},
-            **by_series(names),
-            "tooltip": [
-                {"field": "vo", "title": "VO"},
-                {"field": "series", "title": " "},
-                {"field": "value", "title": "mean", **figure},
-            ],
-        },
-    }  # fmt: skip
-    caption = f"The metric chosen above, of each VO{at}."
+        "encoding": _encoding(vos, names, "top" if is_tall else "bottom"),
+    }
+    caption = f"The metric chosen above, of each VO{over_seeds(study)}{settings_told(study)}."
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)
+
+
+def _encoding(vos: Sequence[str], names: Sequence[str], orient: str) -> dict[str, Any]:
+    """VOs one below the other, in each a bar for each of the names."""
+    y = {"field": "vo", "type": "nominal", "title": None, "sort": list(vos)}
+    x = {"field": "value", "type": "quantitative", "title": None}
+    return {
+        "y": {**y, "axis": {"labelOverlap": False}},
+        "yOffset": {"field": "series", "sort": list(names)},
+        "x": {**x, "axis": {"format": FIGURE, "tickCount": 5, "orient": orient}},
+        **by_series(names, orient=orient),
+        "tooltip": [
+            {"field": "vo", "title": "VO"},
+            {"field": "series", "title": " "},
+            {"field": "value", "title": "mean", "type": "quantitative", "format": FIGURE},
+        ],
+    }

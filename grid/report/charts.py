@@ -10,8 +10,10 @@ from typing import Any
 from grid.report.axes import numbers, places, time_unit
 from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
-PALER = 0.45
-"""The opacity of what has a colour that another one of the same chart has, too."""
+FEW = 6
+"""More lines with intervals than so many, or bars in a group, are a tangle: they have panels."""
+PANEL, NAMES = 200, 150
+"""Pixels: the least width of a panel, and how wide names beside panels may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,10 @@ class Labels:
 
 
 def chart(labels: Labels, series: Sequence[Series]) -> Picture:
-    """Lines where x is numbers, and bars where it is names."""
-    return lines(labels, series) if are_lines(series) else bars(labels, series)
+    """Lines where x is numbers, and bars where it is names; of many, panels of either."""
+    if are_lines(series):
+        return (lines if len(series) <= FEW else line_panels)(labels, series)
+    return (bars if len(series) <= len(SHAPES) else point_panels)(labels, series)
 
 
 def are_lines(series: Sequence[Series]) -> bool:
@@ -102,6 +106,78 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
     return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
+def line_panels(labels: Labels, series: Sequence[Series]) -> Picture:
+    """A panel for each of many lines, with its intervals as a band, before all others in grey."""
+    columns = dict(_columns(series))
+    x, y = _along(labels, columns, markers=True), _height(labels, columns)
+    x["axis"] = {**x["axis"], "labelOverlap": "greedy"}
+    y["axis"] = {**y["axis"], "tickCount": 4}
+    others = f"{labels.name}-others"
+    place = {"x": x, "y": y}
+    told = {"tooltip": _told(labels, columns)}
+    layers: list[dict[str, Any]] = [
+        {"data": {"name": others}, "mark": {"type": "line", "color": "var(--waiting)",
+         "strokeWidth": 0.8}, "encoding": {**place, "detail": {"field": "line"}}},
+        {"mark": {"type": "line", "color": COLOURS[0]}, "encoding": place},
+        {"mark": {"type": "point", "color": COLOURS[0]}, "encoding": {**place, **told}},
+    ]  # fmt: skip
+    if _has_intervals(columns):
+        band = _intervals(y, labels.y_bounds)
+        band["mark"] = {"type": "area", "opacity": 0.25, "color": COLOURS[0]}
+        band["encoding"]["x"] = x
+        layers.insert(1, band)
+    behind = {"line": columns["series"], "x": columns["x"], "mean": columns["mean"]}
+    names = [one.label for one in series]
+    panels = _panels("series", names, {"width": PANEL, "height": 120, "layer": layers}, 5)
+    picture = _picture(labels, panels, columns)
+    caption = f"{labels.caption} A panel for each, with all others in grey."
+    tables = {**picture.tables, others: behind}
+    return Picture(labels.name, caption, picture.specification, tables, is_wide=True)
+
+
+def point_panels(labels: Labels, series: Sequence[Series]) -> Picture:
+    """A panel for each group; in it, for each of many series, a row: a point and its interval."""
+    columns = dict(_columns(series))
+    columns["x"] = [str(x) for x in columns["x"]]
+    names = [one.label for one in series]
+    y: dict[str, Any] = {"field": "series", "type": "nominal", "sort": names, "title": None}
+    y["axis"] = {"labelOverlap": False, "labelLimit": NAMES, "grid": True}
+    x = _height(labels, columns)
+    x["axis"] = {**x["axis"], "tickCount": 4}
+    place = {"x": x, "y": y}
+    told = {"tooltip": _told(labels, columns)}
+    point = {"type": "point", "color": COLOURS[0]}
+    layers = [{"mark": point, "encoding": {**place, **told}}]
+    if _has_intervals(columns):
+        rule = _intervals(x, labels.y_bounds, color=COLOURS[0])
+        ends = rule["encoding"]
+        rule["encoding"] = {"x": ends["y"], "x2": ends["y2"], "y": y}
+        layers.insert(0, rule)
+    groups = list(dict.fromkeys(columns["x"]))
+    panels = _panels("x", groups, {"width": PANEL, "height": {"step": 17}, "layer": layers}, 4)
+    panels["usermeta"]["names"] = NAMES
+    if len(groups) > 1:
+        panels["facet"]["title"] = labels.x
+    picture = _picture(labels, panels, columns)
+    specification, tables = picture.specification, picture.tables
+    return Picture(labels.name, labels.caption, specification, tables, is_wide=True)
+
+
+def _panels(
+    field: str, order: Sequence[str], panel: dict[str, Any], columns: int
+) -> dict[str, Any]:
+    """So many panels beside each other at most, each with its value of `field` above it."""
+    header = {"labelAnchor": "start", "labelLimit": PANEL, "labelFontWeight": "bold"}
+    facet = {"field": field, "type": "nominal", "sort": list(order), "title": None}
+    return {
+        "facet": {**facet, "header": header},
+        "columns": min(columns, len(order)),
+        "spacing": 18,
+        "usermeta": {"panel": PANEL},
+        "spec": panel,
+    }
+
+
 def by_series(
     names: Sequence[str],
     places: Mapping[str, int] | None = None,
@@ -116,21 +192,14 @@ def by_series(
     """
     choices: Sequence[Any] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}[channel]
     at = {name: place for place, name in enumerate(names)} if places is None else places
-    # Where colours begin anew, dashes and markers are others than the first time.
+    # When there are no more dashes and markers, colours have those of others than the first time.
     turn = 0 if channel == "color" else 1
-    rounds = [at[name] // len(choices) for name in names]
     chosen = [
-        choices[(at[name] + turn * more) % len(choices)]
-        for name, more in zip(names, rounds, strict=True)
+        choices[(at[name] + turn * (at[name] // len(choices))) % len(choices)] for name in names
     ]
     shown = {"title": None, **legend} if len(names) > 1 else None
     told = {"field": field, "type": "nominal", "legend": shown}
-    encoding = {channel: {**told, "scale": {"domain": list(names), "range": chosen}}}
-    if channel == "color" and any(rounds):
-        shades = [1.0 if more % 2 == 0 else PALER for more in rounds]
-        scale = {"domain": list(names), "range": shades}
-        encoding["opacity"] = {**told, "type": "ordinal", "scale": scale}
-    return encoding
+    return {channel: {**told, "scale": {"domain": list(names), "range": chosen}}}
 
 
 def by_line(
@@ -272,7 +341,9 @@ def _told(labels: Labels, columns: Columns) -> list[dict[str, Any]]:
 
 def _picture(labels: Labels, specification: dict[str, Any], columns: Columns) -> Picture:
     title = {"text": labels.y, "subtitle": labels.subtitle} if labels.subtitle else labels.y
-    whole: dict[str, Any] = {"width": "container", "title": title, "data": {"name": labels.name}}
+    whole: dict[str, Any] = {"title": title, "data": {"name": labels.name}}
+    if "facet" not in specification:
+        whole["width"] = "container"
     if _has_intervals(columns):
         whole["transform"] = INTERVAL_TEXTS
     return Picture(labels.name, labels.caption, {**whole, **specification}, {labels.name: columns})

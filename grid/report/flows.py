@@ -15,16 +15,18 @@ MAPPED = 24
 """A map of more VOs cannot be read; the others are one row and one column."""
 ANNOTATED = 10
 TOLD = 200
+BETWEEN = "\n"
+"""Between the names of a place by several choices."""
 HEADERS = ("submitted in", "ran in", "jobs", "share of the VO's jobs that ran (%)")
 
 
 def flow_map(
-    vos: Sequence[str], moved: Mapping[str, Floats], signal: str = "", note: str = ""
+    vos: Sequence[str], moved: Mapping[str, Floats], signals: Sequence[str] = (), note: str = ""
 ) -> Picture:
     """How many jobs of each VO (rows) ran in each (columns), at each place by its name.
 
-    Each of `moved` is square, VO by VO. The choice `signal` says which place is seen; there is
-    only one without it.
+    Each of `moved` is square, VO by VO. The choices `signals` say which place is seen: its name is
+    theirs with a line break between them. There is only one place without them.
     """
     names, places = _largest(vos, np.asarray(list(moved.values())).sum(axis=0))
     columns: dict[str, list[Any]] = {key: [] for key in ("place", "origin", "host", "jobs")}
@@ -44,7 +46,7 @@ def flow_map(
         "height": 24 * len(names),
         "usermeta": {"leastWidth": 150 + 15 * len(names)},
         "data": {"name": "flows"},
-        **_is_chosen(signal, list(moved)),
+        **_is_chosen(signals, list(moved)),
         "encoding": {
             "x": {**side, "field": "host", "title": "ran in", "axis": angle},
             "y": {**side, "field": "origin", "title": "submitted in",
@@ -79,12 +81,14 @@ def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:
     return layers
 
 
-def _is_chosen(signal: str, places: Sequence[str]) -> dict[str, Any]:
-    if not signal:
+def _is_chosen(signals: Sequence[str], places: Sequence[str]) -> dict[str, Any]:
+    if not signals:
         return {}
+    chosen = zip(signals, places[0].split(BETWEEN), strict=True)
+    place = f" + '{BETWEEN}' + ".join(signals).replace("\n", "\\n")
     return {
-        "params": [{"name": signal, "value": places[0]}],
-        "transform": [{"filter": f"datum.place === {signal}"}],
+        "params": [{"name": signal, "value": value} for signal, value in chosen],
+        "transform": [{"filter": f"datum.place === {place}"}],
     }
 
 

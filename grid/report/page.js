@@ -28,9 +28,11 @@
   // Panels stand beside each other as far as there is room, all of them as wide as each other.
   function fitPanels(spec, width) {
     if (!spec.facet || !spec.spec) return;
-    const most = Math.max(1, Math.min(spec.columns ?? 1, Math.floor(width / PANEL)));
-    spec.columns = most;
-    spec.spec.width = Math.max(120, Math.floor(width / most) - 75);
+    const room = width - 70 - (spec.usermeta?.names ?? 0);
+    const least = spec.usermeta?.panel ?? PANEL;
+    spec.columns = Math.max(1, Math.min(spec.columns ?? 1, Math.floor(room / least)));
+    spec.spec.width = Math.max(100, Math.floor(room / spec.columns) - (spec.spacing ?? 20));
+    spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width };
   }
 
   async function draw(figure) {

@@ -58,11 +58,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A block that is shown while the choice `signal` is `value`."""
+    """A block that is shown while the choice `signal` is `value`; in another, while both are."""
 
     signal: str
     value: str
-    block: str | Table
+    block: str | Table | When
 
 
 Block = str | Table | Source | Picture | Choice | When

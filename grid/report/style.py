@@ -26,14 +26,19 @@ LIGHT = {
     "waiting": "#b8b8b8",
     "c0": "#0072b2", "c1": "#d55e00", "c2": "#009e73", "c3": "#cc79a7",
     "c4": "#d08f00", "c5": "#3f9fd6", "c6": "#000000", "c7": "#808080",
+    "c8": "#00395a", "c9": "#6e3000", "c10": "#00503a", "c11": "#7a3d62",
+    "c12": "#6b4900", "c13": "#1f5f85", "c14": "#7b4fb5", "c15": "#b03060",
 }  # fmt: skip
 DARK = {
     "ink": "#e8e8e8", "soft": "#b0b0b0", "line": "#3c3c3c", "paper": "#161616", "faint": "#242424",
     "waiting": "#6a6a6a",
     "c0": "#4ba3e3", "c1": "#f08a3c", "c2": "#2fc49a", "c3": "#e39fc5",
     "c4": "#f0b83c", "c5": "#8fd0f5", "c6": "#ffffff", "c7": "#a0a0a0",
+    "c8": "#a9d4f5", "c9": "#f8c39a", "c10": "#a0e8d0", "c11": "#f5d3e5",
+    "c12": "#f9e0a5", "c13": "#c9e9fb", "c14": "#b79be0", "c15": "#e06c8c",
 }  # fmt: skip
-COLOURS = tuple(f"var(--c{number})" for number in range(8))
+COLOURS = tuple(f"var(--c{number})" for number in range(16))
+"""After the first eight come darker ones, on dark screens lighter ones, and two more."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 2, 1, 2], [1, 0], [6, 3])
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",

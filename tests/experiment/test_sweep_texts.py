@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from grid.experiment.statistics import mean_interval
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
+from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_page import (
     charts_left_out,
@@ -18,10 +20,12 @@ from grid.experiment.sweep_page import (
     means_table,
     telling_metrics,
 )
+from grid.experiment.sweep_places import ELSEWHERE
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
-from grid.report.charts import Labels, Series, bars, lines
-from grid.report.page import Choice
+from grid.experiment.sweep_vos import by_vo
+from grid.report.charts import Labels, Series, bars, chart, lines
+from grid.report.page import Choice, When
 from grid.report.style import Picture
 from tests.experiment.studies import study_of
 
@@ -102,12 +106,69 @@ def test_each_combination_of_further_axes_has_a_chart_or_it_is_told(tmp_path: Pa
 def test_no_two_of_twelve_lines_or_bars_look_the_same() -> None:
     series = [Series(f"ttl {ttl}", [1, 2], [ttl, ttl + 1.0]) for ttl in range(12)]
     labels = Labels("x", "X.", "period", "wait")
-    for picture, marks in ((lines(labels, series), ("shape",)), (bars(labels, series), ())):
-        every = picture.specification["encoding"]
-        point = picture.specification["layer"][-1]["encoding"]
-        ranges = [every[one]["scale"]["range"] for one in ("color", "opacity")]
-        ranges += [point[one]["scale"]["range"] for one in marks]
-        assert len(set(zip(*ranges, strict=True))) == 12
+    for picture in (lines(labels, series), bars(labels, series)):
+        colours = picture.specification["encoding"]["color"]["scale"]["range"]
+        assert len(set(colours)) == 12
+
+
+@pytest.mark.parametrize("x", [[1, 2], ["a", "b"]], ids=["lines", "bars"])
+def test_many_are_drawn_in_panels_with_their_names(x: list[int | str]) -> None:
+    labels = Labels("x", "X.", "period", "wait")
+    series = [
+        Series(f"rule {n}", x, [n, n + 1.0], [n - 1.0, n], [n + 1.0, n + 2.0]) for n in range(12)
+    ]
+    few, many = chart(labels, series[:4]), chart(labels, series)
+    assert "facet" not in few.specification
+    names = {"x": "series", "a": "x"}["a" if x == ["a", "b"] else "x"]
+    assert many.specification["facet"]["field"] == names
+    text = many.svg.decode()
+    assert all(text.count(f">rule {n}<") == 1 for n in range(12))
+    # Every interval is drawn, and where lines are compared, all others behind each of them.
+    assert {*many.tables} == ({"x", "x-others"} if names == "series" else {"x"})
+    assert many.tables["x"]["low"] == [one for n in range(12) for one in (n - 1.0, n)]
+
+
+def test_figures_of_vos_and_flows_are_there_for_each_setting(tmp_path: Path) -> None:
+    points = [
+        ({"rule": rule, "period": period}, {"wait_mean": [1.0, 2.0]})
+        for rule in "ab"
+        for period in (1, 5, 20)
+    ]
+    study = study_of(tmp_path, "places", points)
+    for number, record in enumerate(study.records.values()):
+        figures = {"wait_mean": float(number)}
+        record["metrics"]["vos"] = {"north": figures, "south": figures}
+        record["flows"] = [[0, 1, 1 + number], [1, 1, 5]]
+    settings = {f"period {period}": f"period {period}" for period in (1, 5, 20)}
+    for section in (by_vo(study, ["wait_mean"]), flows(study)):
+        first, picture = section[0], section[2]
+        assert isinstance(first, Choice) and first.options == settings
+        assert isinstance(picture, Picture)
+        assert "elsewhere" in picture.specification["transform"][0]["filter"]
+        assert {"name": "elsewhere", "value": "period 1"} in picture.specification["params"]
+        shown = [(one.signal, one.value) for one in section if isinstance(one, When)]
+        assert {value for _, value in shown} == {*settings} and {s for s, _ in shown} == {ELSEWHERE}
+    (picture,) = (one for one in by_vo(study, ["wait_mean"]) if isinstance(one, Picture))
+    means = dict(zip(zip(picture.tables["vos"]["elsewhere"], picture.tables["vos"]["series"],
+                         strict=True), picture.tables["vos"]["value"], strict=True))  # fmt: skip
+    # Two seeds each, in the order of rules, then of periods.
+    assert means["period 5", "a"] == 2.5 and means["period 20", "b"] == 10.5
+
+
+def test_the_last_column_of_a_narrow_table_is_not_cut(tmp_path: Path) -> None:
+    points = [
+        ({"load": 0.75, "protocol.ttl": ttl, "rule": "when nothing is free"},
+         {"wait_mean": [6000.0, 6900.0 + ttl], "bounded_slowdown_mean": [200.0, 230.0 + ttl]})
+        for ttl in range(2)
+    ]  # fmt: skip
+    study_of(tmp_path, "narrow", points)
+    for width in (76, 80, 100):
+        said = io.StringIO()
+        print_sweep_table(tmp_path / "narrow", Console(file=said, width=width))
+        lines_said = [line.rstrip() for line in said.getvalue().splitlines()]
+        assert max(map(len, lines_said)) <= width
+
+        assert all(re.search(r"± [\d,]+\.\d+$", one) for one in lines_said if "free" in one)
 
 
 def test_distributions_and_courses_are_there_for_each_setting(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ WIDTHS = (400, 1280)
 WANTED = {
     "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-slowdown", "flows"},
     "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-slowdown"},
+    "rich": {"vos", "gantt", "utilization", "lost-cpus", "power-w", "cdf-wait", "flows"},
+    "rich_sweep": {"compare-energy-j-1", "cdf-wait-s", "differences", "flows", "vos"},
     "one_seed": {"cdf-wait-s", "differences", "flows"},
     "sweep": {
         "cdf-wait-s",
