@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from textwrap import shorten
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -11,11 +13,11 @@ import typer
 from grid.commands.endings import endings, wrong
 
 START = "two-vos"
-LINE = 100
+WIDEST = 110
 
 
 def scenarios() -> None:
-    """List the scenarios and experiments that come with the emulator, a line each.
+    """List the scenarios and experiments that come with the emulator, with a sentence each.
 
     Their names stand for files: grid run NAME, grid sweep NAME, grid init DIR --from NAME.
     """
@@ -27,8 +29,23 @@ def scenarios() -> None:
         typer.echo(title)
         for one in found:
             if one.is_experiment == experiment:
-                about = shorten(one.about, LINE - width, placeholder=" …")
-                typer.echo(f"  {one.name:{width}}  {about}")
+                for line in _lines(one.name, one.about, width):
+                    typer.echo(line)
+
+
+def _lines(name: str, about: str, width: int) -> list[str]:
+    """The name and the sentence beside it: on a terminal broken to its width, else one line."""
+    first = f"  {name:{width}}  "
+    if not sys.stdout.isatty():
+        return [first + about]
+    columns = min(get_terminal_size().columns, WIDEST)
+    # On a narrow terminal the sentence stands below the name.
+    is_narrow = columns < width + 40
+    begin, further = (" " * 4, " " * 4) if is_narrow else (first, " " * len(first))
+    lines = wrap(
+        about, columns, initial_indent=begin, subsequent_indent=further, break_on_hyphens=False
+    )
+    return [first.rstrip(), *lines] if is_narrow else lines
 
 
 def init(

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
+from grid.commands.shipped import scenarios
 from grid.scenario.shipped import all_shipped, find, shipped_folder
 
 
@@ -26,10 +27,23 @@ def answer(*arguments: str) -> list[str]:
 def test_all_are_listed_with_a_line_each() -> None:
     lines = answer("scenarios")
     assert len(lines) == 2 + len(all_shipped())
-    assert max(map(len, lines)) <= 110
+    assert not any("…" in line for line in lines)
     assert "  two-vos" in "\n".join(lines) and "  snapshot-age" in "\n".join(lines)
     for one in all_shipped():
         assert len(one.about) > 20 and one.about[-1] in ".?", one
+
+
+@pytest.mark.parametrize("columns", [50, 80, 300])
+def test_a_terminal_has_each_sentence_whole_and_none_of_its_lines_too_long(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    scenarios()
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= min(columns, 110)
+    in_one_line = " ".join(said.split())
+    assert all(f"{one.name} {one.about}" in in_one_line for one in all_shipped())
 
 
 def test_a_file_of_that_name_comes_before_the_shipped_one() -> None:
