@@ -110,7 +110,7 @@ class MatrixBuilder:
         matrix, jobs, machines = _described(view)
         matrix.priority, matrix.remaining_s = self._arrays(len(matrix.slots), len(machines.cpus))
         for rows in _parts(0, len(matrix.slots), len(machines.cpus)):
-            _fill(matrix.part(rows), jobs, rows, machines, heuristics)
+            _fill(matrix.part(rows), jobs, rows.start, machines, heuristics)
         return matrix
 
     def waiting_parts(
@@ -121,7 +121,7 @@ class MatrixBuilder:
         for rows in _parts(matrix.running, len(matrix.slots), len(machines.cpus)):
             part = matrix.part(rows)
             part.priority, part.remaining_s = self._arrays(len(part.slots), len(machines.cpus))
-            _fill(part, jobs, rows, machines, heuristics)
+            _fill(part, jobs, rows.start, machines, heuristics)
             yield part
 
     def _arrays(self, jobs: int, machines: int) -> tuple[Floats, Floats]:
@@ -175,14 +175,13 @@ def _described(view: ClusterView) -> tuple[JobMachineMatrix, MatrixJobs, MatrixM
 def _fill(
     part: JobMachineMatrix,
     jobs: MatrixJobs,
-    rows: slice,
+    first: int,
     machines: MatrixMachines,
     heuristics: WeighedHeuristics,
 ) -> None:
-    from grid.policies.convergent.matrix_kernels import MatrixJobs, fill_matrix
+    from grid.policies.convergent.matrix_kernels import fill_matrix
 
-    of_part = MatrixJobs._make(column[rows] for column in jobs)
-    fill_matrix(part.priority, part.remaining_s, part.eligible, of_part, machines)
+    fill_matrix(part.priority, part.remaining_s, part.eligible, jobs, first, machines)
     for heuristic, weight in heuristics:
         heuristic(part, weight)
 

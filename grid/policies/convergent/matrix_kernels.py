@@ -145,9 +145,12 @@ def fill_matrix(
     remaining_s: Floats,
     eligible: Ints,
     jobs: MatrixJobs,
+    first: int,
     machines: MatrixMachines,
 ) -> None:
     """Minimal requirements: `priority` becomes 0 where a job can run, -inf elsewhere (both papers).
+
+    The three arrays have some of the rows only, that of job `first` of `jobs` and those after it.
 
     A machine can run a job that is not bound to another one if it has the CPUs, and can run the
     software of all of its licenses. Fills `remaining_s` too, and on how many machines each job can
@@ -157,8 +160,9 @@ def fill_matrix(
     cpus, usable = machines.cpus, machines.usable_licenses
     per_mips = 1.0 / machines.mips
     for row in range(len(priority)):
-        needed, wanted, left = processors[row], licenses[row], work[row]
-        own, bound = machine[row], bound_machine[row]
+        job = first + row
+        needed, wanted, left = processors[job], licenses[job], work[job]
+        own, bound = machine[job], bound_machine[job]
         able, remaining = priority[row], remaining_s[row]
         count = 0
         for m in range(len(cpus)):
@@ -168,7 +172,7 @@ def fill_matrix(
         for m in range(len(cpus)):
             remaining[m] = left * per_mips[m]
         if own >= 0:
-            remaining[own] = remaining_on_own_s[row]
+            remaining[own] = remaining_on_own_s[job]
         if bound >= 0:
             at_home = able[bound]
             able[:] = -np.inf
