@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, get_args
 from command_pages import commands, commands_page, exit_codes_page, parameter_text, shown
 from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from paper_pages import papers_page
+from part_inputs import inputs, inputs_page
 from pydantic import BaseModel
 
 import grid
@@ -324,6 +325,7 @@ def pages() -> dict[str, str]:
         "reference/scenario.md": scenario_page(),
         "reference/experiment.md": experiment_page(),
         "reference/parts.md": parts_page(),
+        "reference/inputs.md": inputs_page(),
         "reference/cores.md": cores_page(),
         "papers.md": papers_page(),
         "reference/metrics.md": metrics_page(),
@@ -345,6 +347,8 @@ def entries() -> Iterator[Entry]:
             yield Entry("parts", name, part.description)
             for setting, _, sentence in settings_of(part):
                 yield Entry("parts", setting, sentence)
+    for name, sentence in inputs():
+        yield Entry("inputs", name, sentence)
     for words, command in commands():
         yield Entry("commands", words, command.help or "")
         for one in shown(command):

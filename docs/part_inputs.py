@@ -1,0 +1,160 @@
+"""What parts are given and what they answer, field by field, for the reference."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from key_words import MADE, markdown
+
+from grid.forwarding.admission import Request
+from grid.forwarding.interface import Ask, Award, Destination, Question
+from grid.model.distances import Distances
+from grid.model.job import Job
+from grid.model.messages import Bid
+from grid.model.resources import ResourceColumns, ResourceTable
+from grid.selection.interface import Choice
+
+LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
+`Question`, a [selection](../tutorials/own-parts.md#a-selection) chooses for a `Job` among the rows
+of a `ResourceTable`, a rule of admission is a function of a `Request`. Names that end in `_us` are
+in microseconds: points in time since the beginning of virtual time, or durations. VOs and resources
+are numbers, in the order of the scenario. Parts read what they are given, and change none of it.
+What a local policy is given stands in `grid/policies/interface.py`."""
+
+_OF_JOBS = {
+    "number": "Its number; with `vo` it names the job.",
+    "vo": "Name of the VO of its user.",
+    "user": "Number of the user within the VO; -1: no user is named.",
+    "submit_us": "When the user submitted it.",
+    "processors": "CPUs that it holds from start to end.",
+    "estimate_us": "How long the user says that it runs, on a CPU of `reference_mips`.",
+    "run_us": "How long it truly runs there. A fair rule or selection does not look at it.",
+    "deadline_us": "When it should have ended; a time that no run reaches if it has no deadline.",
+    "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
+    "licenses": "Bit mask of the licenses that it needs.",
+    "input_mb": "Input that travels with it from VO to VO, in MB.",
+    "ram_mb": "Memory of its machine that it holds, in MB.",
+    "checkpointable": "Whether it keeps what it has done when it goes on on another machine.",
+    "power": "Factor of the watts that a busy CPU draws.",
+    "requirements": "What the user asks of the resource, each with its options and utilities.",
+}
+
+INPUTS: Mapping[Any, Mapping[str, str]] = {
+    Question: {
+        "job": "The job that is to be placed, a `Job`.",
+        "choice": "What the selection of this VO takes for the best, a `Choice`.",
+        "table": "What this VO knows of the resources of the grid, a `ResourceTable`.",
+        "vo": "Number of the VO whose Local Scheduler asks.",
+        "origin": "Number of the VO where the user submitted the job.",
+        "ttl": "How many more times the job may be forwarded.",
+        "hops": "How often it was sent from one VO to another.",
+        "own_only": "Whether it has to stay in this VO.",
+        "now": "Virtual time, in microseconds.",
+        "barred": "Numbers of the VOs where it may not go: those that refused it and, where the "
+        "protocol avoids loops, those that it left. `table` knows nothing of their resources.",
+        "distances": "Latencies and bandwidth from this VO to others, a `Distances`.",
+        "selection": "The selection of this VO. `question.worth()` asks it what each resource is "
+        "worth, `question.at_home()` which of the VO's own are best.",
+        "rng": "The random stream of this Local Scheduler, a NumPy `Generator`: all chance.",
+        "asked": "After an `Ask`: numbers of the VOs that were called about this job so far.",
+        "bids": "After an `Ask`: the answers, each a `Bid`, in the order in which they came.",
+        "pending": "After an `Ask`: how many calls may still be answered.",
+    },
+    Choice: {
+        "free": "Row of the best resource that is free as far as is known; -1: there is none.",
+        "anywhere": "Row of the best resource, free or not; -1: none will do.",
+        "own": "Row of the best of the VO's own, free or not; -1: none will do.",
+        "others": "Row of the best of other VOs, free or not; -1: none will do.",
+    },
+    Destination: {
+        "row": "Row of `table` that gets the job; -1: none, and the job ends here.",
+        "wait": "Whether it queues there if the resource is busy. If not, it is looked at anew.",
+        "late": "Whether a job that queues at home can still be given to a VO that asks for work.",
+    },
+    Ask: {
+        "vos": "Numbers of the VOs that are called for bids; the own one may be among them.",
+        "wait_us": "How long to wait for answers; None: until all are there.",
+        "enough": "It is over, too, when so many of them have something free; 0: that does not "
+        "count.",
+        "lease_us": "For how long who can holds a place for the job; 0: nobody does.",
+        "queue": "Whether the others put the job in a queue, and answer when its turn has come.",
+    },
+    Award: {"bid": "Place in `question.bids` of the bid that gets the job, from 0."},
+    Bid: {
+        "call": "The call that it answers.",
+        "vo": "Number of the VO that bids.",
+        "resource": "Number of its best resource; -1: none will do, or the job is not admitted.",
+        "utility": "What that resource is worth to the job, 0 to 1.",
+        "free": "Whether it is free.",
+        "held": "Whether it is held for the job.",
+        "finish_us": "After how long the job is expected to end there, its way there not counted.",
+    },
+    Request: {
+        "job": "The job of another VO that shall be assigned a resource of this one, a `Job`.",
+        "jobs": "How many jobs of that VO are here: running, waiting, or with a place held.",
+        "processors": "How many CPUs these have or ask for.",
+        "assigned": "How many CPUs of this VO are promised to jobs of any VO.",
+        "cpus": "How many CPUs this VO has.",
+        "now": "Virtual time, in microseconds.",
+    },
+    ResourceTable: {
+        "columns": "What does not change, a `ResourceColumns`.",
+        "assigned_cpus": "CPUs that are promised to jobs, queued ones included. inf: no status has "
+        "come; NaN: the job may not go there.",
+        "work_s": "CPU seconds that these jobs still need, by their estimates; NaN where no "
+        "selection or rule asks for it.",
+        "told_us": "The time that this status was told for; -inf: none has come.",
+        "confirmed_us": "Nothing that happened up to then has changed the assigned CPUs.",
+        "now": "When the table was made. `table.age_us` is how old each status is by then.",
+    },
+    ResourceColumns: {
+        "vo": "Number of the VO that has the resource.",
+        "number": "Number of the resource in its VO.",
+        "cluster": "Number of its cluster in the VO.",
+        "machine": "Number of the machine in the cluster; -1: the cluster as a whole.",
+        "cpus": "Its CPUs.",
+        "widest": "The most CPUs that one job may hold there.",
+        "mips": "Speed of a CPU, in million instructions a second.",
+        "operating_system": "Its place in the list of operating systems.",
+        "architecture": "Its place in the list of architectures.",
+        "ram_mb": "Memory, in MB.",
+        "disk_mb": "Disk space, in MB.",
+    },
+    Distances: {
+        "vo": "Number of the VO that they are from.",
+        "latency_us": "How long a message takes to each VO that is not in `links`.",
+        "links": "Pairs of a VO and its latency, where that is another one.",
+        "bandwidth_mbps": "Megabits a second for a job's input; None: no limit. "
+        "`distances.hops_us(vos, megabytes)` adds both up.",
+    },
+    Job: _OF_JOBS,
+}
+"""What each field means, by class. Columns have the shape (resources,)."""
+
+
+def fields_of(kind: Any) -> list[str]:
+    """The names of the fields of a class, in order."""
+    if is_dataclass(kind):
+        return [one.name for one in fields(kind)]
+    return list(kind._fields)
+
+
+def inputs_page() -> str:
+    """Every field of what parts are given and what they answer."""
+    lines = [f"{MADE}# What parts are given\n\n{LEAD}\n"]
+    for kind, known in INPUTS.items():
+        name = kind.__name__
+        about = inspect.getdoc(kind) or ""
+        lines.append(f"(input-{name.lower()})=\n## {name}\n\n{markdown(about)}\n")
+        lines += [f"`{field}`\n: {known[field]}\n" for field in fields_of(kind)]
+    return "\n".join(lines)
+
+
+def inputs() -> Iterator[tuple[str, str]]:
+    """Each field with its sentence."""
+    for kind, known in INPUTS.items():
+        for name in fields_of(kind):
+            yield f"{kind.__name__} {name}", known.get(name, "")
