@@ -62,9 +62,10 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
             }  # fmt: skip
             table = f"gantt-{number}"
             chart = _chart(run, rows_of, table, f"{name}: {rows_are[name]}")
-            yield Picture(table, f"{name}.{note}", chart, {table: rows_of}, True)
+            yield Picture(table, _caption(run, name, note), chart, {table: rows_of}, True)
         return
-    caption = "The cluster chosen above: a row a CPU, or a row a job where CPUs are not known."
+    note = " A row a CPU, or a row a job where CPUs are not known."
+    caption = _caption(run, "the cluster chosen above", note)
     title = {"text": {"expr": "cluster + ': ' + (rows[cluster] || 'no job ran')"}}
     chosen: dict[str, Any] = _chart(run, columns, "gantt", title)
     chosen["params"] = [
@@ -78,6 +79,12 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
 
 
+def _caption(run: RunData, name: str, note: str) -> str:
+    """What bars are, and what colours mean where no legend says it."""
+    neighbours = " Colours tell neighbours apart, and mean nothing." if len(run.vos) == 1 else ""
+    return f"Jobs in {name}, each a bar from its start to its end.{neighbours}{note}"
+
+
 def cluster_chart(run: RunData, name: str, rows: Rows, most: int) -> Picture:
     """The chart of one cluster, with so many bars at most, of the jobs at `rows` of the table."""
     bars, rows_are, note = _bars_of(run, name, rows, most)
@@ -87,7 +94,7 @@ def cluster_chart(run: RunData, name: str, rows: Rows, most: int) -> Picture:
     }
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
     chart = _chart(run, columns, "gantt", f"{name}: {rows_are}")
-    return Picture("gantt", f"{name}.{note}", chart, {"gantt": columns}, True)
+    return Picture("gantt", _caption(run, name, note), chart, {"gantt": columns}, True)
 
 
 def rows_by_cluster(run: RunData) -> dict[str, Rows]:
@@ -191,7 +198,9 @@ def _chart(
     if all(kind.isdigit() for kind in kinds):
         is_told = {"title": None, "values": [WAITING]}
         colour = {**colour, "legend": is_told if WAITING in columns["kind"] else None}
-    row = {"type": "quantitative", "title": None, "axis": {"grid": False, "format": "d"}}
+    # Few rows have ticks between them, which have no number.
+    whole = "datum.value % 1 ? '' : format(datum.value, ',d')"
+    row = {"type": "quantitative", "title": None, "axis": {"grid": False, "labelExpr": whole}}
     scale = {"reverse": True, "nice": False, "zero": False}
     high: dict[str, float] = {}
     for cluster, top in zip(columns["cluster"], columns["high"], strict=True):

@@ -170,7 +170,7 @@ def _flat(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
 def _meaning_of_key(key: str) -> str:
     for pattern, (unit, meaning) in MANIFEST_KEYS.items():
         if fnmatchcase(key, pattern):
-            return f"{meaning} Unit: {unit}." if unit else meaning
+            return (f"{meaning} Unit: {unit}." if unit else meaning).replace("`", "")
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ import grid
 from grid.experiment.reporting import write_report
 from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
+from grid.report.gantt import gantt_charts
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
@@ -48,6 +50,17 @@ def test_a_bar_is_labelled_as_the_table_has_it(tmp_path: Path) -> None:
         picture.tables["vos"]["text"] == ["21,129.6", "1", "300.0", "1"]
     )
     assert b">21,129.6<" in picture.svg
+
+
+def test_a_row_of_a_gantt_chart_has_its_number_once(tmp_path: Path) -> None:
+    scenario = _small(tmp_path)
+    # The last label of the other axis ends at its tick, too.
+    scenario.write_text(scenario.read_text().replace("run_s: 1", "run_s: 70"))
+    grid.run(scenario, out=tmp_path / "run")
+    (picture,) = gantt_charts(read_run(tmp_path / "run"))
+    ticks = re.findall(rb'<text text-anchor="end"[^>]*>(\d+)</text>', picture.svg)
+    assert len(ticks) > 1 and len(set(ticks)) == len(ticks)
+    assert "Colours tell neighbours apart" in picture.caption
 
 
 def test_metrics_stand_in_the_order_of_their_definitions(tmp_path: Path) -> None:
