@@ -119,7 +119,8 @@ def _layers(names: Sequence[str], kinds: Sequence[str], orient: str) -> list[dic
     y = {"field": "row", "type": "nominal", "title": None, "sort": names, "axis": labels}
     shade = {"domain": kinds, "range": [SHADES[kind] for kind in kinds]}
     # Of a chart that scrolls, the legend is where one begins to read; and its texts are long.
-    legend = {"title": None, "orient": orient, "columns": 1} if len(kinds) > 1 else None
+    shown = {"title": None, "orient": orient, "columns": 1, "labelLimit": 240}
+    legend = shown if len(kinds) > 1 else None
     both = {"y": y, "color": {"field": "kind", "type": "nominal", "scale": shade, "legend": legend}}
     figure = {"type": "quantitative", "format": FIGURE}
     told = [
