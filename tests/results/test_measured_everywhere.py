@@ -14,22 +14,10 @@ import grid
 from grid.cli import app
 from grid.results.spool import StoredResults
 from grid.runtime.outcome import RecordStore
+from tests.results.test_measured_jobs import SERVERS
 
 MEASURED = {"submitted_from_s": 1500, "submitted_until_s": 4000}
-SERVERS: dict[str, Any] = {
-    "name": "servers",
-    "vos": [{"name": "vo", "clusters": [{"name": "server", "processors": 1, "policy": "fcfs"}]}],
-    "workload": {
-        "generator": "stochastic",
-        "settings": {
-            "jobs": 400,
-            "load": 0.7,
-            "arrivals": {"law": "exponential"},
-            "work": {"law": "exponential", "mean_s": 10},
-        },
-    },
-    "metrics": MEASURED,
-}
+SOME_MEASURED: dict[str, Any] = SERVERS | {"metrics": MEASURED}
 LIVE = """\
 name: live
 metrics: {submitted_from_s: 1, submitted_until_s: 2.5}
@@ -49,9 +37,9 @@ FOLLOWING = """\
 
 
 def test_a_spooled_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = grid.run(SERVERS)
+    whole = grid.run(SOME_MEASURED)
     monkeypatch.setattr(RecordStore, "JOBS_IN_MEMORY", 50)
-    spooled = grid.run(SERVERS)
+    spooled = grid.run(SOME_MEASURED)
     assert isinstance(spooled.results, StoredResults)
     assert 0 < whole.manifest["measured"]["jobs"] < 400
     assert spooled.manifest["measured"] == whole.manifest["measured"]
@@ -63,11 +51,11 @@ def test_an_environment_whose_agent_serves_in_order() -> None:
     pytest.importorskip("greenlet", reason="needs the extra `learning`")
     from grid.env.cluster_env import ClusterEnv
 
-    env, over = ClusterEnv(SERVERS), False
+    env, over = ClusterEnv(SOME_MEASURED), False
     _, info = env.reset(seed=1)
     while not over:
         _, _, over, _, info = env.step(np.int64(np.flatnonzero(info["action_mask"])[0]))
-    figures, expected = env.metrics()["grid"], grid.run(SERVERS).metrics["grid"]
+    figures, expected = env.metrics()["grid"], grid.run(SOME_MEASURED).metrics["grid"]
     for name in ("jobs_submitted", "wait_mean", "response_time_mean", "utilization"):
         assert figures[name] == expected[name], name
 
