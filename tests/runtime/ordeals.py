@@ -116,7 +116,8 @@ class Trial:
         end = time.monotonic() + ENDS_SECONDS
         while (code := self.driver.poll()) is None:
             self.processes()
-            if time.monotonic() > end:
+            # Who was stopped meanwhile sees only now that the run has ended.
+            if time.monotonic() > end and self.driver.poll() is None:
                 return f"WRONG: no end after {ENDS_SECONDS:.0f} s; {self.told()[-1:]}"
             time.sleep(0.2)
         broken = list(self._broken(code))
