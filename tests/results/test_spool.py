@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.results.checkers import check
 from grid.results.digest import digest
+from grid.results.directory import Directory
 from grid.results.files import write_run
+from grid.results.metric_parts import add_figures
 from grid.results.metrics import metrics
 from grid.results.series import series
 from grid.results.spool import ResultSpool, StoredResults
@@ -112,6 +114,11 @@ def test_the_files_of_a_spooled_run_are_those_of_one_in_memory(
         ).read_bytes()
 
 
+def _mean_row(results: JobResults, _: Directory) -> float:
+    """A metric of VOs, plugged in."""
+    return float(results.number.mean())
+
+
 def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +133,7 @@ def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
     monkeypatch.setattr(StoredResults, "columns", columns)
     run = run_of(tmp_path, 30)
     write_run(tmp_path / "run", run.results, run.directory, run.metrics, "", {}, run.name)
+    add_figures({"mean_row": _mean_row}, run.metrics, run.results, run.directory)
     assert len(run.results) == 1200
     assert all(count <= 50 for count in rows)
 
