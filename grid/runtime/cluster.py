@@ -272,7 +272,8 @@ def _refuse_too_many(actors: int) -> None:
     if needs_gb > has_gb:
         raise NoRoom(
             f"{actors:,} Ray actors need {needs_gb:,.0f} GB of memory or more, the Ray cluster has "
-            f"{has_gb:,.0f} GB: use fewer (--placement 1, 2, ...), more nodes, or --in-process"
+            f"{has_gb:,.0f} GB: use fewer (--placement 1, 2, ...), more nodes or, "
+            "without --live, --in-process"
         )
 
 
