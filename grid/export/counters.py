@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
-import pyarrow.dataset
 
 from grid.export.schedule import Schedule, busy_levels, queue_levels, thinned
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
+from grid.results.belief_ages import belief_ages
 from grid.results.event_reading import EventFile
 from grid.results.run_folder import EVENTS_FILE
 
@@ -48,13 +46,7 @@ def counters(schedule: Schedule, folder: Path, most: int = MOST_POINTS) -> Itera
 
 
 def _ages(schedule: Schedule, folder: Path, most: int) -> Iterator[Counter]:
-    field = pyarrow.dataset.field
-    wanted = (field("kind") == "decision") & (field("age_us") > 0)
-    table = EventFile(folder).columns(["time_us", "entity", "age_us"], wanted)
-    places = pa.array([f"{vo}/scheduler" for vo in schedule.vos])
-    found = pyarrow.compute.index_in(table["entity"], places)
-    vos = found.fill_null(-1).to_numpy()
-    times, ages = table["time_us"].to_numpy(), table["age_us"].to_numpy()
+    times, vos, ages = belief_ages(EventFile(folder), schedule.vos)
     for vo in range(len(schedule.vos)):
         mine = vos == vo
         if mine.any():

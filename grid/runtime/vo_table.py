@@ -31,6 +31,7 @@ class VoTable:
         self._vo_of = np.array([one.vo for one in beginning.directory.clusters], np.int64)
         cpus = [sum(one.cpus) for one in beginning.directory.clusters]
         self._cpus = np.bincount(self._vo_of, cpus, len(vos))
+        self._levels = np.zeros((2, len(self._vo_of)))
         self._told = self._safe = np.zeros((2, len(vos)), np.int64)
 
     def is_due(self) -> bool:
@@ -39,17 +40,16 @@ class VoTable:
     def look(self, look: Look) -> None:
         self._next = time.monotonic() + LOOK_SECONDS
         told = self._safe if look.began_again else self._told
-        busy, queued = np.zeros((2, len(self._vos)))
         for process in look.processes:
             for chunk in process.ended:
                 forwarded = chunk.vo[chunk.placement.hops > 0]
                 told = told + np.stack([self._count(chunk.vo), self._count(forwarded)])
-            vo = self._vo_of[process.clusters[:, 0]]
-            busy += np.bincount(vo, process.clusters[:, 1], len(self._vos))
-            queued += np.bincount(vo, process.clusters[:, 3], len(self._vos))
+            # A cluster that is down is not told of: it is as it was.
+            self._levels[:, process.clusters[:, 0]] = process.clusters[:, [1, 3]].T
         self._told = told
         if look.is_saved:
             self._safe = told
+        busy, queued = (np.bincount(self._vo_of, one, len(self._vos)) for one in self._levels)
         load = busy / np.maximum(1, self._cpus)
         most = np.argsort(-queued, kind="stable")[:ROWS]
         self.rows = [self._row(vo, told, load, queued) for vo in np.sort(most).tolist()]

@@ -78,6 +78,11 @@ def rows_of_job(jobs: JobTimes, key: tuple[int, int]) -> Rows:
     return np.flatnonzero((jobs.vo == key[0]) & (jobs.number == key[1]))
 
 
+def no_such_job(key: tuple[str, int]) -> str:
+    """What is said of the name of a VO and a number that belong to no job of the run."""
+    return f"There is no job {key[1]} of {key[0]} in this run."
+
+
 def job_of_table(
     jobs: JobTimes,
     key: tuple[int, int],

@@ -6,6 +6,7 @@ const FIGURES = [
   { name: "queued", title: "jobs in queues", time: "level_time" },
   { name: "wait", title: "mean wait of jobs that start (s)", time: "time", sparse: true },
   { name: "utility", title: "mean utility of jobs that start", time: "time", sparse: true },
+  { name: "age", title: "age of what was believed of other VOs (s)", time: "time", sparse: true },
 ];
 // Never with an exponent; so many digits as in reports.
 const FIGURE = ",.6~r";
@@ -30,7 +31,9 @@ export class Courses {
     this.about = about;
     this.series = {};
     this.unit = unitOf(about.to - about.from);
-    this.charts = FIGURES.map((figure) => {
+    // A run without events does not tell how old its information was.
+    const figures = FIGURES.filter(({ name }) => name !== "age" || about.has_ages);
+    this.charts = figures.map((figure) => {
       const chart = make("div", { class: "chart", role: "img", "aria-label": figure.title });
       holder.append(chart);
       return { figure, holder: chart, view: null };

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
 from grid.model.event import Event
 from grid.model.job import JobKey
 from grid.model.time import SECOND_US, from_seconds
 from grid.results.event_reading import EventFile
 from grid.story import ClusterLog, job_story, whereabouts, why_waiting
+from grid.watch.answers import no_such_job
 from grid.watch.source import Answer
 
 KEPT = 32
@@ -17,10 +17,9 @@ KEPT = 32
 
 
 class JobPage:
-    """Stories of the jobs of the run in `folder`. Raises InputError where it has no events."""
+    """Stories of the jobs of a run, from its events."""
 
-    def __init__(self, folder: Path) -> None:
-        events = EventFile(folder)
+    def __init__(self, events: EventFile) -> None:
         # A job that is looked at is asked for again and again, as time goes on.
         self._events_of = lru_cache(KEPT)(events.of_job)
         self._log_of = lru_cache(KEPT)(lambda entity: _log(events, entity))
@@ -28,6 +27,8 @@ class JobPage:
     def answer(self, key: JobKey, time_s: float) -> Answer:
         """Lines of (time, words) up to that moment, and sentences on what the job waits for."""
         mine, time_us = self._events_of(key), from_seconds(time_s)
+        if not mine:
+            return {"lines": [], "now": [no_such_job(key)]}
         lines = [
             [line.time_us / SECOND_US, line.text]
             for line in job_story(key, mine)

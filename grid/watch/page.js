@@ -19,9 +19,12 @@ async function ask(question) {
   return answer.json();
 }
 
-function trouble(words) {
-  find("trouble").hidden = !words;
-  find("trouble").textContent = words;
+const troubles = { page: "", wish: "" };
+function trouble(words, of = "page") {
+  troubles[of] = words;
+  const said = Object.values(troubles).filter(Boolean).join(" ");
+  find("trouble").hidden = !said;
+  find("trouble").textContent = said;
 }
 
 // What is shown, in which section (null: in several), from which question, and how often at most.
@@ -170,7 +173,7 @@ const showsMatrix = () => find("view").value === "matrix";
 find("view").addEventListener("change", () => {
   find("picture").hidden = showsMatrix();
   find("matrix").hidden = !showsMatrix();
-  if (showsMatrix()) matrix.draw();
+  if (showsMatrix()) matrix.begin();
   sayFlows();
 });
 
@@ -188,7 +191,8 @@ document.title = `${about.name} – watch`;
 
 const tellDone = (done) =>
   showDone(done, (time) => clock(time - about.from, span), state.over || !goesOn);
-if (about.live) setUpWishes(about, trouble);
+// The next answer clears the page's own trouble; why a wish was refused stays until the next wish.
+if (about.live) setUpWishes(about, (words) => trouble(words, "wish"));
 if (about.done) tellDone(about.done);
 
 function sayFlows() {
@@ -235,12 +239,14 @@ const beginningOf = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : te
 function showFigures(frame) {
   const busy = frame.busy.reduce((sum, cpus) => sum + cpus, 0);
   const cpus = about.clusters.reduce((sum, cluster) => sum + (cluster.cpus ?? 0), 0);
+  // A folder has means over intervals, and who runs jobs at this moment is told beside.
+  const over = about.mean_over ? ` (mean of ${shown(about.mean_over)} s)` : "";
   const given = Object.entries({ ...about.figures, ...frame.figures })
     .filter(([, value]) => value !== null && value !== undefined);
   const rows = [
-    ["CPUs busy", `${level(busy)} of ${shown(cpus)}`],
+    ["CPUs busy", `${level(busy)} of ${shown(cpus)}${over}`],
     ...(frame.running ? [["jobs running", level(sumOf(frame.running))]] : []),
-    ["jobs in queues", level(sumOf(frame.queued))],
+    ["jobs in queues", `${level(sumOf(frame.queued))}${over}`],
     ...given.map(([key, value]) =>
       [key, typeof value === "number" ? shown(value) : beginningOf(String(value))]),
     ...(frame.actors ?? []).map((share, place) =>
@@ -298,7 +304,7 @@ panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber
   find("job-now").replaceChildren(...told.now.map((words) => make("li", {}, words)));
   find("job-lines").replaceChildren(...told.lines.map(([time, words]) =>
     make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
-  find("job-note").textContent = told.has_events ? ""
+  find("job-note").textContent = told.has_events !== false ? ""
     : goesOn ? "A job is told of when it has ended."
       : "A run with --events tells what was believed, who refused it, and why it waits.";
 }, () => /^\d{1,9}$/.test(jobNumber()));

@@ -18,12 +18,14 @@ function places(count, width) {
     return { boxes, wide, high, height, small: false };
   }
   const small = count > FEW;
-  const least = !small ? 150 : count > 60 ? 58 : 84;
-  const columns = Math.max(1, Math.min(count, Math.floor(width / least)));
-  const wide = width / columns - 6, high = small ? 44 : 92;
+  // Between few boxes there is room for their lines.
+  const least = !small ? 150 : count > 60 ? 66 : 84, gap = small ? 6 : 34;
+  const columns = Math.max(1, Math.min(count, Math.floor((width + gap) / (least + gap - 6))));
+  const wide = (width + gap) / columns - gap - 1, high = small ? 44 : 92;
   const boxes = Array.from({ length: count }, (_, which) =>
-    [(which % columns) * (wide + 6) + 3, Math.floor(which / columns) * (high + 6) + 3]);
-  return { boxes, wide, high, height: Math.ceil(count / columns) * (high + 6) + 3, small };
+    [(which % columns) * (wide + gap), Math.floor(which / columns) * (high + gap) + 3]);
+  const height = Math.ceil(count / columns) * (high + gap) - gap + 6;
+  return { boxes, wide, high, height, columns, small };
 }
 
 export class Picture {
@@ -53,7 +55,7 @@ export class Picture {
 
   // Arrow keys go from box to box.
   step(event, vo) {
-    const columns = Math.max(1, Math.round(this.holder.clientWidth / (this.laid.wide + 6)));
+    const columns = this.laid.columns ?? 1;
     const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
     if (!by) return;
     event.preventDefault();
@@ -95,25 +97,27 @@ export class Picture {
       const share = cpus ? Math.min(1, busy / cpus) : 0;
       const percent = `${Math.round(100 * share)} %`;
       const users = this.laid.small ? "" : this.inTheGrid(frame, vo);
-      const told = [busy, queued, users, ...mine.map((number) => frame.busy[number])].join();
+      const down = mine.filter((number) => frame.down?.includes(number)).length;
+      const told = [busy, queued, users, down, ...mine.map((number) => frame.busy[number])].join();
       if (told === this.shown[vo]) return;
       this.shown[vo] = told;
       const said = node.querySelector(".said");
       if (this.laid.small) {
         node.querySelector(".fill").style.height = `${100 * share}%`;
-        said.textContent = queued ? `${percent} +${shown(queued)}` : percent;
+        said.textContent = down ? "down" : queued ? `${percent} +${shown(queued)}` : percent;
       } else {
         node.querySelectorAll(".bar > i").forEach((bar, place) => {
           const { cpus: own } = clusters[mine[place]];
           bar.style.width = `${own ? Math.min(100, (100 * frame.busy[mine[place]]) / own) : 0}%`;
         });
-        said.textContent = `${percent} busy, ${shown(queued)} queued`;
+        said.textContent = `${down ? "down, was " : ""}${percent} busy, ${shown(queued)} queued`;
         node.querySelector(".users").textContent =
           `its jobs: ${users}`;
       }
       node.setAttribute("aria-label",
-        `${vos[vo]}: ${shown(Math.round(busy))} of ${counted(cpus, "CPU")} busy, ` +
-        `${counted(queued, "job")} queued`);
+        `${vos[vo]}: ${down ? `${counted(down, "cluster")} down; as last known, ` : ""}` +
+        `${shown(Math.round(busy))} of ${counted(cpus, "CPU")} busy, ${counted(queued, "job")} queued`);
+      node.classList.toggle("down", down > 0);
       node.title = node.getAttribute("aria-label");
     });
   }
@@ -158,11 +162,12 @@ export class Picture {
       const kind = this.chosen === null ? (recent ? "recent" : "")
         : from === this.chosen ? "out" : "in";
       line.setAttribute("class", `flow ${kind}`);
-      line.setAttribute("stroke-width", (0.8 + 7 * Math.sqrt(jobs / most)).toFixed(1));
+      line.setAttribute("stroke-width", (0.8 + (small ? 3 : 7) * Math.sqrt(jobs / most)).toFixed(1));
       line.setAttribute("opacity", recent || this.chosen !== null ? "0.75" : "0.3");
       return line;
     }));
-    this.lines.style.zIndex = small ? "1" : "-1";
+    // Many boxes fill the picture: they let lines behind them show through, and none hides a word.
+    this.nodes.forEach((node) => node.classList.toggle("clear", small && this.chosen !== null));
   }
 }
 
@@ -203,6 +208,11 @@ export class Matrix {
     this.draw();
   }
 
+  begin() {
+    this.say("Point at a place, or use the arrow keys there.");
+    this.draw();
+  }
+
   draw() {
     if (this.holder.hidden) return;
     const count = this.vos.length, room = Math.min(this.holder.clientWidth, 900);
@@ -218,7 +228,7 @@ export class Matrix {
     pen.scale(scale, scale);
     pen.fillStyle = colour("faint");
     pen.fillRect(this.margin, this.margin, count * this.cell, count * this.cell);
-    const most = Math.max(1, ...this.flows.map(([, , jobs]) => jobs));
+    const most = this.flows.reduce((so, [, , jobs]) => Math.max(so, jobs), 1);
     pen.fillStyle = colour("c0");
     for (const [from, to, jobs] of this.flows) {
       pen.globalAlpha = 0.15 + 0.85 * Math.sqrt(jobs / most);
@@ -226,19 +236,19 @@ export class Matrix {
         Math.max(1, this.cell - (this.cell > 5)), Math.max(1, this.cell - (this.cell > 5)));
     }
     pen.globalAlpha = 1;
-    this.write(pen, colour);
+    this.write(pen, colour, most);
     pen.strokeStyle = colour("c1");
     pen.lineWidth = 2;
     pen.strokeRect(this.margin + this.at[1] * this.cell - 1, this.margin + this.at[0] * this.cell - 1,
       this.cell + 1, this.cell + 1);
   }
 
-  write(pen, colour) {
+  write(pen, colour, most) {
     pen.fillStyle = colour("ink");
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
     if (this.margin < 20 || this.cell < 11) {
-      pen.fillText("rows: whose jobs, columns: where they ran", 2, 6);
+      pen.fillText(`rows: whose jobs, columns: where they ran; fullest colour: ${counted(most, "job")}`, 2, 6);
       return;
     }
     this.vos.forEach((name, vo) => {

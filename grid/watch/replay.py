@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
+from grid.model.time import SECOND_US
 from grid.report.run_data import RunData, read_run
+from grid.results.belief_ages import BeliefAges, belief_ages
+from grid.results.event_reading import EventFile
 from grid.results.interventions import read_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.watch.answers import (
@@ -20,7 +23,9 @@ from grid.watch.answers import (
     gantt,
     gantt_rows,
     job_of_table,
+    no_such_job,
     plain,
+    rows_of_job,
     said,
     spoken,
     starts,
@@ -38,7 +43,8 @@ class Replay:
         self._vo_of = [self._run.vos.index(vo) for vo, _ in self._run.clusters]
         self._jobs = job_times(self._run)
         self._done = read_interventions(folder)
-        self._job_page = JobPage(folder) if (folder / EVENTS_FILE).is_file() else None
+        self._events = EventFile(folder) if (folder / EVENTS_FILE).is_file() else None
+        self._job_page = JobPage(self._events) if self._events is not None else None
 
     def about(self) -> Answer:
         run, manifest = self._run, self._run.manifest
@@ -60,6 +66,8 @@ class Replay:
                 key: manifest[key] for key in TOLD if key in manifest and key not in untold
             },
             "done": said(self._done),
+            "mean_over": self._interval_s,
+            "has_ages": self._ages is not None and len(self._ages.vo) > 0,
         }
 
     def frame(self, time_s: float) -> Answer:
@@ -88,6 +96,7 @@ class Replay:
             "utilization": plain(busy / cpus if cpus else np.zeros_like(busy)),
             "queued": plain(queued),
             **starts([self._jobs], vo, self._span),
+            **self._ages_over_time(vo),
         }
 
     def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
@@ -101,6 +110,8 @@ class Replay:
             told = self._job_page.answer((self._run.vos[vo], number), time_s)
             return told | {"has_events": True}
         titles = spoken(self._run.clusters)
+        if not len(rows_of_job(self._jobs, (vo, number))):
+            return {"lines": [], "now": [no_such_job((self._run.vos[vo], number))]}
         return job_of_table(self._jobs, (vo, number), time_s, self._run.vos, titles)
 
     def wish(self, wanted: Mapping[str, Any]) -> Answer:
@@ -111,6 +122,22 @@ class Replay:
         check(cluster, self._run.clusters)
         titles = spoken(self._run.clusters)
         return events(self._jobs, vo, cluster, until_s, self._run.vos, titles)
+
+    def _ages_over_time(self, vo: int | None) -> Answer:
+        """Mean age of what its Local Scheduler believed of other VOs; nothing without events."""
+        if self._ages is None:
+            return {}
+        edges = np.linspace(*self._span, INTERVALS + 1)
+        mine = slice(None) if vo is None else self._ages.vo == vo
+        times, ages = self._ages.time_us[mine] / SECOND_US, self._ages.age_us[mine] / SECOND_US
+        count, _ = np.histogram(times, edges)
+        total, _ = np.histogram(times, edges, weights=ages)
+        with np.errstate(invalid="ignore"):
+            return {"age": plain(total / count)}
+
+    @cached_property
+    def _ages(self) -> BeliefAges | None:
+        return None if self._events is None else belief_ages(self._events, self._run.vos)
 
     @cached_property
     def _span(self) -> tuple[float, float]:
@@ -142,6 +169,11 @@ class Replay:
         return [
             round(float(np.nanmedian(one))) if np.isfinite(one).any() else None for one in every
         ]
+
+    @property
+    def _interval_s(self) -> float | None:
+        """How long an interval of the series is; None where there is only one."""
+        return float(self._times[1] - self._times[0]) if len(self._times) > 1 else None
 
     def _interval(self, time_s: float) -> int:
         """The interval of the series that a time is in; -1 outside all of them."""

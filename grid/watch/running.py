@@ -47,10 +47,14 @@ IN_THE_GRID = ("in the grid", *STATES[COMPLETED:])
 
 
 class Sample(NamedTuple):
-    """The clusters at a moment: CPUs that jobs hold, jobs that run, jobs that wait."""
+    """The clusters at a moment: CPUs that jobs hold, jobs that run, jobs that wait.
+
+    Of those that are `down` and cannot be asked, as it was when they last could.
+    """
 
     time_s: float
     clusters: Ints
+    down: Ints
 
 
 class Running:
@@ -65,7 +69,10 @@ class Running:
         self._directory = directory = beginning.directory
         self._pairs = [(directory.vos[one.vo], one.name) for one in directory.clusters]
         self._cpus = np.array([sum(one.cpus) for one in directory.clusters], np.int64)
-        self._samples = [Sample(self._first, np.zeros((len(self._pairs), 3), np.int64))]
+        none = np.empty(0, np.int64)
+        self._samples = [Sample(self._first, np.zeros((len(self._pairs), 3), np.int64), none)]
+        self._is_known = np.zeros(len(self._pairs), np.bool_)
+        """Clusters that a look told of."""
         self._every = self._skipped = 1
         self._look: Look | None = None
         self._before: Look | None = None
@@ -74,9 +81,6 @@ class Running:
 
     def take(self, look: Look) -> None:
         """The run stands like this now."""
-        clusters = np.zeros((len(self._pairs), 3), np.int64)
-        for process in look.processes:
-            clusters[process.clusters[:, 0]] = process.clusters[:, 1:]
         with self._lock:
             self._before, self._look = self._look, look
             if look.began_again:
@@ -84,7 +88,7 @@ class Running:
             self._ended.take(chunk for process in look.processes for chunk in process.ended)
             if look.is_saved:
                 self._ended.keep()
-            sample = Sample(look.now_us / SECOND_US, clusters)
+            sample = self._sample(look)
             # What is kept of the past thins out; the present is always there.
             if self._skipped < self._every:
                 self._samples[-1] = sample
@@ -95,6 +99,17 @@ class Running:
             if len(self._samples) > MOST_SAMPLES:
                 del self._samples[1:-1:2]
                 self._every *= 2
+
+    def _sample(self, look: Look) -> Sample:
+        clusters = self._samples[-1].clusters.copy()
+        is_down = self._is_known.copy()
+        for process in look.processes:
+            asked = process.clusters[:, 0]
+            clusters[asked] = process.clusters[:, 1:]
+            self._is_known[asked], is_down[asked] = True, False
+        if look.is_over:
+            clusters[is_down] = 0
+        return Sample(look.now_us / SECOND_US, clusters, np.flatnonzero(is_down))
 
     def about(self) -> Answer:
         beginning = self._beginning
@@ -170,6 +185,7 @@ class Running:
             "busy": sample.clusters[:, 0].tolist(),
             "running": sample.clusters[:, 1].tolist(),
             "queued": sample.clusters[:, 2].tolist(),
+            "down": sample.down.tolist(),
             "figures": self._figures(look, before),
             "messages": _messages(look),
             "actors": _busy_shares(look, before),

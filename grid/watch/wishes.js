@@ -29,6 +29,8 @@ function wishOn(id, told, trouble) {
   find(id).addEventListener("click", async () => {
     const [words, wish] = told();
     if (!(await isSure(`${words}?`))) return;
+    trouble("");
+    find("wished").textContent = "";
     try {
       await send(wish);
       find("wished").textContent = `Wished: ${words}.`;
@@ -48,8 +50,10 @@ export function setUpWishes(about, trouble) {
   find("wish-cluster").append(...able.map(([vo, cluster, machines], place) =>
     make("option", { value: place }, `${vo}/${cluster} (0 to ${machines - 1})`)));
   find("wish-machine").disabled = !able.length;
-  find("wish-cut").disabled = about.vos.length < 2;
   const value = (id) => find(id).value;
+  const mayCut = () => { find("wish-cut").disabled = value("wish-one") === value("wish-other"); };
+  for (const id of ["wish-one", "wish-other"]) find(id).addEventListener("change", mayCut);
+  mayCut();
   const wishes = {
     "wish-pause": () => isPaused
       ? ["Let the clock go on", { what: "go_on" }]

@@ -12,6 +12,7 @@ from grid.runtime.run import execute
 from grid.runtime.vo_table import HEADERS, ROWS, VoTable, Watchers
 from grid.scenario.load import load_scenario
 from tests.report.small_reports import SCENARIO
+from tests.watch.looking import Watching, looks_at_one_that_goes_down
 
 
 class Eager(VoTable):
@@ -71,3 +72,16 @@ def test_elsewhere_there_is_none(monkeypatch: pytest.MonkeyPatch, quiet: bool) -
     stream = Terminal() if quiet else io.StringIO()
     assert not shown(stream, monkeypatch, quiet=quiet).has_terminal
     assert "north" not in stream.getvalue()
+
+
+def test_a_cluster_that_is_down_counts_as_it_was(tmp_path: Path) -> None:
+    """Its jobs go on, and nobody can ask it how many they are."""
+    file, watching, table = tmp_path / "scenario.yaml", Watching(), VoTable()
+    file.write_text(SCENARIO.replace("jobs_per_user: 6", "jobs_per_user: 60"))
+    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    before, during = looks_at_one_that_goes_down(watching.looks)
+    table.begin(watching.beginning)
+    table.look(before)
+    load = table.rows[0][3]
+    table.look(during)
+    assert table.rows[0][3] == load != "0%"

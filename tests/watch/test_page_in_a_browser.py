@@ -222,6 +222,15 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
         browser.value("document.getElementById('wish-number').value = 77")
         press(browser, "machine", "Yes")
         browser.wait_for("document.getElementById('trouble').textContent.includes('machine')")
+        # The answers that come all the time do not take it away.
+        answers = "Number(document.body.dataset.answers)"
+        browser.wait_for(f"{answers} > {browser.value(answers) + 5}")
+        assert "machine" in browser.value("document.getElementById('trouble').textContent")
+        browser.value(
+            "{ const one = document.getElementById('wish-other'); one.value = 'vo1';"
+            "one.dispatchEvent(new Event('change')); }"
+        )
+        assert browser.value("document.getElementById('wish-cut').disabled")
         assert len(wishes) == 6
         run.take(look._replace(is_over=True))
         browser.wait_for("document.getElementById('wishes').hidden")

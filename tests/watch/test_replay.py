@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import json
 import shutil
 from pathlib import Path
@@ -113,7 +114,35 @@ def test_a_job_is_told_of_with_events_and_without(tmp_path: Path, replay: Replay
     assert told["now"] and max(time for time, _ in told["lines"]) <= to
     submitted = run.results.submit_us[0] / 1e6
     assert with_events.job(int(vo), int(number), submitted - 1)["lines"] == []
-    assert with_events.job(0, 999, to)["lines"] == replay.job(0, 999, to)["lines"] == []
+    for one in (with_events, replay):
+        none = one.job(0, 999, to)
+        assert (none["lines"], none["now"]) == ([], ["There is no job 999 of vo1 in this run."])
+
+
+def test_the_age_of_beliefs_is_told_of_runs_with_events(tmp_path: Path, replay: Replay) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    run = execute(load_scenario(tmp_path / "scenario.yaml"), "", in_process=True, events=True)
+    save(run, tmp_path / "run")
+    with_events = Replay(tmp_path / "run")
+    assert with_events.about()["has_ages"] and not replay.about()["has_ages"]
+    assert "age" not in replay.course(None)
+    rows = pyarrow.parquet.read_table(tmp_path / "run" / "events.parquet").to_pylist()
+    for vo, names in ((None, {"vo1", "vo2", "vo3"}), (1, {"vo2"})):
+        ages = [
+            (row["time_us"] / 1e6, row["age_us"] / 1e6)
+            for row in rows
+            if row["kind"] == "decision"
+            and row["entity"].split("/")[0] in names
+            and (row["age_us"] or 0) > 0
+        ]
+        told = with_events.course(vo)
+        known = {place for place, age in enumerate(told["age"]) if age is not None}
+        edges = [*told["time"][1:], float("inf")]
+        places = [bisect.bisect_right(edges, time) for time, _ in ages]
+        assert set(places) == known and len(known) > 3
+        first = min(known)
+        mine = [age for (_, age), place in zip(ages, places, strict=True) if place == first]
+        assert told["age"][first] == pytest.approx(sum(mine) / len(mine))
 
 
 def test_what_is_not_there_is_refused(replay: Replay) -> None:

@@ -14,7 +14,7 @@ from grid.scenario.load import load_scenario
 from grid.watch.replay import Replay
 from grid.watch.running import MOST_SAMPLES, Running
 from tests.report.small_reports import FARM, SCENARIO
-from tests.watch.looking import Watching
+from tests.watch.looking import Watching, looks_at_one_that_goes_down
 
 WITH_FAULTS = (
     SCENARIO
@@ -117,3 +117,20 @@ def test_what_is_kept_of_the_past_is_bounded(tmp_path: Path) -> None:
         run.take(quiet._replace(now_us=last.now_us + number))
     assert len(run.course(None)["level_time"]) <= 201
     assert run.about()["to"] == pytest.approx((last.now_us + 3 * MOST_SAMPLES - 1) / 1e6)
+
+
+def test_a_cluster_that_is_down_is_shown_as_it_was_when_it_went_down(tmp_path: Path) -> None:
+    """Its jobs go on, and nobody can ask it how many they are."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(SCENARIO.replace("jobs_per_user: 6", "jobs_per_user: 60"))
+    watching, _ = watched(file, in_process=True)
+    before, during = looks_at_one_that_goes_down(watching.looks)
+    run = Running(watching.beginning)
+    frames = []
+    for look in (before, during, before._replace(now_us=during.now_us + 1)):
+        run.take(look)
+        frames.append(run.frame(1e9))
+    assert [one["down"] for one in frames] == [[], [0], []]
+    assert frames[0]["busy"] == frames[1]["busy"] and frames[0]["busy"][0] > 0
+    run.take(during._replace(now_us=during.now_us + 2, is_over=True))
+    assert run.frame(1e9)["busy"][0] == 0
