@@ -49,7 +49,7 @@ class VoTable:
         self._told = told
         if look.is_saved:
             self._safe = told
-        busy, queued = (np.bincount(self._vo_of, one, len(self._vos)) for one in self._levels)
+        busy, queued = (self._by_vo(levels) for levels in self._levels)
         load = busy / np.maximum(1, self._cpus)
         most = np.argsort(-queued, kind="stable")[:ROWS]
         self.rows = [self._row(vo, told, load, queued) for vo in np.sort(most).tolist()]
@@ -64,6 +64,10 @@ class VoTable:
         submitted = len(self._beginning.submit_us[vo])
         figures = f"{ended:,}", f"{submitted:,}", f"{load[vo]:.0%}", f"{queued[vo]:,.0f}"
         return (self._vos[vo], *figures, f"{forwarded:,}")
+
+    def _by_vo(self, of_clusters: Floats) -> Floats:
+        sums: Floats = np.bincount(self._vo_of, of_clusters, len(self._vos))
+        return sums
 
     def _count(self, vos: Ints) -> Ints:
         return np.bincount(vos, minlength=len(self._vos))
