@@ -66,8 +66,7 @@ class VoTable:
         return (self._vos[vo], *figures, f"{forwarded:,}")
 
     def _by_vo(self, of_clusters: Floats) -> Floats:
-        sums: Floats = np.bincount(self._vo_of, of_clusters, len(self._vos))
-        return sums
+        return np.bincount(self._vo_of, of_clusters, len(self._vos)).astype(np.float64)
 
     def _count(self, vos: Ints) -> Ints:
         return np.bincount(vos, minlength=len(self._vos))
