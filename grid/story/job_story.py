@@ -46,12 +46,34 @@ def events_of(key: JobKey, events: Iterable[Event]) -> Iterator[Event]:
 def whereabouts(key: JobKey, events: Iterable[Event], time_us: Time) -> str:
     """What the job does or waits for at that moment, in words; empty before it is submitted."""
     where = ""
+    lines: list[str] = []
     for event in events_of(key, events):
         if event.time_us > time_us:
             break
-        if event.event in _PLACES:
-            where = _PLACES[event.event](event)
+        if event.event not in _PLACES:
+            continue
+        where = _PLACES[event.event](event)
+        lines = [*lines, event.to_vo or ""] if _queues(event) else []
+        if lines:
+            wanted = _cpus(event.processors or 1)
+            where = f"It stands in line in {_and(lines)}; the first that has {wanted} free runs it."
     return where
+
+
+def _queues(event: Event) -> bool:
+    """Whether a VO is asked to have the job stand in line there, and not for a bid only."""
+    return event.event == "ask" and event.waits is True
+
+
+def _and(names: list[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _ask(event: Event) -> str:
+    if _queues(event):
+        return f"{_vo(event)} has it stand in line in {event.to_vo}."
+    return f"{_vo(event)} calls {event.to_vo} for a bid."
 
 
 def _vo(event: Event) -> str:
@@ -118,7 +140,7 @@ def _place(event: Event) -> str:
 _STEPS: dict[str, Callable[[Event], str]] = {
     "submit": _submit,
     "submit_job": _submit,
-    "ask": lambda e: f"{_vo(e)} calls {e.to_vo} for a bid.",
+    "ask": _ask,
     "bid": lambda e: f"{_vo(e)} hears from {_peer(e)}: {e.state}.",
     "choose": _choose,
     "forward": _forward,

@@ -243,3 +243,33 @@ def test_a_machine_that_somebody_took_down_is_down_until_it_is_mended() -> None:
 def test_a_message_is_no_decision() -> None:
     event = Event(0, "v/cluster/c", MESSAGE, "local_status")
     assert job_story(("v", 1), [event]) == []
+
+
+def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
+    """Of redundant requests no bid is awaited: the lines are what the job waits in."""
+
+    def ask(time_us: int, to_vo: str, waits: bool) -> Event:
+        entity = "north/scheduler"
+        return Event(
+            time_us,
+            entity,
+            DECISION,
+            "ask",
+            vo="north",
+            job=7,
+            to_vo=to_vo,
+            processors=2,
+            waits=waits,
+        )
+
+    key = ("north", 7)
+    events = [ask(1, "south", True), ask(1, "west", True), ask(5, "west", False)]
+    told = [line.text for line in job_story(key, events)]
+    assert told == [
+        "north has it stand in line in south.",
+        "north has it stand in line in west.",
+        "north calls west for a bid.",
+    ]
+    lines = "It stands in line in south and west; the first that has 2 CPUs free runs it."
+    assert whereabouts(key, events, 4) == lines
+    assert whereabouts(key, events, 5) == "north waits for bids."
