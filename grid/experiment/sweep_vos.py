@@ -19,13 +19,19 @@ from grid.experiment.sweep_places import (
     when_chosen,
 )
 from grid.experiment.sweep_texts import over_seeds
-from grid.report.charts import by_series
+from grid.report.charts import FEW, NAMES, PANEL, by_series, in_panels
 from grid.report.page import Block, Choice, Table, When
-from grid.report.style import FIGURE, Picture
+from grid.report.style import COLOURS, FIGURE, Picture
 from grid.results.definitions import label_of, row_texts
 
 Found = Mapping[tuple[str, str, str], Mapping[str, float]]
 """The mean of each VO by metric, chosen settings and compared value."""
+TOLD = [
+    {"field": "vo", "title": "VO"},
+    {"field": "series", "title": " "},
+    {"field": "value", "title": "mean", "type": "quantitative", "format": FIGURE},
+]
+"""What stands beside the pointer."""
 TABLES = 12
 """So many metrics have a table of VOs; the chart has all of them."""
 
@@ -83,11 +89,10 @@ def _bars(
     ]
     keys = (ELSEWHERE, "metric", "vo", "series", "value")
     columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
+    are_few = len(names) <= FEW
     is_tall = len(vos) * len(names) > 15
     chosen = ["datum.metric === vo_metric", *filter(None, [is_at(study)])]
     specification = {
-        "width": "container",
-        "height": max(12 * len(names) + 8, 20) * len(vos),
         "title": title_at(study, "titles[vo_metric]"),
         "data": {"name": "vos"},
         "params": [
@@ -96,25 +101,40 @@ def _bars(
             *parameters(study),
         ],
         "transform": [{"filter": " && ".join(chosen)}],
-        "mark": "bar",
-        "encoding": _encoding(vos, names, "top" if is_tall else "bottom"),
+        **(_groups(vos, names, is_tall) if are_few else _panels(vos, names)),
     }
-    caption = f"The metric chosen above, of each VO{over_seeds(study)}{settings_told(study)}."
+    each = "of each VO" if are_few else "a panel for each VO"
+    caption = f"The metric chosen above, {each}{over_seeds(study)}{settings_told(study)}."
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)
 
 
-def _encoding(vos: Sequence[str], names: Sequence[str], orient: str) -> dict[str, Any]:
-    """VOs one below the other, in each a bar for each of the names."""
+def _groups(vos: Sequence[str], names: Sequence[str], is_tall: bool) -> dict[str, Any]:
+    """VOs one below the other, in each a bar for each of a few names, in the colour of the name."""
+    orient = "top" if is_tall else "bottom"
     y = {"field": "vo", "type": "nominal", "title": None, "sort": list(vos)}
     x = {"field": "value", "type": "quantitative", "title": None}
-    return {
+    encoding = {
         "y": {**y, "axis": {"labelOverlap": False}},
         "yOffset": {"field": "series", "sort": list(names)},
         "x": {**x, "axis": {"format": FIGURE, "tickCount": 5, "orient": orient}},
         **by_series(names, orient=orient),
-        "tooltip": [
-            {"field": "vo", "title": "VO"},
-            {"field": "series", "title": " "},
-            {"field": "value", "title": "mean", "type": "quantitative", "format": FIGURE},
-        ],
+        "tooltip": TOLD,
     }
+    height = max(12 * len(names) + 8, 20) * len(vos)
+    return {"width": "container", "height": height, "mark": "bar", "encoding": encoding}
+
+
+def _panels(vos: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """A panel for each VO, in it a bar for each of many names, which stand beside the bars."""
+    y = {"field": "series", "type": "nominal", "title": None, "sort": list(names)}
+    x = {"field": "value", "type": "quantitative", "title": None}
+    encoding = {
+        "y": {**y, "axis": {"labelOverlap": False, "labelLimit": NAMES}},
+        "x": {**x, "axis": {"format": FIGURE, "tickCount": 3}},
+        "tooltip": TOLD,
+    }
+    mark = {"type": "bar", "color": COLOURS[0]}
+    panel = {"width": PANEL, "height": {"step": 17}, "mark": mark, "encoding": encoding}
+    panels = in_panels("vo", vos, panel, 4)
+    panels["usermeta"]["names"] = NAMES
+    return panels

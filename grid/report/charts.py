@@ -102,7 +102,11 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
     bar = {"type": "bar", "color": COLOURS[0]} if len(names) == 1 else {"type": "bar"}
     layers = [{"mark": bar, "encoding": {"y": y, "tooltip": _told(labels, columns)}}]
     if _has_intervals(columns):
-        layers.append(_intervals(y, labels.y_bounds, color="var(--ink)"))
+        # In the colour of its bar, the lower half of an interval would not be seen.
+        for colour, wide in (("var(--paper)", 3.6), ("var(--ink)", 1.4)):
+            rule = _intervals(y, labels.y_bounds, strokeWidth=wide)
+            rule["encoding"]["color"] = {"value": colour}
+            layers.append(rule)
     return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
@@ -128,7 +132,7 @@ def line_panels(labels: Labels, series: Sequence[Series]) -> Picture:
         layers.insert(1, band)
     behind = {"line": columns["series"], "x": columns["x"], "mean": columns["mean"]}
     names = [one.label for one in series]
-    panels = _panels("series", names, {"width": PANEL, "height": 120, "layer": layers}, 5)
+    panels = in_panels("series", names, {"width": PANEL, "height": 120, "layer": layers}, 5)
     picture = _picture(labels, panels, columns)
     caption = f"{labels.caption} A panel for each, with all others in grey."
     tables = {**picture.tables, others: behind}
@@ -154,7 +158,7 @@ def point_panels(labels: Labels, series: Sequence[Series]) -> Picture:
         rule["encoding"] = {"x": ends["y"], "x2": ends["y2"], "y": y}
         layers.insert(0, rule)
     groups = list(dict.fromkeys(columns["x"]))
-    panels = _panels("x", groups, {"width": PANEL, "height": {"step": 17}, "layer": layers}, 4)
+    panels = in_panels("x", groups, {"width": PANEL, "height": {"step": 17}, "layer": layers}, 4)
     panels["usermeta"]["names"] = NAMES
     if len(groups) > 1:
         panels["facet"]["title"] = labels.x
@@ -163,7 +167,7 @@ def point_panels(labels: Labels, series: Sequence[Series]) -> Picture:
     return Picture(labels.name, labels.caption, specification, tables, is_wide=True)
 
 
-def _panels(
+def in_panels(
     field: str, order: Sequence[str], panel: dict[str, Any], columns: int
 ) -> dict[str, Any]:
     """So many panels beside each other at most, each with its value of `field` above it."""

@@ -39,7 +39,7 @@ def flow_map(
         columns["host"] += [names[one] for one in host]
         columns["jobs"] += counts[origin, host].tolist()
     side = {"type": "nominal", "sort": names, "scale": {"domain": names}}
-    angle = {"labelAngle": -90 if len(names) > 3 else 0, "labelLimit": 90, "labelOverlap": False}
+    axis = {"labelLimit": 90, "labelOverlap": False}
     is_annotated = len(names) <= ANNOTATED
     specification = {
         "width": "container",
@@ -48,9 +48,9 @@ def flow_map(
         "data": {"name": "flows"},
         **_is_chosen(signals, list(moved)),
         "encoding": {
-            "x": {**side, "field": "host", "title": "ran in", "axis": angle},
-            "y": {**side, "field": "origin", "title": "submitted in",
-                  "axis": {**angle, "labelAngle": 0}},
+            "x": {**side, "field": "host", "title": "ran in",
+                  "axis": {**axis, **_turned(names)}},
+            "y": {**side, "field": "origin", "title": "submitted in", "axis": axis},
         },
         "layer": _layers(max(2.0, *columns["jobs"]), is_annotated),
     }  # fmt: skip
@@ -60,10 +60,24 @@ def flow_map(
     return Picture("flows", caption, specification, {"flows": columns}, not is_annotated)
 
 
+def _turned(names: Sequence[str]) -> dict[str, Any]:
+    """How names stand below columns: upright where a column is narrower than the longest."""
+    wide = min(90, 7.5 * max(map(len, names))) + 8
+
+    def either(beside: str, upright: str) -> dict[str, str]:
+        return {"expr": f"width / {len(names)} > {wide:g} ? {beside} : {upright}"}
+
+    return {
+        "labelAngle": either("0", "-90"),
+        "labelAlign": either("'center'", "'right'"),
+        "labelBaseline": either("'top'", "'middle'"),
+    }
+
+
 def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:
     """A field for each flow, the fuller the larger; its jobs are written in it, or in a legend."""
     ticks = [10.0**power for power in range(int(np.log10(top)) + 1)]
-    shade = {"type": "log", "domain": [1, top], "range": [0.1, 0.6], "clamp": True}
+    shade = {"type": "log", "domain": [1, top], "range": [0.18, 0.6], "clamp": True}
     legend = {"title": "jobs", "values": ticks, "symbolType": "square", "format": ",d"}
     legend["symbolFillColor"] = "var(--c0)"
     jobs = {"field": "jobs", "type": "quantitative"}

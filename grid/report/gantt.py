@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,14 @@ FEW_CLUSTERS = 4
 """So many clusters have a chart each; of more, the reader chooses one."""
 MOSTLY = 0.8
 """Where it is known of so many jobs which CPUs they had, the chart has a row for every CPU."""
-PIXELS = 600
 FEW_ROWS = 60
 """Bars of so many rows are thick enough for an edge that tells neighbours apart."""
+FEW_TICKS = 10
 NEIGHBOURS = 6
 """Where all jobs are of one VO, so many colours tell neighbours apart."""
 WAITING, OWN, OTHERS = "waiting", "jobs of its own VO", "jobs of other VOs"
-HEIGHT = 300
+HEIGHT, HIGHER, MANY_ROWS = 300, 450, 150
+"""Pixels of a chart, and of one that has many rows."""
 
 Rows = npt.NDArray[np.intp]
 Bar = tuple[str, float, float, float, float, str, int]
@@ -53,6 +54,9 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
         key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
     }
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
+    # Charts of a run are compared: all show the same time, unless some show their first jobs only.
+    cut = sum("first" in note for note in notes.values())
+    span = None if cut else (min(columns["from"]), max(columns["to"]))
     if len(found) <= FEW_CLUSTERS:
         for number, (name, note) in enumerate(notes.items(), start=1):
             rows_of = {
@@ -61,19 +65,18 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
                 for key, values in columns.items()
             }  # fmt: skip
             table = f"gantt-{number}"
-            chart = _chart(run, rows_of, table, f"{name}: {rows_are[name]}")
+            chart = _chart(run, rows_of, table, f"{name}: {rows_are[name]}", span)
             yield Picture(table, _caption(run, name, note), chart, {table: rows_of}, True)
         return
     note = " A row a CPU, or a row a job where CPUs are not known."
     caption = _caption(run, "the cluster chosen above", note)
     title = {"text": {"expr": "cluster + ': ' + (rows[cluster] || 'no job ran')"}}
-    chosen: dict[str, Any] = _chart(run, columns, "gantt", title)
+    chosen: dict[str, Any] = _chart(run, columns, "gantt", title, span)
     chosen["params"] = [
         {"name": "cluster", "value": run.cluster_titles[0]},
         {"name": "rows", "value": rows_are},
     ]
     chosen["transform"] = [{"filter": "datum.cluster === cluster"}]
-    cut = sum("first" in note for note in notes.values())
     if cut:
         caption += f" Of {cut} clusters with more jobs, the first {most:,} bars are drawn."
     yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
@@ -146,16 +149,15 @@ def _by_job(run: RunData, name: str, rows: Rows, most: int) -> list[Bar]:
     rows, submit = rows[np.argsort(submit, kind="stable")], np.sort(submit)
     start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]
     kinds, number = _kinds(run, name, rows), run.column("job_id")[rows].astype(int)
-    # What runs for less than a pixel is seen nonetheless.
-    least = float(np.nanmax(end) - submit.min()) / PIXELS
-    bars: list[Bar] = []
+    waits: list[Bar] = []
+    runs: list[Bar] = []
     for i in np.flatnonzero(~np.isnan(end)).tolist():
         job = int(number[i])
         if start[i] > submit[i]:
-            bars.append((name, submit[i], start[i], float(i), i + 1.0, WAITING, job))
-        until = max(end[i], start[i] + least)
-        bars.append((name, start[i], until, float(i), i + 1.0, kinds[i], job))
-    return bars
+            waits.append((name, submit[i], start[i], float(i), i + 1.0, WAITING, job))
+        runs.append((name, start[i], end[i], float(i), i + 1.0, kinds[i], job))
+    # Rows may be thinner than a pixel: the wait of a job does not hide the run of the one above.
+    return waits + runs
 
 
 def _intervals(cpus: str | None) -> list[tuple[float, float]]:
@@ -185,9 +187,23 @@ def _places(run: RunData) -> dict[str, int]:
     return {**run.places, OWN: 0, OTHERS: 1, **neighbours}
 
 
+def _rows_axis(tops: Collection[float]) -> dict[str, Any]:
+    """An axis of rows, of which a chart has so many: ticks are at whole numbers."""
+    if len(tops) == 1 and max(tops) <= FEW_TICKS:
+        return {"grid": False, "format": ",d", "values": list(range(int(max(tops)) + 1))}
+    # Of several clusters, one of few rows has ticks between them, which have no number.
+    whole = "datum.value % 1 ? '' : format(datum.value, ',d')"
+    return {"grid": False, "labelExpr": whole}
+
+
 def _chart(
-    run: RunData, columns: dict[str, list[Any]], table: str, title: str | dict[str, Any]
+    run: RunData,
+    columns: dict[str, list[Any]],
+    table: str,
+    title: str | dict[str, Any],
+    span: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
+    """The chart of the bars in `columns`, over the times of `span`, or those of all its bars."""
     places, unit = _places(run), run.time_unit[1]
     kinds = [kind for kind in places if kind in columns["kind"]]
     colour = by_series(kinds, places, field="kind")["color"]
@@ -198,30 +214,33 @@ def _chart(
     if all(kind.isdigit() for kind in kinds):
         is_told = {"title": None, "values": [WAITING]}
         colour = {**colour, "legend": is_told if WAITING in columns["kind"] else None}
-    # Few rows have ticks between them, which have no number.
-    whole = "datum.value % 1 ? '' : format(datum.value, ',d')"
-    row = {"type": "quantitative", "title": None, "axis": {"grid": False, "labelExpr": whole}}
     scale = {"reverse": True, "nice": False, "zero": False}
     high: dict[str, float] = {}
     for cluster, top in zip(columns["cluster"], columns["high"], strict=True):
         high[cluster] = max(high.get(cluster, 0.0), top)
+    row = {"type": "quantitative", "title": None, "axis": _rows_axis(set(high.values()))}
     few = [cluster for cluster, top in high.items() if top <= FEW_ROWS]
-    is_few = {"test": f"indexof({json.dumps(few)}, datum.cluster) >= 0", "value": 0.3}
+    is_few = {"test": f"indexof({json.dumps(few)}, datum.cluster) >= 0"}
+    x = time_axis("from", unit)
+    if span is not None:
+        x["scale"] = {**x["scale"], "domain": list(span)}
     return {
         "width": "container",
-        "height": HEIGHT,
+        "height": HIGHER if max(high.values()) > MANY_ROWS else HEIGHT,
         "title": title,
         "data": {"name": table},
         "layer": [{
             "params": [ZOOM],
-            "mark": {"type": "rect", "stroke": "var(--paper)", "clip": True},
+            "mark": {"type": "rect", "clip": True},
             "encoding": {
-                "x": time_axis("from", unit),
+                "x": x,
                 "x2": {"field": "to"},
                 "y": {"field": "low", **row, "scale": scale},
                 "y2": {"field": "high"},
                 "color": colour,
-                "strokeWidth": {"condition": is_few, "value": 0},
+                # Thin bars have an edge of their own colour, so that they are not fainter for it.
+                "stroke": {**colour, "condition": {**is_few, "value": "var(--paper)"}},
+                "strokeWidth": {"condition": {**is_few, "value": 0.3}, "value": 0.8},
                 "tooltip": [
                     {"field": "job", "title": "job"},
                     {"field": "kind", "title": " "},

@@ -220,8 +220,12 @@ def _table(table: Table) -> str:
         return f'<th scope="col"{side}{titled}>{escape(text)}</th>'
 
     def cells(row: Sequence[str]) -> str:
-        pairs = zip(row, sides, strict=True)
-        return "".join(f"<td{side}>{escape(cell)}</td>" for cell, side in pairs)
+        texts = [escape(cell) for cell in row]
+        if table.prose:
+            # A key such as plan_seconds.cs2.mean is broken where its words end.
+            texts[0] = re.sub(r"[._](?=\w)", r"\g<0><wbr>", texts[0])
+        pairs = zip(texts, sides, strict=True)
+        return "".join(f"<td{side}>{text}</td>" for text, side in pairs)
 
     head = "".join(map(header, table.headers, sides))
     body = "\n".join(f"<tr>{cells(row)}</tr>" for row in table.rows)

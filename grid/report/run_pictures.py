@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.report.charts import by_line, by_series, time_axis
+from grid.report.charts import PANEL, by_line, by_series, in_panels, time_axis
 from grid.report.run_data import RunData
 from grid.report.style import FIGURE, OF_ALL, OF_CHOSEN, Columns, Picture
 from grid.report.terms import SERIES_LABELS
@@ -18,6 +18,8 @@ from grid.results.definitions import label_of, row_texts
 
 LINES = 6
 """More lines than this are a tangle: their middle is drawn, and one that the reader chooses."""
+OVERLAID = 3
+"""More lines than this that go up and down in steps hide each other: each has a panel."""
 STEPS = 240
 """Points along the time axis of a few clusters; of many there are half as many."""
 ALL, CHOSEN = "all clusters, median", "the chosen cluster"
@@ -63,18 +65,51 @@ def _lines(
         if not np.isnan(row).all()
     ]  # fmt: skip
     known = levels[~np.isnan(levels).all(axis=1)]
+    draw = _overlaid if len(titles) <= OVERLAID else _beside
     columns: Columns = {
         "series": [title for title in titles for _ in time],
         "time": np.tile(time, len(titles)),
         "value": known.ravel(),
     }
+    return draw(run, column, label, unit, titles, columns)
+
+
+def _overlaid(
+    run: RunData, column: str, label: str, unit: str, titles: Sequence[str], columns: Columns
+) -> Picture:
     encoding = {**_course_axes(unit), **by_line(titles, *_colours_and_dashes(run))}
     layers = [
         {"params": [ZOOM], "mark": _STEP},
         {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
     ]
-    caption = f"{_meaning(column, label)} A line for each cluster."
+    caption = _meaning(column, label)
+    if len(titles) > 1:
+        caption += " A line for each cluster."
     return _course(column, label, caption, {"encoding": encoding, "layer": layers}, columns)
+
+
+def _beside(
+    run: RunData, column: str, label: str, unit: str, titles: Sequence[str], columns: Columns
+) -> Picture:
+    """A panel for each cluster, all over the same ranges."""
+    colours, _ = _colours_and_dashes(run)
+    axes = _course_axes(unit)
+    axes["y"]["axis"] = {**axes["y"]["axis"], "tickCount": 3}
+    panel = {
+        "width": PANEL,
+        "height": 90,
+        "encoding": {**axes, "color": {**by_series(titles, colours)["color"], "legend": None}},
+        "layer": [
+            {"params": [ZOOM], "mark": {**_STEP, "type": "area", "opacity": 0.3}},
+            {"mark": {**_STEP, "strokeWidth": 1.2}},
+            {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
+        ],
+    }
+    name = column.replace("_", "-")
+    panels = in_panels("series", titles, panel, 2 if len(titles) <= 4 else 3)
+    specification = {"title": label, "data": {"name": name}, **panels}
+    caption = f"{_meaning(column, label)} A panel for each cluster, all with the same axes."
+    return Picture(name, caption, specification, {name: columns}, is_wide=True)
 
 
 def _colours_and_dashes(run: RunData) -> tuple[dict[str, int], dict[str, int]]:

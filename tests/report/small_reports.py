@@ -11,7 +11,7 @@ from pathlib import Path
 import grid
 from grid.experiment.reporting import write_report
 
-NAMES = ("run", "farm", "rich", "sweep", "one_seed", "rich_sweep")
+NAMES = ("run", "four_vos", "farm", "rich", "sweep", "one_seed", "many", "rich_sweep")
 
 SCENARIO = """\
 parameters: {selection: partial}
@@ -43,6 +43,14 @@ axes:
   selection: [partial, binary]
   protocol.ttl: [1, 3]
 seeds: 3
+"""
+MANY = """\
+name: many
+scenario: scenario.yaml
+axes:
+  protocol.snapshot_period_s: [1, 2, 3, 5, 8, 13, 21, 34]
+seeds: 1
+metrics: [hops_mean, user_utility]
 """
 RICH = """\
 parameters: {rule: reserve, ttl: 2, seconds: 20}
@@ -114,8 +122,10 @@ def write(folder: Path) -> dict[str, Path]:
     """Run all of them in `folder`; their reports by name."""
     (folder / "scenario.yaml").write_text(SCENARIO)
     (folder / "experiment.yaml").write_text(EXPERIMENT)
+    (folder / "many.yaml").write_text(MANY)
     (folder / "one.yaml").write_text(EXPERIMENT.replace("seeds: 3", "seeds: 1"))
     grid.run(folder / "scenario.yaml", out=folder / "run")
+    grid.run(folder / "scenario.yaml", set=["vos.0.count=4"], out=folder / "four_vos")
     (folder / "farm.yaml").write_text(FARM)
     grid.run(folder / "farm.yaml", out=folder / "farm")
     (folder / "rich.yaml").write_text(RICH)
@@ -125,4 +135,5 @@ def write(folder: Path) -> dict[str, Path]:
     grid.sweep(folder / "rich_sweep.yaml", folder / "rich_sweep", in_process=True)
     grid.sweep(folder / "experiment.yaml", folder / "sweep", in_process=True)
     grid.sweep(folder / "one.yaml", folder / "one_seed", in_process=True)
+    grid.sweep(folder / "many.yaml", folder / "many", in_process=True)
     return {name: write_report(folder / name) for name in NAMES}

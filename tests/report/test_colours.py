@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import grid
-from grid.report.charts import Labels, Series, lines
+from grid.report.charts import Labels, Series, bars, lines
 from grid.report.gantt import gantt_charts
 from grid.report.run_data import RunData, read_run
 from grid.report.run_pictures import courses, vo_bars
-from grid.report.style import COLOURS, Picture
+from grid.report.style import COLOURS, LIGHT, Picture
 from grid.report.waiting import distributions, wait_against_size
 
 VOS = ["delta", "alpha", "gamma", "beta"]
@@ -78,7 +79,7 @@ def test_a_vo_has_one_colour_in_all_charts_of_a_run(tmp_path: Path) -> None:
     assert others and not others & set(COLOURS[: len(VOS)])
 
 
-def test_clusters_of_a_vo_share_its_colour_and_differ_in_dash(tmp_path: Path) -> None:
+def test_clusters_of_a_vo_share_its_colour_and_have_a_panel_each(tmp_path: Path) -> None:
     two = "[{name: x, machines: [{cpus: 2}]}, {name: y, machines: [{cpus: 2}]}]"
     run = run_of(tmp_path, VOS[1:], two)
     (picture, *_) = courses(run)
@@ -86,8 +87,23 @@ def test_clusters_of_a_vo_share_its_colour_and_differ_in_dash(tmp_path: Path) ->
     assert [colours[title] for title in run.cluster_titles] == [
         COLOURS[place] for place in (0, 0, 1, 1, 2, 2)
     ]
+    assert picture.specification["facet"]["sort"] == run.cluster_titles
+    assert picture.specification["spec"]["encoding"]["y"].get("scale") is None
+
+
+def test_lines_of_few_clusters_differ_in_dash(tmp_path: Path) -> None:
+    (picture, *_) = courses(run_of(tmp_path, VOS[1:]))
     dashes = picture.specification["encoding"]["strokeDash"]["scale"]["range"]
-    assert len(set(map(tuple, dashes))) == 6
+    assert len(set(map(tuple, dashes))) == 3
+
+
+def test_the_lower_half_of_an_interval_is_seen_on_its_bar() -> None:
+    both = [Series(name, ["x", "y"], [2.0, 3.0], [1.0, 2.0], [3.0, 4.0]) for name in "ab"]
+    fills = colours_in(bars(Labels("name", "caption", "x", "y"), both).specification)
+    svg = bars(Labels("name", "caption", "x", "y"), both).svg.decode()
+    rules = re.findall(r'<line [^>]*stroke="([^"]+)"[^>]*stroke-width="1.4"', svg)
+    assert len(rules) == 4 and set(rules) == {LIGHT["ink"]}
+    assert not set(rules) & {LIGHT[colour[6:-1]] for _, colour in fills}
 
 
 def test_a_series_that_is_missing_in_a_chart_moves_no_colour() -> None:

@@ -42,7 +42,7 @@ def labels_of(page: str) -> set[str]:
     charts = re.findall(r'<figure.*?<script type="application/json" >(.*?)</script>', page, re.S)
     for chart in charts:
         found |= set(titles(json.loads(chart)))
-    return {unescape(label) for label in found}
+    return {unescape(label.replace("<wbr>", "")) for label in found}
 
 
 def titles(tree: Any) -> Iterator[str]:

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import grid
 from grid.experiment.reporting import write_report
 from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
-from grid.report.gantt import gantt_charts
+from grid.report.gantt import WAITING, _by_job, gantt_charts
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
@@ -61,6 +62,37 @@ def test_a_row_of_a_gantt_chart_has_its_number_once(tmp_path: Path) -> None:
     ticks = re.findall(rb'<text text-anchor="end"[^>]*>(\d+)</text>', picture.svg)
     assert len(ticks) > 1 and len(set(ticks)) == len(ticks)
     assert "Colours tell neighbours apart" in picture.caption
+
+
+def test_gantt_charts_of_one_run_show_the_same_time(tmp_path: Path) -> None:
+    jobs = {"a": "{submit_s: 5, run_s: 10}", "b": "{submit_s: 50, run_s: 30}"}
+    vos = [f"{{name: {vo}, clusters: [{{machines: [{{cpus: 1}}]}}], workload: {{jobs: [{job}]}}}}"
+           for vo, job in jobs.items()]  # fmt: skip
+    scenario = tmp_path / "two.yaml"
+    scenario.write_text(f"vos: [{', '.join(vos)}]\n")
+    grid.run(scenario, out=tmp_path / "run")
+    scales = [
+        picture.specification["layer"][0]["encoding"]["x"]["scale"]["domain"]
+        for picture in gantt_charts(read_run(tmp_path / "run"))
+    ]
+    assert len(scales) == 2 and scales[0] == scales[1]
+    first, last = scales[0]
+    assert 5 <= first < 6 and 80 <= last < 81
+
+
+def test_a_short_job_of_a_gantt_chart_ends_when_it_ended(tmp_path: Path) -> None:
+    """A bar narrower than a pixel is drawn by its edge, and keeps its own times."""
+    scenario = _small(tmp_path)
+    scenario.write_text(scenario.read_text().replace("{run_s: 1}", "{run_s: 0.5}, {run_s: 5000}"))
+    grid.run(scenario, out=tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    drawn = [bar for bar in _by_job(run, "a", np.arange(2), 100) if bar[5] != WAITING]
+    assert [bar[2] for bar in drawn] == run.column("finish_time").tolist()
+
+
+def test_keys_are_broken_between_their_words() -> None:
+    page = html_page("a", "b", [Section("c", [Table(["key"], [["plan_seconds.cs2"]], prose=True)])])
+    assert "plan_<wbr>seconds.<wbr>cs2" in page
 
 
 def test_metrics_stand_in_the_order_of_their_definitions(tmp_path: Path) -> None:
