@@ -61,10 +61,9 @@ def _checked(path: Path, overrides: list[str]) -> str:
     experiment = load_experiment(path, overrides=overrides)
     cases, wrong_ones = expand(experiment, path)
     mistakes = dict.fromkeys(mistake for _, error in wrong_ones for mistake in error.mistakes)
-    if mistakes and not cases:
+    if mistakes:
         raise InputError(list(mistakes))
-    absent = f", {len(wrong_ones)} combinations of which make no scenario" if wrong_ones else ""
-    return f"{experiment.name} is a valid experiment of {experiment.runs:,} runs{absent}"
+    return f"{experiment.name} is a valid experiment of {len(cases):,} runs"
 
 
 def _is_experiment(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -62,13 +63,16 @@ def init(
     ] = START,
 ) -> None:
     """Copy a scenario, or an experiment with its scenario, to a folder, to start from."""
-    from grid.model.errors import expected_name
     from grid.scenario.shipped import all_shipped, copies
 
     known = {f"experiments/{one.name}": one for one in all_shipped() if one.is_experiment}
     known |= {one.name: one for one in reversed(all_shipped())}
     if source not in known:
-        wrong([f"--from: found {source!r}, expected {expected_name(source, known, 'a name')}"])
+        close = get_close_matches(source, known, 1)
+        such = f", such as {close[0]}" if close else ""
+        wrong([f"--from: found {source!r}, expected a name that `grid scenarios` lists{such}"])
+    if folder.exists() and not folder.is_dir():
+        wrong([f"{folder}: found a file, expected a folder, or nothing there"])
     with endings(folder=folder):
         chosen = known[source]
         texts = copies(chosen)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from grid.commands.endings import endings, failed
+from grid.commands.endings import endings, failed, wrong
 from grid.commands.options import Quiet
 
 
@@ -29,8 +29,12 @@ def watch(
 
     Prints the address of the page and serves it, to this machine only, until Ctrl-C.
     """
+    from grid.experiment.store import SWEEP_FILE
     from grid.runtime.progress import display_on
 
+    if (folder / SWEEP_FILE).is_file():
+        shows = f"grid report {folder} shows it"
+        wrong([f"{folder}: found the folder of a sweep, expected that of a run ({shows})"])
     with endings(folder=folder):
         with display_on(sys.stderr, quiet=quiet) as display:
             display.stage("reading the run")

@@ -125,6 +125,9 @@ def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, s
         for seed in dict.fromkeys(experiment.seeds):
             if experiment.seeds.count(seed) > 1:
                 yield "seeds", f"{seed} again", "each seed once"
+    for metric in dict.fromkeys(experiment.metrics):
+        if experiment.metrics.count(metric) > 1:
+            yield "metrics", f"{metric} again", "each metric once"
     for name, axis in experiment.axes.items():
         if name in COLUMNS:
             yield (

@@ -250,7 +250,9 @@ def _cost(study: Study) -> str:
     seconds = [
         sum(float(one) for one in clock["cpu_seconds"].values()) for clock in study.clocks.values()
     ]
+    whole = sum(seconds)
+    together = f"{shown(whole / 60)} minutes" if whole >= 120 else f"{shown(whole)} s"
     return (
         f"{len(seconds)} runs of {shown(min(seconds))} to {shown(max(seconds))} s of processor "
-        f"time each, {shown(sum(seconds) / 60)} minutes together."
+        f"time each, {together} together."
     )

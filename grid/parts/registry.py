@@ -89,7 +89,11 @@ class Parts:
         if ":" in name:
             return _part(kind, name, *self._at(kind, name))
         if name not in known:
-            raise WrongPart(repr(name), expected_name(name, known, f"{kind.one}"))
+            file = name if name.endswith(".py") else "my_parts.py"
+            expected = expected_name(name, known, kind.one)
+            if not known or file == name:
+                expected = f"{kind.one} with the name that it has in its file, such as {file}:NAME"
+            raise WrongPart(repr(name), expected)
         if name in kind.own:
             return _own_part(kind, name)
         if name in objects:

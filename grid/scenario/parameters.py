@@ -92,7 +92,10 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[Mistake]]:
 def _unfit(node: Node, path: Path) -> list[Mistake]:
     """Why a value cannot be that of a parameter."""
     if isinstance(node.value, list | dict) or "${" in node.text:
-        return [node.mistake(path, "one value without `${`")]
+        expected = "one value without `${`"
+        if isinstance(node.value, list | dict):
+            expected += "; lists and mappings are for the key itself, by its path: a.b.c"
+        return [node.mistake(path, expected)]
     return []
 
 

@@ -118,3 +118,28 @@ def test_a_run_that_cannot_be_written_says_so_in_a_line(
     told = result.stderr.splitlines()[-1]
     assert told.startswith(f"{tmp_path / 'run'}: could not be written: No space left")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_experiment_that_no_sweep_would_run_is_not_valid(tmp_path: Path) -> None:
+    (tmp_path / "right.yaml").write_text(RIGHT)
+    path = tmp_path / "half.yaml"
+    path.write_text("{name: half, scenario: right.yaml, axes: {protocol.ttl: [1, -3]}}\n")
+    told = [CliRunner().invoke(app, [command, str(path)]) for command in ("check", "sweep")]
+    assert [(one.exit_code, one.stdout) for one in told] == [(2, "")] * 2
+    assert told[0].stderr == told[1].stderr
+    assert told[0].stderr.startswith(f"{path}: protocol.ttl=-3: protocol.ttl: found -3, expected")
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("lat={name: x}", "one value without `${`; lists and mappings are for the key itself"),
+        ("metrics.vo=[parts.py]", "a metric of a VO with the name that it has in its file, such as "
+         "parts.py:NAME"),
+    ],
+)  # fmt: skip
+def test_the_right_form_of_a_value_is_told(setting: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "right.yaml"
+    path.write_text(RIGHT)
+    result = CliRunner().invoke(app, ["check", str(path), "--set", setting])
+    assert result.exit_code == 2 and says in result.stderr, result.stderr

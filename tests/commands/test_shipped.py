@@ -121,6 +121,21 @@ def test_what_init_copies_is_valid_and_is_not_overwritten(name: str) -> None:
     assert "expected none of that name" in again.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["new", "--from", "two-vo"], "a name that `grid scenarios` lists, such as two-vos"),
+        (["new", "--from", "?"], "found '?', expected a name that `grid scenarios` lists\n"),
+        (["file"], "file: found a file, expected a folder, or nothing there"),
+    ],
+)
+def test_what_init_cannot_copy_is_told(arguments: list[str], says: str) -> None:
+    Path("file").touch()
+    result = CliRunner().invoke(app, ["init", *arguments])
+    assert result.exit_code == 2 and says in result.stderr, result.stderr
+    assert not Path("new").exists()
+
+
 def test_every_shipped_experiment_can_be_copied() -> None:
     for one in all_shipped():
         kind = "experiments/" if one.is_experiment else ""

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
+from grid.experiment.store import SWEEP_FILE
 from tests.watch.small_runs import get, write_run
 
 COMMAND = (sys.executable, "-c", "from grid.cli import main; main()")
@@ -68,3 +69,10 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
 def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2 and said in result.output, result.output
+
+
+def test_the_folder_of_a_sweep_is_told_from_that_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / SWEEP_FILE).write_text("{}")
+    result = CliRunner().invoke(app, ["watch", str(tmp_path)])
+    assert result.exit_code == 2
+    assert f"{tmp_path}: found the folder of a sweep, expected that of a run" in result.stderr

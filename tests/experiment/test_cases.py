@@ -105,6 +105,10 @@ WRONG = {
     ),
     "quick axis": (EXPERIMENT.replace("axes: {selection", "axes: {ttl"), "among the axes"),
     "too many": (EXPERIMENT.replace("seeds: 3", "seeds: 10000\nset: {}") + "", None),
+    "metric twice": (
+        EXPERIMENT + "metrics: [hops_mean, wait_mean, hops_mean]\n",
+        "metrics: found hops_mean again, expected each metric once",
+    ),
     "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
 }
 
