@@ -18,6 +18,9 @@ where a job cannot run.
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
+
 import numpy as np
 
 from grid.model.arrays import Floats
@@ -30,9 +33,7 @@ def deadline(matrix: JobMachineMatrix, weight: float) -> None:
     Nothing for a job without a deadline. A job that is late wherever it runs gets nothing either,
     as Eq. 6 has it: it is not saved at the cost of others.
     """
-    from grid.policies.convergent import cs2_kernels
-
-    cs2_kernels.deadline(
+    _kernels().deadline(
         matrix.priority, matrix.remaining_s, matrix.slack_s, matrix.eligible, weight
     )
 
@@ -42,33 +43,25 @@ def overhead_minimization(matrix: JobMachineMatrix, weight: float) -> None:
 
     The elapsed time of a job on any machine but its own is 0, so those get nothing.
     """
-    from grid.policies.convergent import cs2_kernels
-
-    cs2_kernels.overhead(
+    _kernels().overhead(
         matrix.priority, matrix.remaining_s, matrix.machine, matrix.elapsed_s, weight
     )
 
 
 def licenses(matrix: JobMachineMatrix, weight: float) -> None:
     """CS2 Eq. 9 to 11: jobs whose licenses are wanted most; nothing for a job without any."""
-    from grid.policies.convergent import cs2_kernels
-
-    cs2_kernels.licenses(matrix.priority, matrix.licenses, license_pressure(matrix), weight)
+    _kernels().licenses(matrix.priority, matrix.licenses, license_pressure(matrix), weight)
 
 
 def wait_minimization(matrix: JobMachineMatrix, weight: float) -> None:
     """CS2 Eq. 12: short jobs and fast machines."""
-    from grid.policies.convergent import cs2_kernels
-
     if matrix.longest_s > 0.0:
-        cs2_kernels.wait(matrix.priority, matrix.remaining_s, weight, matrix.longest_s)
+        _kernels().wait(matrix.priority, matrix.remaining_s, weight, matrix.longest_s)
 
 
 def anti_aging(matrix: JobMachineMatrix, weight: float) -> None:
     """CS2 Eq. 13: jobs that have been there for long, measured by what is left of them."""
-    from grid.policies.convergent import cs2_kernels
-
-    cs2_kernels.aging(matrix.priority, matrix.remaining_s, matrix.age_s, weight)
+    _kernels().aging(matrix.priority, matrix.remaining_s, matrix.age_s, weight)
 
 
 def license_pressure(matrix: JobMachineMatrix) -> Floats:
@@ -78,6 +71,14 @@ def license_pressure(matrix: JobMachineMatrix) -> Floats:
     """
     pressure: Floats = matrix.requests / np.maximum(matrix.copies, 1)
     return pressure
+
+
+@cache
+def _kernels() -> ModuleType:
+    """Compiled code, imported when it is first called; see `matrix`."""
+    from grid.policies.convergent import cs2_kernels
+
+    return cs2_kernels
 
 
 CS2_HEURISTICS: dict[str, Heuristic] = {

@@ -40,7 +40,7 @@ def match_greedily(
     jobs = len(priority)
     held = np.zeros(len(capacity), np.int64)
     available = _available(copies)
-    widest = _most(capacity)
+    widest, fewest_asked = _most(capacity), min(processors) if jobs > 0 else 0
     fitting = np.empty(len(capacity), priority.dtype)
     best, key = np.empty(jobs, np.int64), np.empty(jobs, priority.dtype)
     machine_of = np.full(jobs, -1)
@@ -53,7 +53,7 @@ def match_greedily(
             size += 1
     for position in range(size // 2 - 1, -1, -1):
         sift_down(heap, size, position, key)
-    while size > 0:
+    while size > 0 and widest >= fewest_asked:
         job = heap[0]
         m = best[job]
         if capacity[m] >= processors[job] and licenses[job] & ~(held[m] | available) == 0:
