@@ -10,6 +10,7 @@ import numpy as np
 from grid.model.job import Job
 from grid.model.messages import Load
 from grid.parts.kind import Kind, function_guard
+from grid.parts.origin import is_whole
 
 
 def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
@@ -22,7 +23,7 @@ def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int
 
 def _problem(cluster: Any, _: Job, loads: Sequence[Load], *__: object) -> str | None:
     clusters = [answer.cluster for answer in loads]
-    if type(cluster) is not bool and hasattr(cluster, "__index__") and cluster in clusters:
+    if is_whole(cluster) and cluster in clusters:
         return None
     return f"gave {cluster!r}, expected one of the clusters {clusters}"
 

@@ -14,7 +14,7 @@ from grid.forwarding.interface import NOWHERE, Ask, Award, Destination, Question
 from grid.forwarding.pulling import Idle, PullFrom
 from grid.model.errors import shorten
 from grid.parts.kind import Kind, function_guard
-from grid.parts.origin import Guarded, Origin, ask
+from grid.parts.origin import Guarded, Origin, ask, is_whole
 
 
 def queue(question: Question) -> Destination:
@@ -54,7 +54,7 @@ def _problem(answer: Any, question: Question) -> str | None:
         return _problem_of_ask(answer, question)
     if isinstance(answer, Award):
         known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
-        right = _is_whole(answer.bid) and answer.bid in known
+        right = is_whole(answer.bid) and answer.bid in known
         return None if right else f"gave bid {answer.bid!r}, expected one of {known}"
     if not isinstance(answer, Destination):
         return f"gave {type(answer).__name__}, expected a Destination, an Ask or an Award"
@@ -63,7 +63,7 @@ def _problem(answer: Any, question: Question) -> str | None:
 
 def _problem_of_destination(answer: Destination, question: Question) -> str | None:
     row, vo = answer.row, question.table.columns.vo
-    if not _is_whole(row) or not -1 <= row < len(vo):
+    if not is_whole(row) or not -1 <= row < len(vo):
         return f"gave row {row!r}, expected a row of the table or -1"
     for name in ("wait", "late"):
         if not isinstance(value := getattr(answer, name), bool | np.bool_):
@@ -101,16 +101,12 @@ def _guard(origin: Origin, rule: Any) -> Any:
     return function_guard("its rule", _problem)(origin, rule)
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is not bool and hasattr(value, "__index__")
-
-
 def _problem_of_ask(ask: Ask, question: Question) -> str | None:
-    if not isinstance(ask.vos, tuple | list) or not all(map(_is_whole, ask.vos)):
+    if not isinstance(ask.vos, tuple | list) or not all(map(is_whole, ask.vos)):
         return f"asks {shorten(ask.vos)}, expected a tuple of numbers of VOs"
     for name in ("wait_us", "enough", "lease_us"):
         value = getattr(ask, name)
-        if not (name == "wait_us" and value is None) and not (_is_whole(value) and value >= 0):
+        if not (name == "wait_us" and value is None) and not (is_whole(value) and value >= 0):
             none = ", or None" if name == "wait_us" else ""
             return f"asks with {name} = {value!r}, expected a whole number of at least 0{none}"
     wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]

@@ -11,7 +11,7 @@ from grid.information.interface import Letter, Overlay, View, Whom
 from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time, from_seconds
 from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.origin import Origin, ask, is_whole
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -73,9 +73,7 @@ class GuardedOverlay(Overlay):
 
 def _are_whole(numbers: Any) -> bool:
     """Is it a tuple or a list of whole numbers?"""
-    return isinstance(numbers, tuple | list) and all(
-        hasattr(one, "__index__") and type(one) is not bool for one in numbers
-    )
+    return isinstance(numbers, tuple | list) and all(map(is_whole, numbers))
 
 
 def _whom_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
@@ -108,7 +106,7 @@ def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     for letter in answer:
         if not isinstance(letter, Letter):
             return f"gave {type(letter).__name__}, expected a Letter"
-        if not _are_whole([letter.to]) or letter.to not in view.peers:
+        if not is_whole(letter.to) or letter.to not in view.peers:
             return f"gave a letter to {letter.to!r}, expected one of the view's peers"
         if not _are_whole(letter.entries):
             return f"gave a letter of {shorten(letter.entries)}, expected a tuple of numbers of VOs"

@@ -118,6 +118,11 @@ def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *
     return answer
 
 
+def is_whole(value: Any) -> bool:
+    """Whether an answer is a whole number: of Python or of numpy, but no truth value."""
+    return type(value) is not bool and hasattr(value, "__index__")
+
+
 @dataclass(frozen=True)
 class WithSettings:
     """A function with its settings; unlike `partial`, a journal can hold one."""

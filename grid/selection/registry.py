@@ -12,7 +12,7 @@ from grid.model.errors import WrongPart
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.parts.kind import Kind
-from grid.parts.origin import Origin, ask
+from grid.parts.origin import Origin, ask, is_whole
 from grid.selection.interface import Choice, Selection
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _problem(
         return f"gave {type(choice).__name__}, expected a Choice"
     vo, widest = table.columns.vo, table.columns.widest
     for name, row in choice._asdict().items():
-        if type(row) is bool or not hasattr(row, "__index__") or not -1 <= row < len(vo):
+        if not is_whole(row) or not -1 <= row < len(vo):
             return f"gave {row!r} for {name}, expected a row of the table or -1"
         if row >= 0 and job.processors > widest[row]:
             return f"gave row {row} for {name}, expected one that {job.processors} CPUs fit into"
