@@ -13,19 +13,35 @@ is_current() {
     [[ -x "$environment/bin/python" && -f "$stamp" && "$(<"$stamp")" == "$made_from" ]]
 }
 
+# Runs a command, with a dot every second, so that it is seen to go on.
+with_dots() {
+    (
+        exec 9<&- >/dev/null
+        while sleep 1 && kill -0 $$ 2>/dev/null; do printf . >&2; done
+    ) &
+    local dots=$! code=0
+    trap 'kill $dots 2>/dev/null' EXIT
+    "$@" || code=$?
+    trap - EXIT
+    kill $dots
+    wait $dots 2>/dev/null || true
+    echo >&2
+    return $code
+}
+
 install_pinned() {
     if [[ ! -x "$environment/bin/python" || ! -f "$stamp" ||
         "$(head -n 1 "$stamp")" != "$repository" ]]; then
         echo "Making $environment, which takes a minute or two." >&2
         rm -rf "$environment"
-        python3 -m venv "$environment"
+        with_dots python3 -m venv "$environment"
     else
         echo "Bringing $environment up to date." >&2
         rm -f "$stamp"
     fi
     local pip=("$environment/bin/python" -m pip -qq --disable-pip-version-check --no-input)
-    "${pip[@]}" install --no-deps --requirement "$repository/scripts/requirements.txt"
-    "${pip[@]}" install --no-deps --no-build-isolation --editable "$repository"
+    with_dots "${pip[@]}" install --no-deps --requirement "$repository/scripts/requirements.txt"
+    with_dots "${pip[@]}" install --no-deps --no-build-isolation --editable "$repository"
     printf '%s\n' "$made_from" >"$stamp"
 }
 
