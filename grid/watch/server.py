@@ -11,6 +11,7 @@ import json
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -243,10 +244,11 @@ def _json(answer: Answer) -> Response:
 
 def _number(request: Request, name: str) -> float:
     text = request.query_params.get(name, "")
-    value = float(text) if len(text) < 40 else float("nan")
-    if not abs(value) < float("inf"):
-        raise ValueError(f"{name}: expected a finite number")
-    return value
+    with suppress(ValueError):
+        value = float(text) if len(text) < 40 else float("nan")
+        if abs(value) < float("inf"):
+            return value
+    raise ValueError(f"{name}: expected a finite number")
 
 
 def _number_of_job(request: Request) -> int:
