@@ -115,7 +115,7 @@ def run(
 
     What comes back has the `metrics` (as in metrics.json), the `manifest`, and the table of jobs:
     `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError for what is wrong with the
-    input, and `grid.runtime.outcome`'s RunFailed where a run comes to no result.
+    input, and `grid.model.errors`'s RunFailed where a run comes to no result.
     """
     from grid.model.errors import one_mistake
     from grid.results.run_folder import check_folder

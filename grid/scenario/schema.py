@@ -279,6 +279,8 @@ class ClusterSection(Section):
     def _one_kind_of_resource(self) -> ClusterSection:
         if (self.processors is None) == (self.machines is None):
             raise ValueError("exactly one of `processors` and `machines`")
+        if self.machines is not None and self.mips != type(self).model_fields["mips"].default:
+            raise ValueError("`mips` in each entry of `machines`: here they are those of a pool")
         if self.machines is not None and (self.watts_idle or self.watts_busy):
             raise ValueError("watts in each entry of `machines`: here they are those of a pool")
         if self.machines is not None and self.switch_off is not None:
