@@ -47,7 +47,7 @@ def write_run_page(folder: Path, page: Path) -> None:
         Section("By virtual organization", _by_vo(run)),
         Section("Over time", _over_time(run)),
         Section("Gantt charts", _gantt(run)),
-        Section("Waits and slowdowns", _waiting(run)),
+        Section("Waits and stretch", _waiting(run)),
         Section("Flows between VOs", _flows(run)),
         Section(
             "How it was made",

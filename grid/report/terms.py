@@ -20,6 +20,10 @@ TERMS: Mapping[str, str] = {
     "wait": "From the submission of a job to its first start: `waiting_time` of jobs.csv.",
     "slowdown": "Of a completed job, the time from its submission to its end, over its run time "
     "less what restarts lost. Jobs of run time zero are left out.",
+    "stretch": "Of a completed job, the time from its submission to its end, over the time from "
+    "its first start to its end: `stretch` of jobs.csv. The slowdown of a job that was preempted, "
+    "moved or began again is larger: it is over the time for which the job held its CPUs, less "
+    "what restarts lost.",
     "median wait": "Half of the jobs of about this size waited at most so long.",
     "a tenth waited at most": "A tenth of the jobs of about this size waited at most so long.",
     "nine tenths at most": "Nine tenths of the jobs of about this size waited at most so long.",

@@ -21,20 +21,21 @@ ALL, CHOSEN = "all jobs", "jobs of the chosen VO"
 
 
 def distributions(run: RunData) -> Iterator[Picture]:
-    """The share of jobs that waited so long, or were slowed down so much, at most."""
-    submit, end = run.column("submission_time"), run.column("finish_time")
-    has_held = "held_time" in run.jobs.column_names
-    run_s = run.column("held_time" if has_held else "execution_time")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slowdown = np.where(run_s > 0, (end - submit) / run_s, np.nan)
+    """The share of jobs that waited so long, or were stretched so much, at most.
+
+    The table does not tell for how long a job held its CPUs, so that there is no slowdown here.
+    """
+    is_completed = np.array(run.jobs["state"].to_pylist()) == "completed"
+    stretch = np.where(is_completed, run.column("stretch"), np.nan)
     wait = run.column("waiting_time")
-    for name, values, axis in (
-        ("wait", wait, durations("value", "wait", wait)),
-        ("slowdown", slowdown, numbers("value", "slowdown", slowdown)),
-    ):
+    for name, values, axis, words in (
+        ("wait", wait, durations("value", "wait", wait), "wait"),
+        ("stretch", stretch, numbers("value", "stretch", stretch),
+         "stretch, which is the slowdown of jobs that ran without interruption"),
+    ):  # fmt: skip
         if not np.isnan(values).all():
             columns = _steps(run, values)
-            caption = f"Distribution of {name}: the share of jobs with at most so much."
+            caption = f"Distribution of {words}: the share of jobs with at most so much."
             chosen, places = _is_chosen(run), _places(run)
             yield distribution(f"cdf-{name}", caption, axis, columns, places, chosen)
 

@@ -157,7 +157,7 @@ PLANTED = {
         "<tbody><tr><td>haste (s)</td></tr><tr><td>jobs submitted",
     ),
     "a choice": ("<option", '<option value="haste">haste (s)</option><option'),
-    "a title": ('"title":"slowdown"', '"title":"haste (s)"'),
+    "a title": ('"title":"stretch"', '"title":"haste (s)"'),
     "a legend": ('"domain":["jobs of vo1"', '"domain":["haste (s)","jobs of vo1"'),
 }
 """What is written over what, to have a label without a definition there."""

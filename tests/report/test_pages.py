@@ -21,6 +21,7 @@ from grid.report.run_data import read_run
 from grid.report.run_page import _results
 from grid.report.run_pictures import vo_bars
 from grid.report.style import DARK, LIGHT
+from grid.report.waiting import distributions
 from grid.results.definitions import METRICS
 
 
@@ -88,6 +89,24 @@ def test_a_short_job_of_a_gantt_chart_ends_when_it_ended(tmp_path: Path) -> None
     run = read_run(tmp_path / "run")
     drawn = [bar for bar in _by_job(run, "a", np.arange(2), 100) if bar[5] != WAITING]
     assert [bar[2] for bar in drawn] == run.column("finish_time").tolist()
+
+
+def test_the_distribution_of_stretch_is_that_of_the_table(tmp_path: Path) -> None:
+    """Of completed jobs: one that is killed at its estimate has a stretch in the table, too."""
+    scenario = _small(tmp_path)
+    jobs = "{run_s: 10}, {run_s: 30}, {run_s: 500, estimate_s: 5}, {run_s: 20}"
+    scenario.write_text(scenario.read_text().replace("{run_s: 1}", jobs))
+    grid.run(scenario, out=tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    states = run.jobs["state"].to_pylist()
+    assert states.count("completed") == 3 and states.count("failed") == 1
+    (picture,) = (one for one in distributions(run) if one.name == "cdf-stretch")
+    wanted = [
+        value
+        for value, state in zip(run.jobs["stretch"].to_pylist(), states, strict=True)
+        if state == "completed"
+    ]
+    assert sorted(set(picture.tables["cdf-stretch"]["value"])) == sorted(set(wanted))
 
 
 def test_keys_are_broken_between_their_words() -> None:

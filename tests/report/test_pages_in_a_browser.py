@@ -16,10 +16,10 @@ pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on
 
 WIDTHS = (400, 1280)
 WANTED = {
-    "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-slowdown", "flows"},
+    "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-stretch", "flows"},
     "four_vos": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "flows"},
     "many": {"compare-hops-mean", "compare-user-utility", "vos", "flows"},
-    "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-slowdown"},
+    "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-stretch"},
     "rich": {"vos", "gantt", "utilization", "lost-cpus", "power-w", "cdf-wait", "flows"},
     "rich_sweep": {"compare-energy-j-1", "cdf-wait-s", "differences", "flows", "vos"},
     "one_seed": {"cdf-wait-s", "differences", "flows"},
