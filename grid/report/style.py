@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -108,6 +108,10 @@ CONFIG: Mapping[str, Any] = {
 }
 
 
+LETTER, SYMBOL = 6.6, 25
+"""Pixels: about the width of a letter in a legend, and of the symbol before its name."""
+
+
 @dataclass(frozen=True)
 class Picture:
     """A chart: its file name, what it shows, its specification, and the tables that this names.
@@ -151,11 +155,32 @@ class Picture:
     def _whole(self) -> dict[str, Any]:
         """The specification with its data, a width, and colours instead of variables."""
         datasets = {name: rows_of(columns) for name, columns in self.tables.items()}
-        specification = {**self.specification, "config": {**CONFIG, "background": "white"}}
+        legend = {**CONFIG["legend"], **_room_for(_in_legends(self.specification))}
+        config = {**CONFIG, "background": "white", "legend": legend}
+        specification = {**self.specification, "config": config}
         if specification.get("width") == "container":
             specification["width"] = WIDTH
         text = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], json.dumps(specification))
         return {**json.loads(text), "datasets": datasets}
+
+
+def _in_legends(tree: Any) -> set[str]:
+    """The names of series, which legends have."""
+    if isinstance(tree, list):
+        return set().union(*map(_in_legends, tree))
+    if not isinstance(tree, dict):
+        return set()
+    found = set().union(*map(_in_legends, tree.values()))
+    if isinstance(tree.get("legend"), dict):
+        found |= {one for one in tree.get("scale", {}).get("domain", ()) if isinstance(one, str)}
+    return found
+
+
+def _room_for(names: Set[str]) -> dict[str, int]:
+    """As many columns of a legend as have room for the longest of its names, in a file."""
+    longest = LETTER * max(map(len, names), default=0)
+    columns = max(1, min(CONFIG["legend"]["columns"], int(WIDTH // (longest + SYMBOL))))
+    return {"columns": columns, "labelLimit": WIDTH // columns - SYMBOL}
 
 
 def rows_of(columns: Columns) -> list[dict[str, Any]]:

@@ -109,6 +109,13 @@ def test_the_distribution_of_stretch_is_that_of_the_table(tmp_path: Path) -> Non
     assert sorted(set(picture.tables["cdf-stretch"]["value"])) == sorted(set(wanted))
 
 
+def test_no_name_in_a_legend_of_a_file_is_cut() -> None:
+    names = ["machines drawn anew, at each mean inter-arrival time", "one farm for all"]
+    both = [Series(name, [1, 2], [1.0, 2.0]) for name in names]
+    svg = lines(Labels("name", "caption", "x", "y"), both).svg.decode()
+    assert [name for name in names if f">{name}<" not in svg] == []
+
+
 def test_keys_are_broken_between_their_words() -> None:
     page = html_page("a", "b", [Section("c", [Table(["key"], [["plan_seconds.cs2"]], prose=True)])])
     assert "plan_<wbr>seconds.<wbr>cs2" in page
