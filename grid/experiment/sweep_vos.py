@@ -32,6 +32,8 @@ TOLD = [
     {"field": "value", "title": "mean", "type": "quantitative", "format": FIGURE},
 ]
 """What stands beside the pointer."""
+MANY = 12
+"""Panels of more VOs than these scroll."""
 TABLES = 12
 """So many metrics have a table of VOs; the chart has all of them."""
 
@@ -90,7 +92,7 @@ def _bars(
     keys = (ELSEWHERE, "metric", "vo", "series", "value")
     columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
     are_few = len(names) <= FEW
-    is_tall = len(vos) * len(names) > 15
+    is_tall = len(vos) * len(names) > 15 if are_few else len(vos) > MANY
     chosen = ["datum.metric === vo_metric", *filter(None, [is_at(study)])]
     specification = {
         "title": title_at(study, "titles[vo_metric]"),
@@ -137,4 +139,5 @@ def _panels(vos: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     panel = {"width": PANEL, "height": {"step": 17}, "mark": mark, "encoding": encoding}
     panels = in_panels("vo", vos, panel, 4)
     panels["usermeta"]["names"] = NAMES
-    return panels
+    # Panels may stand below each other, the last ones far from the first.
+    return {**panels, "resolve": {"axis": {"x": "independent"}}}

@@ -9,7 +9,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.report.page import Table
-from grid.report.style import FIGURE, Picture
+from grid.report.style import FIGURE, WIDTH, Picture
 
 MAPPED = 24
 """A map of more VOs cannot be read; the others are one row and one column."""
@@ -40,16 +40,19 @@ def flow_map(
         columns["jobs"] += counts[origin, host].tolist()
     side = {"type": "nominal", "sort": names, "scale": {"domain": names}}
     axis = {"labelLimit": 90, "labelOverlap": False}
+    # Names lie below columns that are wider than the longest; on a page, its script says which.
+    column = min(90.0, 7.5 * max(map(len, names))) + 8
+    lie = (WIDTH - 90) / len(names) > column
     is_annotated = len(names) <= ANNOTATED
     specification = {
         "width": "container",
         "height": 24 * len(names),
-        "usermeta": {"leastWidth": 150 + 15 * len(names)},
+        "usermeta": {"leastWidth": 150 + 15 * len(names), "column": column},
         "data": {"name": "flows"},
         **_is_chosen(signals, list(moved)),
         "encoding": {
             "x": {**side, "field": "host", "title": "ran in",
-                  "axis": {**axis, **_turned(names)}},
+                  "axis": {**axis, "labelAngle": 0 if lie else -90}},
             "y": {**side, "field": "origin", "title": "submitted in", "axis": axis},
         },
         "layer": _layers(max(2.0, *columns["jobs"]), is_annotated),
@@ -58,20 +61,6 @@ def flow_map(
     if len(names) < len(vos):
         caption += f" The {MAPPED - 1} VOs that moved most jobs are shown by name."
     return Picture("flows", caption, specification, {"flows": columns}, not is_annotated)
-
-
-def _turned(names: Sequence[str]) -> dict[str, Any]:
-    """How names stand below columns: upright where a column is narrower than the longest."""
-    wide = min(90, 7.5 * max(map(len, names))) + 8
-
-    def either(beside: str, upright: str) -> dict[str, str]:
-        return {"expr": f"width / {len(names)} > {wide:g} ? {beside} : {upright}"}
-
-    return {
-        "labelAngle": either("0", "-90"),
-        "labelAlign": either("'center'", "'right'"),
-        "labelBaseline": either("'top'", "'middle'"),
-    }
 
 
 def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:

@@ -35,6 +35,14 @@
     spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width };
   }
 
+  // Names lie below columns that have room for them; else they stand upright.
+  function layNames(spec, width) {
+    const least = spec.usermeta?.column;
+    if (!least) return;
+    const { scale, axis } = spec.encoding.x;
+    axis.labelAngle = (width - 90) / scale.domain.length > least ? 0 : -90;
+  }
+
   async function draw(figure) {
     const holder = figure.querySelector(".chart");
     const spec = JSON.parse(figure.querySelector("script").textContent);
@@ -48,6 +56,7 @@
     spec.config = { ...config, font: "system-ui, sans-serif",
       legend: { ...config.legend, columns, labelLimit } };
     fitPanels(spec, width);
+    layNames(spec, width);
     if (spec.width === "container") {
       spec.width = Math.max(width, spec.usermeta?.leastWidth ?? 0);
       spec.autosize = { type: "fit-x", contains: "padding" };

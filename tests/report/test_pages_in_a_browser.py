@@ -52,6 +52,10 @@ MISPLACED = """(() => {
     for (const [text, box] of boxes)
       if (box.left < room.left - 1 || box.right > room.right + 1)
         found.push(`${chart.dataset.chart}: ${text} is cut`);
+    const drawn = chart.querySelector("svg")?.getBoundingClientRect();
+    for (const [text, box] of boxes)
+      if (box.top < drawn.top - 2 || box.bottom > drawn.bottom + 2)
+        found.push(`${chart.dataset.chart}: ${text} is cut above or below`);
     boxes.forEach(([one, a], place) => boxes.slice(place + 1).forEach(([other, b]) => {
       const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
@@ -170,6 +174,22 @@ def test_a_map_of_many_vos_scrolls_on_a_small_screen(
     show(browser, page, 400)
     assert not [text for text in browser.value(MISPLACED) if " on " in text]
     assert browser.value("document.documentElement.scrollWidth") <= 400
+
+
+@pytest.mark.parametrize(("width", "upright"), [(400, True), (1280, False)])
+def test_names_below_a_map_are_whole(
+    tmp_path: Path, browser: chromium.Browser, width: int, upright: bool
+) -> None:
+    vos = ["farm", "schedule", "pool", "gangs", "spare"]
+    page = tmp_path / "map.html"
+    page.write_text(html_page("a", "b", [Section("c", [flow_map(vos, {"": np.ones((5, 5))})])]))
+    show(browser, page, width)
+    assert browser.value(MISPLACED) == []
+    below = "[...document.querySelectorAll('svg text')].filter(t => t.textContent === 'schedule')"
+    high = browser.value(
+        f"{below}.map(t => t.getBoundingClientRect()).map(b => b.height > b.width)"
+    )
+    assert sorted(high) == [False, upright]
 
 
 def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:
