@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count, takewhile
 from math import ceil, sqrt
 from typing import Any, NamedTuple
 
@@ -16,14 +17,13 @@ from grid.model.time import SECOND_US
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario, VoSection
 from grid.scenario.sections import name_and_settings
+from grid.verify.chain import MOST_STATES, is_solved
 from grid.verify.controls import Jobs
+from grid.verify.sharing import fewest_queues, retries_fewest, retries_states
 from grid.verify.theory import states_of
 
 WARM_UP = 0.2
 """Share of a VO's jobs, the first ones, that no steady state is measured on."""
-
-MOST_STATES = 200_000
-"""Of a Markov chain that is solved."""
 
 SHUT_DOWN = 0.05
 """The same of the last ones, where there are several VOs: some end before others."""
@@ -120,6 +120,8 @@ def check_theory(case: Case, scenario: Scenario) -> None:
     if case.stable and _load(scenario) >= 1.0:
         load = f"a load of {_load(scenario):.6g}"
         raise one_mistake("--set", load, f"one below 1, for the steady state of {case.name}")
+    if case.fewer is not None:
+        case.fewer(scenario)
 
 
 def jobs_for_steady(case: Case, scenario: Scenario) -> int:
@@ -181,17 +183,44 @@ def vos_of(scenario: Scenario) -> int:
     return sum(len(vo.names) for vo in scenario.vos or ())
 
 
-def half_the_vos(scenario: Scenario) -> Fewer | None:
-    """Half as many VOs, where there are more than two."""
-    vos = vos_of(scenario)
-    return Fewer(vos, vos // 2, (f"vos={vos // 2}",)) if vos > 2 else None
-
-
-def half_the_servers(scenario: Scenario) -> Fewer | None:
-    """Half as many servers beside the VO of the users, each with the same load."""
-    servers = vos_of(scenario) - 1
-    if servers <= 2:
+def fewer_queues(scenario: Scenario) -> Fewer | None:
+    """Half as many VOs, where the Markov chain of their queues is too large. Raises InputError."""
+    vos, load = vos_of(scenario), _load(scenario)
+    if is_solved(vos, load):
         return None
+    solved = takewhile(lambda few: is_solved(few, load), count(1))
+    _check_many("VOs", vos, solved, fewest_queues(load))
+    return Fewer(vos, vos // 2, (f"vos={vos // 2}",))
+
+
+def fewer_rejecting(scenario: Scenario) -> Fewer | None:
+    """The same for VOs that reject jobs when they are full. Raises InputError."""
+    vos, servers = vos_of(scenario), processors_of(scenario)
+    if retries_states(vos, servers) <= MOST_STATES:
+        return None
+    solved = takewhile(lambda few: retries_states(few, servers) <= MOST_STATES, count(1))
+    work = servers * float(settings_of(scenario)["load"])
+    _check_many("VOs", vos, solved, retries_fewest(servers, work, rule_of(scenario)["hops"]))
+    return Fewer(vos, vos // 2, (f"vos={vos // 2}",))
+
+
+def _check_many(what: str, found: int, solved: Iterable[int], many: int) -> None:
+    """Raise InputError where what is expected of so many is neither `solved` nor a limit."""
+    if found < many:
+        few = max(solved)
+        expected = f"at most {few}, or at least {many}: of others theory cannot say enough"
+        raise one_mistake("--set", f"{found} {what}", expected)
+
+
+def fewer_servers(scenario: Scenario) -> Fewer | None:
+    """Half as many servers beside the VO of the users, each with the same load.
+
+    Where each job draws one server there is nothing to extrapolate. Raises InputError.
+    """
+    servers = vos_of(scenario) - 1
+    if servers <= 2 or drawn_of(scenario) == 1:
+        return None
+    _check_many("servers", servers, (1, 2), fewest_queues(_load(scenario)))
     half = servers // 2
     gap_s = settings_of(scenario)["arrivals"]["mean_s"] * servers / half
     return Fewer(servers, half, (f"servers={half}", f"gap_s={gap_s!r}"))
@@ -210,11 +239,13 @@ def is_chain(scenario: Scenario) -> bool:
     return states_of(machines_of(scenario), d, load) <= MOST_STATES
 
 
-def half_the_machines(scenario: Scenario) -> Fewer | None:
-    """Half as many machines, where the limit of many is expected."""
-    machines = machines_of(scenario)
-    if is_chain(scenario):
+def fewer_machines(scenario: Scenario) -> Fewer | None:
+    """Half as many machines, where the limit of many is expected. Raises InputError."""
+    machines, d, load = machines_of(scenario), drawn_of(scenario), _load(scenario)
+    if is_chain(scenario) or d == 1:
         return None
+    solved = takewhile(lambda few: states_of(few, min(d, few), load) <= MOST_STATES, count(1))
+    _check_many("machines", machines, solved, fewest_queues(load))
     return Fewer(machines, machines // 2, (f"machines={machines // 2}",))
 
 

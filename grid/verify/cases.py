@@ -18,10 +18,11 @@ from grid.verify.case import (
     Case,
     Effort,
     drawn_of,
+    fewer_machines,
+    fewer_queues,
+    fewer_rejecting,
+    fewer_servers,
     gossip_of,
-    half_the_machines,
-    half_the_servers,
-    half_the_vos,
     is_chain,
     jobs_alone,
     jobs_at_one_pool,
@@ -179,22 +180,24 @@ def _mean_time_of(theory_of_it: Callable[[Scenario, float], float]) -> Expected:
 
 
 def _until_idle(scenario: Scenario, load: float) -> float:
-    hops = rule_of(scenario)["hops"]
-    if vos_of(scenario) == 2:
-        return sharing.until_idle_of_two(load, hops)
+    hops, vos = rule_of(scenario)["hops"], vos_of(scenario)
+    if fewer_queues(scenario) is None:
+        return sharing.until_idle_of_few(vos, load, hops)
     return sharing.until_idle(load, hops)
 
 
 def _steal(scenario: Scenario, load: float) -> float:
-    return sharing.steal_of_two(load) if vos_of(scenario) == 2 else sharing.steal(load)
+    if fewer_queues(scenario) is None:
+        return sharing.steal_of_few(vos_of(scenario), load)
+    return sharing.steal(load)
 
 
 def _retries(scenario: Scenario) -> dict[str, float]:
-    servers, hops = processors_of(scenario), rule_of(scenario)["hops"]
+    servers, hops, vos = processors_of(scenario), rule_of(scenario)["hops"], vos_of(scenario)
     work = servers * settings_of(scenario)["load"]
-    two = vos_of(scenario) == 2
-    loss = (sharing.retries_of_two if two else sharing.retries)(servers, work, hops)
-    return {"share of lost jobs": loss}
+    if fewer_rejecting(scenario) is None:
+        return {"share of lost jobs": sharing.retries_of_few(vos, servers, work, hops)}
+    return {"share of lost jobs": sharing.retries(servers, work, hops)}
 
 
 def _random_routing(_: Scenario, load: float) -> float:
@@ -206,7 +209,8 @@ def _round_robin(scenario: Scenario, load: float) -> float:
 
 
 def _power_of_d(scenario: Scenario, load: float) -> float:
-    machines, d = machines_of(scenario), drawn_of(scenario)
+    machines = machines_of(scenario)
+    d = min(drawn_of(scenario), machines)
     if is_chain(scenario):
         return theory.power_of_d(machines, d, load)
     return theory.power_of_d_of_many(d, load)
@@ -225,7 +229,7 @@ def _old_board(scenario: Scenario) -> dict[str, float]:
     assert period_s is not None
     load = work_s / (settings["arrivals"]["mean_s"] * servers)
     solve = old_board.of_two if servers == 2 else old_board.of_many
-    time = solve(drawn_of(scenario), load, period_s / work_s)
+    time = solve(min(drawn_of(scenario), servers), load, period_s / work_s)
     return {"mean time / mean work": time, OF_FIRST: 1.0}
 
 
@@ -330,21 +334,21 @@ CASES = {
         ),
         Case(
             "until-idle", "A job moves on until it finds a VO idle, then queues",
-            "two VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
+            "few VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
             _mean_time_of(_until_idle), _time, quick=Effort(20, 500), full=Effort(40, 3_000),
-            fewer=half_the_vos, controls=jobs_at_one_pool,
+            fewer=fewer_queues, controls=jobs_at_one_pool,
         ),
         Case(
             "retries", "VOs that reject when busy, and jobs that try others",
-            "two VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
+            "few VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
             _retries, _lost, quick=Effort(20, 1_000), full=Effort(60, 6_000),
-            fewer=half_the_vos, controls=jobs_alone, stable=False,
+            fewer=fewer_rejecting, controls=jobs_alone, stable=False,
         ),
         Case(
             "steal", "An idle VO takes a job from one other that has two or more",
-            "two VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
+            "few VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
             _mean_time_of(_steal), _time, quick=Effort(20, 500), full=Effort(60, 4_000),
-            fewer=half_the_vos, controls=jobs_at_one_pool,
+            fewer=fewer_queues, controls=jobs_at_one_pool,
         ),
         Case(
             "random-routing", "Routing at random: an M/M/1 queue at each machine",
@@ -360,7 +364,7 @@ CASES = {
             "power-of-d", "The shortest of d queues drawn",
             "few machines: truncated Markov chain; many: Σ λ^((d^i - d) / (d - 1))",
             _mean_time_of(_power_of_d), _time, quick=Effort(20, 1_000), full=Effort(40, 5_000),
-            fewer=half_the_machines, controls=jobs_at_one_pool,
+            fewer=fewer_machines, controls=jobs_at_one_pool,
         ),
         Case(
             "least-loaded", "Join the shortest of all queues", "truncated Markov chain",
@@ -371,7 +375,7 @@ CASES = {
             "old-information", "The shorter of two queues by a board that is told once a period",
             "two servers: Markov chain from board to board; many: fixed point (Mitzenmacher 2000)",
             _old_board, _time_and_first, quick=Effort(20, 1_000), full=Effort(40, 5_000),
-            fewer=half_the_servers, controls=jobs_of_servers,
+            fewer=fewer_servers, controls=jobs_of_servers,
         ),
         Case(
             "gossip", "Gossip of averages: each VO once in a period, in a new order each time",

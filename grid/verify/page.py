@@ -98,6 +98,9 @@ values that these should have. They are worked out from what users submitted, so
 serves them too slowly can't hide. Where the jobs themselves are {OTHER_JOBS:g} standard errors off,
 the verdict is `differs`, too.
 
-Where a case has more than two VOs, what is expected is the limit of many. Each run is then done
-once more with half as many VOs, and both are extrapolated: what n VOs are off by falls as 1 / n.
+Of a few VOs, or machines, what is expected is worked out for so many; how few hangs on the load. Of
+many it is the limit. Each run is then done once more with half as many, and both are extrapolated:
+what n are off by falls as 1 / n. It does so from some number on (32, 4 / (1 - λ), and more where
+jobs are rejected seldom); between few and many a case is refused, for what it found would not tell
+an error of the emulator from that of the limit.
 """

@@ -1,21 +1,23 @@
-"""Theory of virtual organizations that share work: two of them, or so many that none matters.
+"""Theory of virtual organizations that share work: a few of them, or so many that none matters.
 
-Each is offered Poisson arrivals and has exponential service of mean 1. Of two, the Markov chain of
-the jobs at each is solved, cut off where it has no end; of many, the limit is taken in which what a
-job finds at one VO says nothing of the next (mean field).
+Each is offered Poisson arrivals and has exponential service of mean 1. Of a few, the Markov chain
+of the jobs at each is solved; of many, the limit is taken in which what a job finds at one VO says
+nothing of the next (mean field).
 """
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+from math import comb, sqrt
 
 import numpy as np
 
-from grid.model.arrays import Bools, Ints
-from grid.verify.theory import erlang_b, stationary
+from grid.verify.chain import Moves, State, forgets, most_jobs, shares_of, up_to
+from grid.verify.theory import erlang_b
 
-Moves = list[tuple[float, Bools, int]]
-LONGEST = 150
+FEWEST = 32
+"""Of fewer VOs the limit of many cannot be extrapolated."""
 
 
 def until_idle(load: float, hops: int) -> float:
@@ -23,19 +25,21 @@ def until_idle(load: float, hops: int) -> float:
     return float(1.0 / (1.0 - load ** (hops + 1)))
 
 
-def until_idle_of_two(load: float, hops: int) -> float:
-    """The same for two VOs: with both busy, a job queues where an odd or even way ends."""
-    mine, other = _lengths(LONGEST)
-    width = LONGEST + 1
-    idle, stays, room = mine == 0, hops % 2 == 0, mine < LONGEST
-    elsewhere = ~idle & (other == 0 if hops else np.zeros_like(idle))
-    goes = elsewhere | (~idle & ~elsewhere & (not stays))
-    arrivals: Moves = [
-        (load, ~goes & room, width),
-        (load, goes & (other < LONGEST), 1),
-        (1.0, mine > 0, -width),
-    ]
-    return _time(arrivals, load)
+def until_idle_of_few(vos: int, load: float, hops: int) -> float:
+    """The same for a few VOs, where each hop is to any of the others."""
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
+        idle = state.count(0)
+        found = _one_of(idle, vos, hops)
+        for vo, jobs in enumerate(state):
+            # Jobs walk between busy VOs as likely one way as the other, so that as many end their
+            # way at a VO as begin it there.
+            rest = (vos - idle) * found / idle if jobs == 0 else -found
+            yield load * (1.0 + rest), _with(state, vo, 1)
+            if jobs:
+                yield 1.0, _with(state, vo, -1)
+
+    return _time(vos, load, moves)
 
 
 def steal(load: float) -> float:
@@ -44,17 +48,20 @@ def steal(load: float) -> float:
     return 1.0 / (1.0 - share / load)
 
 
-def steal_of_two(load: float) -> float:
-    """The same for two VOs."""
-    mine, other = _lengths(LONGEST)
-    width = LONGEST + 1
-    steals = (mine == 1) & (other >= 2)
-    moves: Moves = [
-        (load, mine < LONGEST, width),
-        (1.0, (mine > 0) & ~steals, -width),
-        (1.0, steals, -1),
-    ]
-    return _time(moves, load)
+def steal_of_few(vos: int, load: float) -> float:
+    """The same for a few VOs."""
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
+        for vo, jobs in enumerate(state):
+            yield load, _with(state, vo, 1)
+            if jobs > 1 or (jobs == 1 and vos == 1):
+                yield 1.0, _with(state, vo, -1)
+            elif jobs == 1:
+                for other, queued in enumerate(state):
+                    if other != vo:
+                        yield 1.0 / (vos - 1), _with(state, other if queued > 1 else vo, -1)
+
+    return _time(vos, load, moves)
 
 
 def retries(servers: int, work: float, hops: int) -> float:
@@ -73,35 +80,55 @@ def retries(servers: int, work: float, hops: int) -> float:
     return float(erlang_b(servers, offered) ** (hops + 1))
 
 
-def retries_of_two(servers: int, work: float, hops: int) -> float:
-    """The same for two VOs: a job is lost if both are full."""
-    if hops == 0:
-        return erlang_b(servers, work)
-    mine, other = _lengths(servers)
-    width = servers + 1
-    full = mine == servers
-    moves = _both([(work, ~full, width), (work, full & (other < servers), 1)], servers)
-    for busy in range(1, servers + 1):
-        moves += _both([(float(busy), mine == busy, -width)], servers)
-    return float(stationary(width * width, moves)[-1])
+def retries_of_few(vos: int, servers: int, work: float, hops: int) -> float:
+    """The same for a few VOs, where each hop is to any of the others."""
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
+        full = state.count(servers)
+        found = _one_of(vos - full, vos, hops)
+        for vo, busy in enumerate(state):
+            if busy < servers:
+                yield work * (1.0 + full * found / (vos - full)), _with(state, vo, 1)
+            yield float(busy), _with(state, vo, -1)
+
+    states = list(combinations_with_replacement(range(servers + 1), vos))
+    full = [state.count(servers) for state in states]
+    lost = [count / vos * (1.0 - _one_of(vos - count, vos, hops)) for count in full]
+    return float((np.array(lost) * shares_of(states, moves, 1.0)).sum())
 
 
-def _lengths(longest: int) -> tuple[Ints, Ints]:
-    """Jobs at one VO and at the other, in each state."""
-    mine, other = np.divmod(np.arange((longest + 1) ** 2), longest + 1)
-    return mine, other
+def retries_states(vos: int, servers: int) -> int:
+    """How many states the chain of `retries_of_few` has."""
+    return comb(vos + servers, vos)
 
 
-def _both(moves: Moves, longest: int) -> Moves:
-    """The moves of one VO, and those of the other, which are their mirror image."""
-    width = longest + 1
-    mirrored = np.arange(width * width).reshape(width, width).T.ravel()
-    images = {width: 1, -width: -1, 1: width, -1: -width}
-    return moves + [(rate, possible[mirrored], images[step]) for rate, possible, step in moves]
+def retries_fewest(servers: int, work: float, hops: int) -> int:
+    """From so many VOs on, what n VOs lose beyond `retries` is about in proportion to 1 / n.
+
+    The share F of full VOs goes up and down, by a variance of about B (1 - B) / n around its mean
+    B, and E[F^(hops + 1)] is more than B^(hops + 1) by a share hops (hops + 1) (1 - B) / (2 n B).
+    Where that is a tenth, its square, which falls as 1 / n^2, is about half a percent.
+    """
+    blocked = retries(servers, work, hops) ** (1.0 / (hops + 1))
+    return max(FEWEST, round(5.0 * hops * (hops + 1) * (1.0 - blocked) / blocked))
 
 
-def _time(moves: Moves, load: float) -> float:
+def fewest_queues(load: float) -> int:
+    """The same where jobs queue: found with simulations, up to a load of 0.95."""
+    return max(FEWEST, round(4.0 / (1.0 - load)))
+
+
+def _one_of(wanted: int, vos: int, hops: int) -> float:
+    """The chance that a job from one of the other VOs finds one of those wanted by such hops."""
+    return 1.0 - (1.0 - wanted / (vos - 1)) ** hops if vos > 1 else 0.0
+
+
+def _with(state: State, vo: int, jobs: int) -> State:
+    return (*state[:vo], state[vo] + jobs, *state[vo + 1 :])
+
+
+def _time(vos: int, load: float, moves: Moves) -> float:
     """The mean time in the system, by Little's law."""
-    mine, other = _lengths(LONGEST)
-    share = stationary(len(mine), _both(moves, LONGEST))
-    return float(((mine + other) * share).sum()) / (2.0 * load)
+    states = list(up_to(vos, most_jobs(vos, load)))
+    share = shares_of(states, moves, forgets(load))
+    return float((np.array([sum(state) for state in states]) * share).sum()) / (vos * load)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
-from math import ceil, comb, fsum, log, sqrt
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations_with_replacement
+from math import ceil, comb, fsum, log
 
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-
-FEW_STATES, CLOSE = 1_000, 1e-9
+from grid.verify.chain import State, forgets, shares_of
 
 
 def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -> list[int]:
@@ -179,50 +178,18 @@ def power_of_d(servers: int, d: int, load: float) -> float:
     where all that is beyond has a chance of about 1e-8; so it is for few servers. With d = servers:
     join the shortest queue.
     """
-    from itertools import combinations_with_replacement
-
-    from scipy.sparse import coo_matrix
-
     longest = _longest(servers, d, load)
     states = list(combinations_with_replacement(range(longest + 1), servers))
-    number = {state: place for place, state in enumerate(states)}
     # The k-th shortest is joined if it is drawn and none that is shorter.
     joins = [comb(servers - 1 - k, d - 1) / comb(servers, d) for k in range(servers)]
-    entries: list[tuple[float, int, int]] = []
-    for source, state in enumerate(states):
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
         for k, chance in enumerate(joins):
-            moves = ((servers * load * chance, 1), (float(state[k] > 0), -1))
-            for rate, change in moves:
-                if rate and state[k] + change <= longest:
-                    to = sorted((*state[:k], state[k] + change, *state[k + 1 :]))
-                    entries += [(rate, number[tuple(to)], source), (-rate, source, source)]
-    rates, targets, sources = zip(*entries, strict=True)
-    balance = coo_matrix((rates, (targets, sources)), shape=(len(states),) * 2).tocsc()
-    share = _balanced(balance, (1.0 - sqrt(load)) ** 2)
-    jobs = np.array([sum(state) for state in states])
-    return float((jobs * share).sum() / share.sum()) / (servers * load)
+            yield servers * load * chance, (*state[:k], state[k] + 1, *state[k + 1 :])
+            yield float(state[k] > 0), (*state[:k], state[k] - 1, *state[k + 1 :])
 
-
-def _balanced(balance: Any, forgets: float) -> Floats:
-    """The shares that `balance`, the rates into and out of each state, leaves as they are.
-
-    Solved where there are few states, all shares reckoned by that of the first; else by the chain's
-    own steps, until what is left to change is small against the rate at which it `forgets`.
-    """
-    from scipy.sparse.linalg import spsolve
-
-    if balance.shape[0] <= FEW_STATES:
-        rest, by_first = balance[1:, 1:], -balance[1:, 0].toarray().ravel()
-        return np.append(1.0, spsolve(rest, by_first, permc_spec="MMD_AT_PLUS_A"))
-    rates, speed = balance.tocsr(), float(-balance.diagonal().min())
-    share: Floats = np.zeros(balance.shape[0])
-    share[0] = 1.0
-    while True:
-        for _ in range(100):
-            change = rates @ share
-            share += change / speed
-        if np.abs(change).sum() < CLOSE * forgets:
-            return share
+    share = shares_of(states, moves, forgets(load))
+    return float((np.array([sum(state) for state in states]) * share).sum()) / (servers * load)
 
 
 def rigid_capacity(processors: int, share_of_ones: float) -> float:

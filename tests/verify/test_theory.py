@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.verify import theory
+from grid.verify import chain, theory
 
 
 def test_erlang_c_and_b_at_ten_servers() -> None:
@@ -72,7 +72,7 @@ def test_both_recursions_agree_on_one_server() -> None:
 
 def test_a_chain_is_solved_the_same_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = [theory.power_of_d(3, d, 0.6) for d in (2, 3)]
-    monkeypatch.setattr(theory, "FEW_STATES", 0)
+    monkeypatch.setattr(chain, "FEW_STATES", 0)
     assert [theory.power_of_d(3, d, 0.6) for d in (2, 3)] == pytest.approx(solved, rel=1e-7)
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli import app
+from grid.model.errors import InputError
 from grid.verify.case import Effort, Fewer
 from grid.verify.cases import CASES
 from grid.verify.page import markdown
@@ -93,8 +94,8 @@ def test_steady_states_agree_at_other_values() -> None:
 
 @pytest.mark.thorough
 def test_many_vos_are_extrapolated_from_two_numbers_of_them() -> None:
-    """With 8 VOs and 4 alone the mean time is off by some percent."""
-    found = figures("until-idle", "vos=8", "load=0.5", effort=Effort(10, 150))
+    """With 32 VOs alone the mean time is off by half a percent."""
+    found = figures("until-idle", "vos=32", "load=0.5", effort=Effort(10, 150))
     assert [one.expected for one in found] == [pytest.approx(1 / (1 - 0.5**2))]
     assert {one.verdict(full=False) for one in found} == {"agrees"}
     many, few = Found({"a": 3.25}, np.array([5.0])), Found({"a": 3.5}, np.array([6.0]))
@@ -103,11 +104,45 @@ def test_many_vos_are_extrapolated_from_two_numbers_of_them() -> None:
 
 
 def test_half_of_the_servers_have_the_load_of_all() -> None:
-    scenario = grid.load_scenario(scenario_of("old-information"), ["servers=5", "gap_s=400"])
+    scenario = grid.load_scenario(scenario_of("old-information"), ["servers=41", "gap_s=50"])
     fewer = CASES["old-information"].fewer
     assert fewer is not None
-    assert fewer(scenario) == (5, 2, ("servers=2", "gap_s=1000.0"))
+    assert fewer(scenario) == (41, 20, ("servers=20", "gap_s=102.5"))
     assert fewer(grid.load_scenario(scenario_of("old-information"))) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("steal", ("vos=1", "load=0.5")),
+        ("steal", ("vos=3", "load=0.5")),
+        ("until-idle", ("vos=3", "load=0.5", "hops=2")),
+        ("retries", ("vos=3", "servers=4", "hops=2")),
+        ("old-information", ("servers=3", "gap_s=667", "d=1")),
+        ("old-information", ("servers=1", "gap_s=2000")),
+        ("power-of-d", ("machines=2", "d=3", "load=0.5")),
+    ],
+)
+def test_a_few_vos_are_held_against_what_so_few_do(name: str, settings: tuple[str, ...]) -> None:
+    found = figures(name, *settings, effort=SMALL[name][0])
+    assert {one.verdict(full=False) for one in found} == {"agrees"}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "expected"),
+    [
+        ("until-idle", ("vos=12", "load=0.5"), "at most 10, or at least 32"),
+        ("steal", ("vos=3", "load=0.9"), "at most 2, or at least 40"),
+        ("retries", ("vos=50", "load=0.8", "hops=3"), "at most 10, or at least 198"),
+        ("old-information", ("servers=5", "gap_s=400"), "at most 2, or at least 32"),
+        ("power-of-d", ("machines=9", "load=0.9"), "at most 3, or at least 40"),
+    ],
+)
+def test_neither_few_nor_many_is_refused(
+    name: str, settings: tuple[str, ...], expected: str
+) -> None:
+    with pytest.raises(InputError, match=f"{expected}: of others theory cannot say enough"):
+        figures(name, *settings, effort=SMALL[name][0])
 
 
 def test_servers_that_are_one_percent_slower_are_found() -> None:
