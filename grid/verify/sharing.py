@@ -109,7 +109,7 @@ def retries_fewest(servers: int, work: float, hops: int) -> int:
     B, and E[F^(hops + 1)] is more than B^(hops + 1) by a share hops (hops + 1) (1 - B) / (2 n B).
     Where that is a tenth, its square, which falls as 1 / n^2, is about half a percent.
     """
-    blocked = retries(servers, work, hops) ** (1.0 / (hops + 1))
+    blocked = float(retries(servers, work, hops) ** (1.0 / (hops + 1)))
     return max(FEWEST, round(5.0 * hops * (hops + 1) * (1.0 - blocked) / blocked))
 
 
