@@ -92,6 +92,7 @@ function extend(to, over) {
     : state.following ? "This run goes on; shown is its present." : "This run goes on; End shows its present.";
   find("what").textContent = words;
   Object.assign(state, { over });
+  if (over) trouble("", "wish");
   if (to === about.to) return;
   about.to = to;
   span = about.to - about.from || 1;

@@ -234,6 +234,7 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
         assert len(wishes) == 6
         run.take(look._replace(is_over=True))
         browser.wait_for("document.getElementById('wishes').hidden")
+        browser.wait_for("document.getElementById('trouble').hidden")
         # The browser itself tells of the wish that was refused.
         assert len(browser.complaints) == 1
 
