@@ -9,7 +9,7 @@ import typer
 
 from grid.commands.endings import lines_of, wrong
 from grid.commands.options import Overrides, ShowTraceback
-from grid.model.errors import InputError
+from grid.model.errors import InputError, Mistake
 
 
 def check(
@@ -30,15 +30,15 @@ def check(
     imported, and their policies, selections and rules made once: that runs the code at the top of
     the file. Nothing is asked of them.
     """
-    mistakes: list[str] = []
+    mistakes: list[Mistake] = []
     for file in files:
         try:
             for path in _meant(file):
                 typer.echo(f"{path}: {_checked(path, list(overrides or []))}")
         except InputError as error:
-            mistakes += lines_of(error, traceback=traceback)
+            mistakes += error.mistakes
     if mistakes:
-        wrong(mistakes)
+        wrong(lines_of(InputError(list(dict.fromkeys(mistakes))), traceback=traceback))
 
 
 def _meant(file: Path) -> list[Path]:

@@ -180,7 +180,12 @@ def _numbered(path: Path, name: str, column: pa.ChunkedArray) -> tuple[Ints, lis
 def _chunk_numbered(path: Path, name: str, chunk: pa.Array, numbers: dict[str, int]) -> Ints:
     """The numbers of the names in a part of a column; new ones come into `numbers`."""
     coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-    codes = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    indices = coded.indices.cast(pa.int64())
+    known = indices.drop_null().to_numpy()
+    if len(known) and not 0 <= known.min() <= known.max() < len(coded.dictionary):
+        # The library takes over what a damaged file has there.
+        raise mistake(path, "a name that its dictionary does not have", _EXPECTED, field=name)
+    codes = indices.fill_null(-1).to_numpy()
     used, first = np.unique(codes, return_index=True)
     number_of = np.full(len(coded.dictionary) + 1, UNKNOWN)
     for code in used[np.argsort(first)].tolist():

@@ -88,6 +88,14 @@ def test_a_path_without_a_name_is_a_folder(command: str, path: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
+def test_check_of_many_wrong_files_says_a_few_lines(tmp_path: Path) -> None:
+    files = [str(tmp_path / f"{number}.yaml") for number in range(9)]
+    result = CliRunner().invoke(app, ["check", *files, *files])
+    lines = result.stderr.splitlines()
+    assert result.exit_code == 2
+    assert (len(lines), lines[-1]) == (5, "and 5 more")
+
+
 def test_check_goes_on_after_a_wrong_scenario(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("name: 7\n")

@@ -251,6 +251,21 @@ def test_a_table_may_hold_smaller_integers_and_plain_text(tmp_path: Path) -> Non
     assert texts(log, GwfField.USER) == ["U9"]
 
 
+@pytest.mark.parametrize("number", [-3, 1, 7])
+def test_a_name_that_a_damaged_dictionary_does_not_have_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The library reads such numbers from the bytes of a file, and does not look at them."""
+    table = gwf_table(tmp_path)
+    numbers = pa.array([number], pa.int32())
+    damaged = pa.DictionaryArray.from_arrays(numbers, pa.array(["U1"]), safe=False)
+    monkeypatch.setattr(pq, "read_table", lambda *_, **__: with_column(table, "user", damaged))
+    with pytest.raises(InputError) as error:
+        read_log(tmp_path / "sound.parquet")
+    (mistake,) = error.value.mistakes
+    assert (mistake.field, mistake.found) == ("user", "a name that its dictionary does not have")
+
+
 @pytest.mark.parametrize("spoilt", [b"", b"PAR1", b"PAR1 and no more PAR1", bytes(1000)])
 def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, spoilt: bytes) -> None:
     (tmp_path / "log.parquet").write_bytes(spoilt)
