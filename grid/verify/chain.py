@@ -19,7 +19,7 @@ Moves = Callable[[State], Iterable[tuple[float, State]]]
 """The rates from a state to others, whose servers may be in any order."""
 
 FEW_STATES, CLOSE = 1_000, 1e-9
-BEYOND = 1e-6
+BEYOND = 1e-7
 """The chance of more jobs than a chain that is cut off by all jobs has."""
 MOST_STATES, MOST_WORK = 200_000, 20_000_000.0
 """Of a chain that is solved: its states, and these over the rate at which it forgets."""

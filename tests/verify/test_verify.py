@@ -131,7 +131,7 @@ def test_a_few_vos_are_held_against_what_so_few_do(name: str, settings: tuple[st
 @pytest.mark.parametrize(
     ("name", "settings", "expected"),
     [
-        ("until-idle", ("vos=12", "load=0.5"), "at most 10, or at least 32"),
+        ("until-idle", ("vos=12", "load=0.5"), "at most 9, or at least 32"),
         ("steal", ("vos=3", "load=0.9"), "at most 2, or at least 40"),
         ("retries", ("vos=50", "load=0.8", "hops=3"), "at most 10, or at least 198"),
         ("old-information", ("servers=5", "gap_s=400"), "at most 2, or at least 32"),
