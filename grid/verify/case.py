@@ -208,7 +208,7 @@ def _check_many(what: str, found: int, solved: Iterable[int], many: int) -> None
     """Raise InputError where what is expected of so many is neither `solved` nor a limit."""
     if found < many:
         few = max(solved)
-        expected = f"at most {few}, or at least {many}: of others theory cannot say enough"
+        expected = f"at most {few}, or at least {many}: theory has no exact figure for others"
         raise one_mistake("--set", f"{found} {what}", expected)
 
 

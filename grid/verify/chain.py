@@ -25,23 +25,19 @@ MOST_STATES, MOST_WORK = 200_000, 20_000_000.0
 """Of a chain that is solved: its states, and these over the rate at which it forgets."""
 
 
-def up_to(servers: int, jobs: int) -> Iterator[State]:
-    """All states with so many jobs at most."""
+def up_to(servers: int, jobs: int, longest: int | None = None) -> Iterator[State]:
+    """All states with so many jobs at most, and none with more than `longest` at a server."""
     if servers == 0:
         yield ()
         return
-    for longest in range(jobs + 1):
-        for others in _below(servers - 1, jobs - longest, longest):
-            yield (*others, longest)
-
-
-def _below(servers: int, jobs: int, longest: int) -> Iterator[State]:
-    if servers == 0:
-        yield ()
-        return
-    for last in range(min(jobs, longest) + 1):
-        for others in _below(servers - 1, jobs - last, last):
+    for last in range(min(jobs, jobs if longest is None else longest) + 1):
+        for others in up_to(servers - 1, jobs - last, last):
             yield (*others, last)
+
+
+def changed(state: State, server: int, jobs: int) -> State:
+    """The same with so many jobs more at that server."""
+    return (*state[:server], state[server] + jobs, *state[server + 1 :])
 
 
 def most_jobs(servers: int, load: float) -> int:
@@ -68,6 +64,13 @@ def is_solved(servers: int, load: float) -> bool:
 def forgets(load: float) -> float:
     """The rate at which a queue M/M/1 forgets its beginning."""
     return (1.0 - sqrt(load)) ** 2
+
+
+def mean_time(states: Sequence[State], load: float, moves: Moves) -> float:
+    """The mean time of a job in the system, by Little's law; each server has the `load`."""
+    share = shares_of(states, moves, forgets(load))
+    jobs = np.array([sum(state) for state in states])
+    return float((jobs * share).sum()) / (len(states[0]) * load)
 
 
 def shares_of(states: Sequence[State], moves: Moves, rate: float) -> Floats:

@@ -13,7 +13,7 @@ from math import comb, sqrt
 
 import numpy as np
 
-from grid.verify.chain import Moves, State, forgets, most_jobs, shares_of, up_to
+from grid.verify.chain import State, changed, mean_time, most_jobs, shares_of, up_to
 from grid.verify.theory import erlang_b
 
 FEWEST = 32
@@ -35,11 +35,11 @@ def until_idle_of_few(vos: int, load: float, hops: int) -> float:
             # Jobs walk between busy VOs as likely one way as the other, so that as many end their
             # way at a VO as begin it there.
             rest = (vos - idle) * found / idle if jobs == 0 else -found
-            yield load * (1.0 + rest), _with(state, vo, 1)
+            yield load * (1.0 + rest), changed(state, vo, 1)
             if jobs:
-                yield 1.0, _with(state, vo, -1)
+                yield 1.0, changed(state, vo, -1)
 
-    return _time(vos, load, moves)
+    return mean_time(list(up_to(vos, most_jobs(vos, load))), load, moves)
 
 
 def steal(load: float) -> float:
@@ -53,15 +53,15 @@ def steal_of_few(vos: int, load: float) -> float:
 
     def moves(state: State) -> Iterator[tuple[float, State]]:
         for vo, jobs in enumerate(state):
-            yield load, _with(state, vo, 1)
+            yield load, changed(state, vo, 1)
             if jobs > 1 or (jobs == 1 and vos == 1):
-                yield 1.0, _with(state, vo, -1)
+                yield 1.0, changed(state, vo, -1)
             elif jobs == 1:
                 for other, queued in enumerate(state):
                     if other != vo:
-                        yield 1.0 / (vos - 1), _with(state, other if queued > 1 else vo, -1)
+                        yield 1.0 / (vos - 1), changed(state, other if queued > 1 else vo, -1)
 
-    return _time(vos, load, moves)
+    return mean_time(list(up_to(vos, most_jobs(vos, load))), load, moves)
 
 
 def retries(servers: int, work: float, hops: int) -> float:
@@ -88,8 +88,8 @@ def retries_of_few(vos: int, servers: int, work: float, hops: int) -> float:
         found = _one_of(vos - full, vos, hops)
         for vo, busy in enumerate(state):
             if busy < servers:
-                yield work * (1.0 + full * found / (vos - full)), _with(state, vo, 1)
-            yield float(busy), _with(state, vo, -1)
+                yield work * (1.0 + full * found / (vos - full)), changed(state, vo, 1)
+            yield float(busy), changed(state, vo, -1)
 
     states = list(combinations_with_replacement(range(servers + 1), vos))
     full = [state.count(servers) for state in states]
@@ -109,8 +109,9 @@ def retries_fewest(servers: int, work: float, hops: int) -> int:
     B, and E[F^(hops + 1)] is more than B^(hops + 1) by a share hops (hops + 1) (1 - B) / (2 n B).
     Where that is a tenth, its square, which falls as 1 / n^2, is about half a percent.
     """
-    blocked = float(retries(servers, work, hops) ** (1.0 / (hops + 1)))
-    return max(FEWEST, round(5.0 * hops * (hops + 1) * (1.0 - blocked) / blocked))
+    # Where next to nothing is lost, no number of VOs is enough.
+    blocked = max(1e-9, float(retries(servers, work, hops) ** (1.0 / (hops + 1))))
+    return max(FEWEST, round(5.0 * hops * (hops + 1) * (1.0 / blocked - 1.0)))
 
 
 def fewest_queues(load: float) -> int:
@@ -121,14 +122,3 @@ def fewest_queues(load: float) -> int:
 def _one_of(wanted: int, vos: int, hops: int) -> float:
     """The chance that a job from one of the other VOs finds one of those wanted by such hops."""
     return 1.0 - (1.0 - wanted / (vos - 1)) ** hops if vos > 1 else 0.0
-
-
-def _with(state: State, vo: int, jobs: int) -> State:
-    return (*state[:vo], state[vo] + jobs, *state[vo + 1 :])
-
-
-def _time(vos: int, load: float, moves: Moves) -> float:
-    """The mean time in the system, by Little's law."""
-    states = list(up_to(vos, most_jobs(vos, load)))
-    share = shares_of(states, moves, forgets(load))
-    return float((np.array([sum(state) for state in states]) * share).sum()) / (vos * load)

@@ -10,7 +10,7 @@ from math import ceil, comb, fsum, log
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.verify.chain import State, forgets, shares_of
+from grid.verify.chain import State, changed, mean_time
 
 
 def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -> list[int]:
@@ -185,11 +185,10 @@ def power_of_d(servers: int, d: int, load: float) -> float:
 
     def moves(state: State) -> Iterator[tuple[float, State]]:
         for k, chance in enumerate(joins):
-            yield servers * load * chance, (*state[:k], state[k] + 1, *state[k + 1 :])
-            yield float(state[k] > 0), (*state[:k], state[k] - 1, *state[k + 1 :])
+            yield servers * load * chance, changed(state, k, 1)
+            yield float(state[k] > 0), changed(state, k, -1)
 
-    share = shares_of(states, moves, forgets(load))
-    return float((np.array([sum(state) for state in states]) * share).sum()) / (servers * load)
+    return mean_time(states, load, moves)
 
 
 def rigid_capacity(processors: int, share_of_ones: float) -> float:

@@ -141,7 +141,7 @@ def test_a_few_vos_are_held_against_what_so_few_do(name: str, settings: tuple[st
 def test_neither_few_nor_many_is_refused(
     name: str, settings: tuple[str, ...], expected: str
 ) -> None:
-    with pytest.raises(InputError, match=f"{expected}: of others theory cannot say enough"):
+    with pytest.raises(InputError, match=f"{expected}: theory has no exact figure for others"):
         figures(name, *settings, effort=SMALL[name][0])
 
 
