@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,7 +18,9 @@ from tests.story.random_runs import random_grid
 @cache
 def run_folder(seed: int) -> Path:
     """The folder of a run with its events; the same for the same seed."""
-    folder = Path(mkdtemp(prefix="exported-")) / "run"
+    parent = mkdtemp(prefix="exported-")
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    folder = Path(parent) / "run"
     save(execute_grid(random_grid(Random(seed)), in_process=True, events=True), folder)
     return folder
 

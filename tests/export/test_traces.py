@@ -77,9 +77,8 @@ class Read:
 def test_a_trace_of_perfetto_has_the_figures_of_the_run(seed: int) -> None:
     """Jobs by VO, flows, longest queues, ages of information; no slice overlaps another.
 
-    The trace is read by the parser of Perfetto's own Python package. Its trace processor, which
-    would answer the same in SQL, is a binary that the package downloads when it is first used, and
-    is not at hand here: that it imports these traces is NOT tested.
+    The trace is read by the parser of Perfetto's own Python package, which needs no browser;
+    test_sql.py asks Perfetto's trace processor.
     """
     folder = run_folder(seed)
     told, read = metrics(folder), Read(exported(write_perfetto, folder))
