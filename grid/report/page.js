@@ -150,6 +150,22 @@
     for (const holder of find(".split")) holder.classList.remove("split");
   }
 
+  // Nor can it be unfolded.
+  function unfold() {
+    for (const part of find("details.folded:not([open])")) {
+      part.open = true;
+      part.classList.add("unfolded");
+    }
+  }
+  function foldAgain() {
+    for (const part of find("details.unfolded")) {
+      part.open = false;
+      part.classList.remove("unfolded");
+    }
+  }
+
+  addEventListener("beforeprint", unfold);
+  addEventListener("afterprint", foldAgain);
   addEventListener("beforeprint", splitTables);
   addEventListener("afterprint", joinTables);
   for (const select of find("select[data-signal]")) select.addEventListener("change", choose);

@@ -26,7 +26,8 @@ _FIGURE = re.compile(r"–?|-?[\d,]*\.?\d+( .*)?")
 class Table:
     """A table; with `prose` its cells are sentences and may break, else figures.
 
-    `hints` are what headers mean, shown where the pointer rests on one, beside those of TERMS.
+    `hints` are what headers and first cells mean, shown where the pointer rests on one; what
+    headers mean by TERMS is, too.
     """
 
     headers: Sequence[str]
@@ -65,7 +66,15 @@ class When:
     block: str | Table | When
 
 
-Block = str | Table | Source | Picture | Choice | When
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Text and tables folded away under a title, which printing unfolds."""
+
+    title: str
+    blocks: Sequence[str | Table]
+
+
+Block = str | Table | Source | Picture | Choice | When | Folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +177,8 @@ def _blocks(blocks: Sequence[Block]) -> list[str]:
 def _block(block: Block) -> str:
     if isinstance(block, Picture):
         return _figure(block)
-    if isinstance(block, Source):
-        summary = f"<summary>{escape(block.title)}</summary>"
-        return f"<details>{summary}<pre>{escape(block.text)}</pre></details>"
+    if isinstance(block, Source | Folded):
+        return _details(block)
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Choice):
@@ -179,6 +187,13 @@ def _block(block: Block) -> str:
         wanted = escape(json.dumps({block.signal: block.value}), quote=True)
         return f'<div data-when="{wanted}" hidden>{_block(block.block)}</div>'
     return f"<p>{escape(block)}</p>"
+
+
+def _details(block: Source | Folded) -> str:
+    summary = f"<summary>{escape(block.title)}</summary>"
+    if isinstance(block, Source):
+        return f"<details>{summary}<pre>{escape(block.text)}</pre></details>"
+    return f'<details class="folded">{summary}{"".join(map(_block, block.blocks))}</details>'
 
 
 def _figure(picture: Picture) -> str:
@@ -224,8 +239,10 @@ def _table(table: Table) -> str:
         if table.prose:
             # A key such as plan_seconds.cs2.mean is broken where its words end.
             texts[0] = re.sub(r"[._](?=\w)", r"\g<0><wbr>", texts[0])
-        pairs = zip(texts, sides, strict=True)
-        return "".join(f"<td{side}>{text}</td>" for text, side in pairs)
+        hint = table.hints.get(row[0])
+        titled = f' title="{escape(hint, quote=True)}"' if hint else ""
+        pairs = zip([f"{sides[0]}{titled}", *sides[1:]], texts, strict=True)
+        return "".join(f"<td{attributes}>{text}</td>" for attributes, text in pairs)
 
     head = "".join(map(header, table.headers, sides))
     body = "\n".join(f"<tr>{cells(row)}</tr>" for row in table.rows)

@@ -10,7 +10,7 @@ from typing import Any
 from grid.report.flows import flow_map, flow_tables
 from grid.report.gantt import gantt_charts
 from grid.report.labels import counted, shown
-from grid.report.page import Block, Choice, Section, Source, Table, When, html_page
+from grid.report.page import Block, Choice, Folded, Section, Source, Table, When, html_page
 from grid.report.run_data import RunData, read_run
 from grid.report.run_pictures import LINES, courses, vo_bars
 from grid.report.style import PICTURES, Picture
@@ -22,6 +22,13 @@ from grid.results.summary import measured_line
 
 FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
 """What is chosen first, if there is such a metric."""
+MAIN = (
+    "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_forwarded",
+    "hops_mean", "wait_mean", "response_time_mean", "bounded_slowdown_mean", "late_percent",
+    "user_utility", "utilization", "makespan", "energy_j",
+)  # fmt: skip
+"""Of the grid, what stands open at the top, beside what was plugged in; all else is folded."""
+ALL = "All metrics of the grid, and what they mean"
 PAPERS = (
     "Sources: PU, C07, CS2, EG and GM are the papers that the emulator reproduces; its "
     "documentation has their titles and authors (CITATION.cff)."
@@ -43,7 +50,7 @@ def write_run_page(folder: Path, page: Path) -> None:
         others = "figures of machines, and all charts but that by VO, are of the whole run"
         introduction += f" All {measured}; {others}."
     sections = [
-        Section("Results", [_results(run), PAPERS]),
+        Section("Results", [_main_results(run), Folded(ALL, [_results(run), PAPERS])]),
         Section("By virtual organization", _by_vo(run)),
         Section("Over time", _over_time(run)),
         Section("Gantt charts", _gantt(run)),
@@ -51,7 +58,11 @@ def write_run_page(folder: Path, page: Path) -> None:
         Section("Flows between VOs", _flows(run)),
         Section(
             "How it was made",
-            [_making(manifest), Source("The scenario, defaults filled in", run.scenario)],
+            [
+                _made(manifest),
+                Folded("All that manifest.json says, and what it means", [_making(manifest)]),
+                Source("The scenario, defaults filled in", run.scenario),
+            ],
         ),
     ]
     save_pictures(sections, page.parent)
@@ -81,6 +92,15 @@ def meaning_of(metric: str) -> str:
 def hints_of(metrics: Sequence[str]) -> dict[str, str]:
     """What the headers that name metrics mean."""
     return {label_of(metric): meaning_of(metric) for metric in metrics}
+
+
+def _main_results(run: RunData) -> Table:
+    """The metrics of the grid that are looked at first."""
+    found = run.metrics["grid"]
+    names = [*MAIN, *(name for name in found if name not in METRICS)]
+    there = [name for name in names if found.get(name) is not None]
+    rows = [[label_of(name), shown(found[name])] for name in there]
+    return Table(["metric", "grid"], rows, hints=hints_of(there))
 
 
 def _results(run: RunData) -> Table:
@@ -146,6 +166,14 @@ def _flows(run: RunData) -> list[Block]:
     if len(run.vos) < 2 or not run.moved.any():
         return []
     return [flow_map(run.vos, {"": run.moved}), *flow_tables(run.vos, run.moved)]
+
+
+def _made(manifest: dict[str, Any]) -> str:
+    """What names the run, in a sentence."""
+    digest = manifest.get("digest")
+    told = f"its digest is {digest}" if digest else "being live, it has no digest"
+    version = manifest.get("version", "unknown")
+    return f"Version {version} of the emulator made this run, with seed {manifest['seed']}; {told}."
 
 
 def _making(manifest: dict[str, Any]) -> Table:

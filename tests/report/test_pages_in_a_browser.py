@@ -40,6 +40,9 @@ HEADS_BESIDE = """(() => {
       left(table.tBodies[0].rows[0].cells[place]))).length;
 })()"""
 """How many tables of sentences have a header that does not stand above its column."""
+FIRST_CHART = "document.querySelector('figure[data-chart]').getBoundingClientRect().top"
+FAR = 1350
+"""Pixels from the top, a screen and a half, within which the first chart of a page begins."""
 SMALLEST_TEXT = 8.0
 """Pixels; smaller text in a chart is not read but guessed."""
 MISPLACED = """(() => {
@@ -94,6 +97,8 @@ def test_a_report_is_whole_and_readable(
     assert saved >= WANTED[name]
     assert {path.stem for path in (reports[name].parent / "pictures").glob("*.png")} == saved
     assert browser.value(MISPLACED) == []
+    assert browser.value(FIRST_CHART) <= FAR
+    browser.value("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert browser.value(HEADS_BESIDE) == 0
     sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
     assert min(browser.value(sizes + ".fontSize))")) >= SMALLEST_TEXT
@@ -162,6 +167,18 @@ def test_a_wide_table_is_printed_as_several(
     assert [metric for part in parts for metric in part[1:]] == metrics
     browser.value("dispatchEvent(new Event('afterprint'))")
     assert browser.value(heads) == [[vo, *metrics]]
+
+
+def test_what_is_folded_away_is_printed(
+    reports: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, reports["run"], 400)
+    is_seen = "document.querySelector('table.prose td:nth-child(3)').checkVisibility()"
+    assert browser.value(is_seen) is False
+    browser.value("dispatchEvent(new Event('beforeprint'))")
+    assert browser.value(is_seen) is True
+    browser.value("dispatchEvent(new Event('afterprint'))")
+    assert browser.value(is_seen) is False
 
 
 def test_a_map_of_many_vos_scrolls_on_a_small_screen(
