@@ -16,7 +16,7 @@ class ClusterFacts:
 
     Shapes (machines,). Where it runs gangs, all CPUs count as one machine. `machine_licenses` are
     bit masks over `licenses`, which are (name, copies). `outages` are (machine, from,
-    until before).
+    until before). Where it runs gangs, `cpus_of` has the CPUs of each machine that can be down.
     """
 
     vo: str
@@ -29,6 +29,7 @@ class ClusterFacts:
     outages: tuple[tuple[int, Time, Time], ...] = ()
     gangs: bool = False
     one_job_a_machine: bool = False
+    cpus_of: tuple[int, ...] = ()
 
     @property
     def entity(self) -> str:
@@ -47,6 +48,7 @@ class ClusterFacts:
             made[name] = str(made[name])
         for name, kind in (("cpus", int), ("ram_mb", float), ("machine_licenses", int)):
             made[name] = tuple(map(kind, made[name]))
+        made["cpus_of"] = tuple(map(int, made.get("cpus_of", ())))
         made["licenses"] = tuple((str(name), int(copies)) for name, copies in made["licenses"])
         made["outages"] = tuple((int(m), int(start), int(end)) for m, start, end in made["outages"])
         return cls(**made)
@@ -69,4 +71,5 @@ def facts_of(
         tuple((one.machine, one.start_us, one.end_us) for one in outages),
         cluster.gangs,
         cluster.one_job_a_machine,
+        tuple(one.cpus for one in cluster.machines) if cluster.gangs else (),
     )

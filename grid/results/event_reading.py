@@ -51,10 +51,13 @@ class EventFile:
         return self._read(mine | field("call").isin(calls)) if len(calls) else own
 
     def of_cluster(self, facts: ClusterFacts) -> list[Event]:
-        """Those with which jobs come to that cluster, start and end there, and machines go down."""
+        """Those with which jobs come to that cluster, start and end there or move away, and
+        machines go down.
+        """
         field = pyarrow.dataset.field
         kinds = pa.array(_OF_CLUSTERS, pa.string())
-        return self._read((field("entity") == facts.entity) & field("event").isin(kinds))
+        own = (field("entity") == facts.entity) & field("event").isin(kinds)
+        return self._read(own | (field("event") == "move_gang") & (field("peer") == facts.entity))
 
     def _read(self, wanted: pyarrow.dataset.Expression) -> list[Event]:
         table = self._table(wanted, EVENT_SCHEMA.names)

@@ -16,8 +16,8 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Something that the job needs and that is not free: `cpus`, `memory_mb`, `license NAME` or
-    `machine`, which is down."""
+    """Something that the job needs and that is not free: `cpus`, `memory_mb`, `license NAME`,
+    `machine`, which is down, or `cpus_up`: so many of the CPUs of a cluster for gangs are up."""
 
     what: str
     needed: float
@@ -31,7 +31,9 @@ class WhyWaiting:
     `machine` comes closest to what it needs; -1 where no machine of the cluster could ever do.
     There it `lacks` something, or nothing: then it waits for its turn, by the policy's order or
     for what the policy keeps free for others. `holders` run on that machine, those that started
-    first before others. `ahead` came to the cluster before the job and wait, too.
+    first before others; nobody does while it is down. `ahead` came to the cluster before the job
+    and wait, too: many policies do not start jobs in that order. Where the cluster runs `gangs`,
+    all of it counts as one machine.
     """
 
     key: JobKey
@@ -42,29 +44,34 @@ class WhyWaiting:
     lacks: tuple[Lack, ...]
     holders: tuple[JobKey, ...]
     ahead: tuple[JobKey, ...]
+    gangs: bool = False
 
     def sentences(self) -> list[str]:
         """The same in words."""
         plural = "" if self.processors == 1 else "s"
-        said = [f"It needs {self.processors} CPU{plural} on one machine."]
+        where = "in the cluster" if self.gangs else "on one machine"
+        place = "The cluster" if self.gangs else f"Machine {self.machine}"
+        said = [f"It needs {self.processors} CPU{plural} {where}."]
         if self.machine < 0:
             said.append("No machine of the cluster could ever run it.")
         elif self.lacks:
-            said += [_in_words(one, self.machine) for one in self.lacks]
+            closest = place if self.gangs else f"{place}, which comes closest,"
+            said += [_in_words(one, self.machine, closest) for one in self.lacks]
         elif self.ahead:
             said.append(
-                f"Machine {self.machine} has all of that free: policy {self.policy} keeps it for "
-                "others, or did not look at this job yet."
+                f"{place} has all of that free: policy {self.policy} keeps it for others, or did "
+                "not look at this job yet."
             )
         else:
             said.append(
-                f"Machine {self.machine} has all of that free, and nobody who waits came before: "
-                f"policy {self.policy} keeps it for others, or plans at another moment."
+                f"{place} has all of that free, and nobody who waits came before: policy "
+                f"{self.policy} keeps it for others, or plans at another moment."
             )
         if self.lacks and self.holders:
             said.append(f"There runs {_named(self.holders)}.")
         if self.ahead:
-            said.append(f"It is behind {_named(self.ahead)}.")
+            wait = "waits" if len(self.ahead) == 1 else "wait"
+            said.append(f"J{_named(self.ahead)[1:]} came before it and {wait}, too.")
         return said
 
 
@@ -84,6 +91,9 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
     lacks = {machine: _lacks(job, state, machine) for machine in able}
     closest = min(able, key=lambda machine: _distance(lacks[machine]), default=-1)
     there = [one for one in state.running if facts.gangs or one.machine == closest]
+    if state.is_down(closest) or state.cpus_down():
+        # Events do not tell which gangs ran on the CPUs that are down.
+        there = []
     return WhyWaiting(
         key,
         state.time_us,
@@ -93,6 +103,7 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
         lacks.get(closest, ()),
         tuple(one.key for one in sorted(there, key=lambda one: one.start_us)),
         tuple(one.key for one in state.waiting[:place]),
+        facts.gangs,
     )
 
 
@@ -113,8 +124,12 @@ def _distance(lacks: tuple[Lack, ...]) -> tuple[float, ...]:
 
 def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
     facts = state.facts
+    if down := state.cpus_down():
+        return (Lack("cpus_up", facts.cpus[machine], facts.cpus[machine] - down),)
+    if state.is_down(machine):
+        return (Lack("machine", 1, 0), *_missing_licenses(job, state, machine))
     here = [one for one in state.running if facts.gangs or one.machine == machine]
-    found = [Lack("machine", 1, 0)] if state.is_down(machine) else []
+    found = []
     busy = sum(one.processors for one in here)
     if facts.one_job_a_machine and here:
         busy = facts.cpus[machine]
@@ -151,11 +166,13 @@ def _named(jobs: tuple[JobKey, ...]) -> str:
     return f"{', '.join(named)}{f' and {more} more' if more else ''}"
 
 
-def _in_words(lack: Lack, machine: int) -> str:
+def _in_words(lack: Lack, machine: int, closest: str) -> str:
     if lack.what == "machine":
-        return f"Machine {machine}, which comes closest, is down."
+        return f"{closest} is down."
+    if lack.what == "cpus_up":
+        return f"Of its {lack.needed:g} CPUs, {lack.free:g} are up."
     if lack.what == "cpus":
-        return f"Machine {machine}, which comes closest, has {lack.free:g} CPUs free."
+        return f"{closest} has {lack.free:g} CPUs free."
     if lack.what == "memory_mb":
         return f"It needs {lack.needed:g} MB; machine {machine} has {lack.free:g} MB free."
     return f"No copy of {lack.what} is free."

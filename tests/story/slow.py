@@ -56,8 +56,9 @@ def looked_at(folder: Path, jobs: int, seed: int = 18) -> Found:
     logs = {facts.entity: ClusterLog(facts, file.of_cluster(facts)) for facts in file.clusters}
     of_cluster: dict[str, list[Event]] = {entity: [] for entity in logs}
     for event in events:
-        if event.entity in of_cluster:
-            of_cluster[event.entity].append(event)
+        for entity in {event.entity, event.peer if event.event == "move_gang" else None}:
+            if entity in of_cluster:
+                of_cluster[entity].append(event)
     for row in draw.sample(rows, min(jobs, len(rows))):
         key = (row["vo"], int(row["job_id"]))
         mine = [one for one in events if (one.vo, one.job) == key]
@@ -105,7 +106,7 @@ def of_waits(
         return
     for _ in range(MOMENTS):
         time_us = draw.randrange(stay.came_us, min(stay.start_us, stay.end_us))
-        there = list(of_moment(events, time_us))
+        there = list(of_moment(events, time_us, log.facts.entity))
         why = why_waiting(key, log.at(time_us))
         found.waits += 1
         if why is None:
@@ -116,14 +117,16 @@ def of_waits(
         yield from (f"at {time_us}: {line}" for line in of_reason(why, there, log.facts, time_us))
 
 
-def of_moment(events: list[Event], time_us: int) -> Iterator[There]:
+def of_moment(events: list[Event], time_us: int, entity: str) -> Iterator[There]:
     """The jobs in a cluster after all that happened by then, in the order in which they came."""
     there: dict[JobKey, There] = {}
     for event in events:
         if event.time_us > time_us or event.vo is None or event.job is None:
             continue
         key = (event.vo, event.job)
-        if event.event in CAME:
+        if event.event == "move_gang" and event.peer == entity:
+            there.pop(key, None)
+        elif event.event in CAME:
             there.pop(key, None)
             there[key] = There(key, event, -1)
         elif event.event == "start":
@@ -160,6 +163,8 @@ def of_reason(
         yield "another machine has all that it needs"
     runs = [one for one in there if one.machine >= 0]
     here = {one.key for one in runs if facts.gangs or one.machine == why.machine}
+    if "machine" in said:
+        here = set()
     if set(why.holders) != here:
         yield "others hold the machine than it says"
     if not why.sentences():
@@ -185,6 +190,17 @@ def lacking(
     here = [one for one in runs if facts.gangs or one.machine == machine]
     if any(which == machine and start <= time_us < end for which, start, end in facts.outages):
         yield "machine"
+    else:
+        yield from busy(job, here, facts, machine)
+    for number, (name, copies) in enumerate(facts.licenses):
+        if (job.licenses or 0) >> number & 1:
+            users = {one.machine for one in runs if (one.came.licenses or 0) >> number & 1}
+            if machine not in users and len(users) >= copies:
+                yield f"license {name}"
+
+
+def busy(job: Event, here: list[There], facts: ClusterFacts, machine: int) -> Iterator[str]:
+    """What those who run there leave too little of."""
     held = sum(one.came.processors or 1 for one in here)
     is_taken = facts.one_job_a_machine and here
     if is_taken or facts.cpus[machine] - held < (job.processors or 1):
@@ -193,11 +209,6 @@ def lacking(
         used = sum(math.ceil((one.came.ram_mb or 0) * 1024) for one in here)
         if used + math.ceil(job.ram_mb * 1024) > math.ceil(facts.ram_mb[machine] * 1024):
             yield "memory_mb"
-    for number, (name, copies) in enumerate(facts.licenses):
-        if (job.licenses or 0) >> number & 1:
-            users = {one.machine for one in runs if (one.came.licenses or 0) >> number & 1}
-            if machine not in users and len(users) >= copies:
-                yield f"license {name}"
 
 
 if __name__ == "__main__":

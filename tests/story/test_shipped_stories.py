@@ -12,6 +12,8 @@ import pytest
 
 from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import DECISION, MESSAGE, Event
+from grid.model.time import NEVER
+from grid.results.event_reading import EventFile
 from grid.runtime.run import execute, save
 from grid.scenario.load import load_scenario
 from grid.story import ClusterLog, why_waiting
@@ -61,7 +63,7 @@ def test_a_reason_that_is_wrong_is_found() -> None:
     )  # fmt: skip
     why = why_waiting(("v", 3), ClusterLog(facts, events).at(5))
     assert why is not None
-    there = list(of_moment(events, 5))
+    there = list(of_moment(events, 5, "v/cluster/c"))
     assert list(of_reason(why, there, facts, 5)) == []
     for wrong in (
         {"ahead": ()}, {"ahead": (("v", 2), ("v", 1))}, {"lacks": ()}, {"holders": ()},
@@ -86,3 +88,28 @@ def test_a_story_against_the_table_is_found() -> None:
     assert list(of_story(key, mine[1:], row))
     assert list(of_story(key, mine[:2], row))
     assert list(of_story(key, mine[::-1], row))
+
+
+def test_a_gang_that_moved_waits_no_longer_where_it_came_from(tmp_path: Path) -> None:
+    """In no cluster's log is a gang there before it came or after it had left or ended."""
+    file = SCENARIOS / "gang-migration.yaml"
+    run = execute(load_scenario(file, {}), str(file), in_process=True, events=True)
+    save(run, tmp_path / "run")
+    events = EventFile(tmp_path / "run")
+    logs = [ClusterLog(facts, events.of_cluster(facts)) for facts in events.clusters]
+    moves = [one for one in events.all() if one.event == "move_gang"]
+    assert len(moves) > 20
+    for one in moves:
+        assert one.vo is not None and one.job is not None
+        there = {
+            log.facts.entity
+            for log in logs
+            for stay in log.at(one.time_us).waiting
+            if stay.key == (one.vo, one.job)
+        }
+        assert there <= {one.entity}, one
+    last = max(stay.end_us for log in logs for stay in log.stays.values())
+    for log in logs:
+        assert last < NEVER
+        state = log.at(last)
+        assert (state.running, state.waiting) == ((), ())

@@ -240,6 +240,46 @@ def test_a_machine_that_somebody_took_down_is_down_until_it_is_mended() -> None:
     assert lacks == [[], ["machine"], ["machine"], []]
 
 
+def test_a_machine_of_gangs_that_is_down_takes_its_own_cpus_only() -> None:
+    """Which gangs ran on them is not told, so nobody is said to run."""
+    facts = ClusterFacts(
+        "v", "c", "afcfs", (4,), outages=((0, 5, 9), (1, 6, 9)), gangs=True, cpus_of=(1, 1, 2)
+    )
+    ran = Stay(("v", 1), 0, 1, 0.0, 0, machine=0, start_us=0)
+    waits = Stay(("v", 2), 2, 4, 0.0, 0)
+    log = ClusterLog(facts, [])
+    log.stays = {one.key: one for one in (ran, waits)}
+    said = []
+    for time_us in (4, 5, 8, 9):
+        why = why_waiting(waits.key, log.at(time_us))
+        assert why is not None
+        said.append(why.sentences()[1:])
+    busy = ["The cluster has 3 CPUs free.", "There runs job 1 of v."]
+    assert said == [busy, ["Of its 4 CPUs, 3 are up."], ["Of its 4 CPUs, 2 are up."], busy]
+    assert why.sentences()[0] == "It needs 4 CPUs in the cluster."
+
+
+def test_nobody_is_said_to_run_on_a_machine_that_is_down() -> None:
+    ran = Stay(("v", 1), 0, 1, 0.0, 0, machine=0, start_us=0)
+    waits = Stay(("v", 2), 2, 4, 0.0, 0)
+    why = why_waiting(waits.key, state_of([ran], [waits], outages=((0, 5, 9),)).at(6))
+    assert why is not None
+    assert why.sentences()[1:] == ["Machine 0, which comes closest, is down."]
+
+
+def test_those_who_came_before_are_not_said_to_start_before() -> None:
+    """Policies start jobs in orders of their own."""
+    first, second, third = (Stay(("V", number), number, 9, 0.0, 0) for number in (1, 2, 3))
+    log = state_of([], [first, second, third])
+    for key, words in (
+        (second.key, "Job 1 of V came before it and waits, too."),
+        (third.key, "Job 1 of V, job 2 of V came before it and wait, too."),
+    ):
+        why = why_waiting(key, log.at(5))
+        assert why is not None
+        assert why.sentences()[-1] == words
+
+
 def test_a_message_is_no_decision() -> None:
     event = Event(0, "v/cluster/c", MESSAGE, "local_status")
     assert job_story(("v", 1), [event]) == []
