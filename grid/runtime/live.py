@@ -93,7 +93,7 @@ def run_live(
         # Compiled once and kept on disk, and not by all actors at the same time.
         stage("setting up")
         compiled(stage)
-        warm_up(grid)
+        warm_up(grid, may_break=watcher is not None)
         stage("starting Ray" if address is None else "connecting to Ray")
         host_of = _hosts(grid, placement, actors)
         hosts = len(set(host_of.values()))

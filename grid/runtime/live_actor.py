@@ -46,7 +46,7 @@ class LiveActor:
         if self._host is None:
             grid, host_of = await shared[0]
             # What else would be compiled while the clock runs.
-            warm_up(grid, self._members)
+            warm_up(grid, self._members, may_break=self._watched)
             members, folder, speedup = self._members, self._folder, self._speedup
             host = Host(
                 grid,

@@ -46,18 +46,22 @@ class WarmUp(NamedTuple):
     call: Callable[[], None]
 
 
-def warm_up(grid: Grid, members: Collection[str] | None = None) -> None:
-    """Compile, or load, what a run of `grid` will call; of `members` of it, if they are given."""
-    for one in _of_entities(grid, frozenset(grid.names if members is None else members)):
+def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bool = False) -> None:
+    """Compile, or load, what a run of `grid` will call; of `members` of it, if they are given.
+
+    With `may_break`, of a run in which somebody may take machines down.
+    """
+    here = frozenset(grid.names if members is None else members)
+    for one in _of_entities(grid, here, may_break):
         one.call()
 
 
 def warm_ups(grid: Grid) -> list[WarmUp]:
     """All that a run of `grid` and the writing of its results need compiled, in pieces."""
-    return [*_of_entities(grid, frozenset(grid.names)), WarmUp("results", _number_cpus)]
+    return [*_of_entities(grid, frozenset(grid.names), False), WarmUp("results", _number_cpus)]
 
 
-def _of_entities(grid: Grid, here: frozenset[str]) -> list[WarmUp]:
+def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[WarmUp]:
     kinds: dict[tuple[object, ...], Cluster] = {}
     for vo in grid.vos:
         for cluster in vo.clusters:
@@ -65,14 +69,16 @@ def _of_entities(grid: Grid, here: frozenset[str]) -> list[WarmUp]:
                 continue
             settings = repr(cluster.policy_settings)
             pool, breaks = len(cluster.machines) == 1, bool(grid.outages_of(vo, cluster))
-            kind = (cluster.policy, settings, pool, bool(cluster.licenses), breaks)
+            licensed = bool(cluster.licenses)
+            kind = (cluster.policy, settings, pool, licensed, may_break, breaks)
             kinds.setdefault(kind, cluster)
     found, memory = [], grid.asks_for_memory
     for each, cluster in kinds.items():
         policy, outages = grid.policy_of(cluster), (AN_OUTAGE,) * bool(each[-1])
         # What others decide has nothing of ours to compile, and is asked only in earnest.
         if not isinstance(policy, GuardedPolicy | Batsim):
-            found.append(WarmUp(repr(each), partial(_play, cluster, policy, outages, memory)))
+            call = partial(_play, cluster, policy, outages, memory, may_break)
+            found.append(WarmUp(repr(each), call))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         first = grid.vos[0]
@@ -123,9 +129,10 @@ def _play(
     policy: Policy | GangPolicy,
     outages: tuple[MachineOutage, ...],
     memory: bool,
+    may_break: bool,
 ) -> None:
     """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
-    state = make_cluster(cluster, policy, outages=outages, memory=memory)
+    state = make_cluster(cluster, policy, outages=outages, memory=memory, may_break=may_break)
     for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
         job = _job("", number, processors)
         state.submit(job, 0 if cluster.by_machine else -1, 0)

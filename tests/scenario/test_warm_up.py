@@ -43,6 +43,26 @@ def test_every_core_of_a_run_is_warmed_up(
     assert len({type(one.core) for one in shells}) == (1 if faults is None else 2)
 
 
+def test_a_run_in_which_machines_may_break_is_warmed_up_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its clusters are played by another core, whose policies call other compiled code."""
+    made: list[ClusterShell] = []
+
+    def noted(*given: Any, **more: Any) -> ClusterShell:
+        made.append(make(*given, **more))
+        return made[-1]
+
+    make = warm_up.make_cluster
+    monkeypatch.setattr(warm_up, "make_cluster", noted)
+    grid = grid_of()
+    warm_up.warm_up(grid, may_break=True)
+    (vo, *_), cluster = grid.vos, grid.vos[0].clusters[0]
+    live = make(cluster, grid.policy_of(cluster), may_break=True)
+    assert {type(one.core) for one in made} == {type(live.core)}
+    assert type(live.core) is not type(grid.cluster_of(vo, cluster).core)
+
+
 def test_the_outage_of_a_warm_up_meets_a_job() -> None:
     down = warm_up.AN_OUTAGE
     job: Job = warm_up._job("a", 0, 1)
