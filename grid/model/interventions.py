@@ -94,6 +94,18 @@ def lasting(done: Sequence[Intervention]) -> list[Intervention]:
     return [one for one in done[healed:] if one.wish.what in LASTS]
 
 
+def why_idle(done: Sequence[Intervention], wish: Wish) -> str:
+    """Why nothing would come of the wish after `done`; empty if something would."""
+    clock = [one.wish.what for one in done if one.wish.what in (PAUSE, GO_ON)]
+    if wish.what == (PAUSE if clock[-1:] == [PAUSE] else GO_ON):
+        return "the clock stands still already" if wish.what == PAUSE else "the clock goes already"
+    turned = wish._replace(vo=wish.other, other=wish.vo)
+    same = (wish, turned) if wish.what == CUT_OFF else (wish,)
+    if any(one.wish in same for one in lasting(done)):
+        return f"{wish.in_words()} already"
+    return ""
+
+
 class LiveFacts(NamedTuple):
     """What can be done in a live run: its `entities`, each in an actor, and how many machines of
     each cluster may be taken down (0: its policy takes no account of that).

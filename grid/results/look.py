@@ -49,7 +49,8 @@ class Look(NamedTuple):
 
     `processes` are one, or those of its Ray actors. Where one of these dies, all go back to the
     last look that `is_saved`; the next look, with `began_again`, comes after that. `more` are
-    figures by their names, `done` is all that somebody did to a live run.
+    figures by their names, `done` is all that somebody did to a live run, and `undone` says why
+    nothing came of other wishes.
     """
 
     now_us: Time
@@ -61,3 +62,4 @@ class Look(NamedTuple):
     is_over: bool = False
     more: Mapping[str, float] = {}
     done: tuple[Intervention, ...] = ()
+    undone: tuple[str, ...] = ()

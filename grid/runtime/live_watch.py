@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from grid.model.interventions import GO_ON, KILL, PAUSE, Intervention, Wish
+from grid.model.interventions import KILL, Intervention, Wish, why_idle
 from grid.model.job_results import JobResults
 from grid.results.look import Look, ProcessLook
 from grid.runtime.host import Status
@@ -29,6 +29,7 @@ class LiveWatch:
         self._watcher = watcher
         self._kill = kill
         self.done: Interventions = ()
+        self._undone: tuple[str, ...] = ()
         self._looks: dict[str, ProcessLook] = {}
         self._news: list[JobResults] = []
         self._known: set[tuple[int, int]] = set()
@@ -63,7 +64,7 @@ class LiveWatch:
         real_s = clock.real_s()
         more = _figures([*status.values(), *past], len(past), clock)
         look = Look(clock.now(), max(0.0, real_s), 0, tuple(looks), is_over=is_over)
-        self._watcher.look(look._replace(more=more, done=self.done))
+        self._watcher.look(look._replace(more=more, done=self.done, undone=self._undone))
 
     def _unknown(self, chunk: JobResults) -> JobResults:
         """The rows of jobs of which nothing was told."""
@@ -74,10 +75,11 @@ class LiveWatch:
 
     def _do(self, wish: Wish, clock: Clock) -> None:
         """Do it, unless there is nothing to do."""
-        last = [one.wish.what for one in self.done if one.wish.what in (PAUSE, GO_ON)][-1:]
-        is_paused = last == [PAUSE]
-        is_idle = wish.what == (PAUSE if is_paused else GO_ON)
-        if is_idle or (wish.what == KILL and not self._kill(wish.entity)):
+        why = why_idle(self.done, wish)
+        if wish.what == KILL and not self._kill(wish.entity):
+            why = f"the actor of {wish.entity} was not killed: it is being started again"
+        if why:
+            self._undone = (*self._undone, why)
             return
         notice_s = 0.0 if wish.what == KILL else NOTICE_SECONDS
         real_s = max(0.0, clock.real_s() + notice_s)

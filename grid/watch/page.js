@@ -193,6 +193,15 @@ document.title = `${about.name} – watch`;
 const tellDone = (done) =>
   showDone(done, (time) => clock(time - about.from, span), state.over || !goesOn);
 // The next answer clears the page's own trouble; why a wish was refused stays until the next wish.
+// Nothing came of a wish that was taken; one of before this page is not told again.
+let undone = null;
+function tellUndone(reasons) {
+  if (undone !== null && reasons.length > undone) {
+    trouble(reasons.at(-1), "wish");
+    find("wished").textContent = "";
+  }
+  undone = reasons.length;
+}
 if (about.live) setUpWishes(about, (words) => trouble(words, "wish"));
 if (about.done) tellDone(about.done);
 
@@ -266,6 +275,7 @@ panel(80, null, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)
   if (goesOn) extend(frame.to, frame.over);
   if (frame.done) tellDone(frame.done);
   if (frame.lasting) showLasting(frame.lasting);
+  if (frame.undone) tellUndone(frame.undone);
   picture.show(frame);
   showStates(frame);
   showFigures(frame);

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from grid.model.arrays import Ints
-from grid.model.interventions import FIELDS, LiveFacts, Wish, lasting, wish_of
+from grid.model.interventions import FIELDS, LiveFacts, Wish, lasting, why_idle, wish_of
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
 from grid.report.run_data import RunData
@@ -140,6 +140,8 @@ class Running:
             self._check_place(wish, name, live)
         if self._look is not None and self._look.is_over:
             raise NotThere("a run that is over: nothing can be done to it")
+        if self._look is not None and (why := why_idle(self._look.done, wish)):
+            raise NotThere(why)
         self._pass_on(wish)
         return {"wished": wish.in_words()}
 
@@ -154,6 +156,8 @@ class Running:
             "machine": 0 <= wish.machine < machines,
             "entity": wish.entity in live.entities,
         }
+        if name == "machine" and machines and not is_there[name]:
+            raise NotThere(f"machine: found {wish.machine}, expected 0 to {machines - 1}")
         if not is_there[name]:
             raise NotThere(f"{name}: the run has no such one, or it cannot be taken down")
 
@@ -190,6 +194,7 @@ class Running:
             "messages": _messages(look),
             "actors": _busy_shares(look, before),
             "done": said(look.done) if look is not None else [],
+            "undone": list(look.undone) if look is not None else [],
             "lasting": said(lasting(look.done)) if look is not None else [],
         }
 

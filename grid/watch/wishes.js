@@ -49,8 +49,10 @@ export function setUpWishes(about, trouble) {
   const able = about.live.clusters.filter(([, , machines]) => machines > 0);
   find("wish-cluster").append(...able.map(([vo, cluster, machines], place) =>
     make("option", { value: place }, `${vo}/${cluster} (0 to ${machines - 1})`)));
-  find("wish-machine").disabled = !able.length;
   const value = (id) => find(id).value;
+  const mayTake = () => { find("wish-machine").disabled = !able.length || !/^\d+$/.test(value("wish-number")); };
+  find("wish-number").addEventListener("input", mayTake);
+  mayTake();
   const mayCut = () => { find("wish-cut").disabled = value("wish-one") === value("wish-other"); };
   for (const id of ["wish-one", "wish-other"]) find(id).addEventListener("change", mayCut);
   mayCut();

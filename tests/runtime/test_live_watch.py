@@ -72,10 +72,35 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
     assert [one.number for one in watch.done] == [1, 2, 3]
     assert killed == ["gone", "there"]
     assert watcher.looks[-1].done == watch.done
+    assert watcher.looks[-1].undone == (
+        "the clock goes already", "the clock stands still already",
+        "the actor of gone was not killed: it is being started again", "the clock goes already",
+    )  # fmt: skip
     watcher.wanted = [HEAL]
     watch.step(clock, {}, [], is_over=True)
     assert len(watch.done) == 3
     assert watcher.looks[-1].is_over
+
+
+@pytest.mark.usefixtures("real")
+def test_what_is_down_is_not_taken_down_again_before_it_is_healed() -> None:
+    watcher = Wishing()
+    watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
+    watch.take("host", look(1.0, []))
+    down = Wish("take_vo_down", vo="a")
+    machine = Wish("take_machine_down", vo="a", cluster="c", machine=1)
+    cut, turned = (Wish("cut_off", vo=one, other=two) for one, two in ("ab", "ba"))
+    once = [down, machine, cut]
+    again = [down, turned, machine, machine._replace(machine=2)]
+    watcher.wanted = [*once, *again, HEAL, *once]
+    watch.step(clock, {}, [])
+    wishes = [one.wish for one in watch.done]
+    assert wishes == [*once, machine._replace(machine=2), HEAL, *once]
+    assert watcher.looks[-1].undone == (
+        "a was taken down already",
+        "b and a were cut off from each other already",
+        "machine 1 of a/c was taken down already",
+    )
 
 
 def test_an_intervention_has_the_time_at_which_it_takes_effect(real: list[float]) -> None:

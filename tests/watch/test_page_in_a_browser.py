@@ -231,12 +231,23 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
             "one.dispatchEvent(new Event('change')); }"
         )
         assert browser.value("document.getElementById('wish-cut').disabled")
+        number = "{{ const one = document.getElementById('wish-number'); one.value = '{}';"
+        number += "one.dispatchEvent(new Event('input')); }}"
+        for text, is_disabled in (("", True), ("-1", True), ("1.5", True), ("2", False)):
+            browser.value(number.format(text))
+            assert browser.value("document.getElementById('wish-machine').disabled") is is_disabled
+        press(browser, "vo", "Yes")
+        browser.wait_for("document.getElementById('trouble').textContent.includes('down already')")
         assert len(wishes) == 6
+        why = "the actor of vo1/cluster/cluster was not killed: it is being started again"
+        run.take(look._replace(done=tuple(done), undone=(why,)))
+        browser.wait_for(f"document.getElementById('trouble').textContent.includes('{why}')")
+        assert browser.value("document.getElementById('wished').textContent") == ""
         run.take(look._replace(is_over=True))
         browser.wait_for("document.getElementById('wishes').hidden")
         browser.wait_for("document.getElementById('trouble').hidden")
-        # The browser itself tells of the wish that was refused.
-        assert len(browser.complaints) == 1
+        # The browser itself tells of the wishes that were refused.
+        assert len(browser.complaints) == 2
 
 
 def test_a_run_that_goes_on_is_followed(browser: chromium.Browser, tmp_path: Path) -> None:
