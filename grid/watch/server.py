@@ -6,6 +6,7 @@ guard refuses them by their origin, and by the host that they name (DNS rebindin
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import secrets
@@ -23,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from grid.report.page import colours
 from grid.report.style import CONFIG, script
@@ -46,6 +48,8 @@ HEADERS = {
 """Of every answer. The address, which is a secret, goes into no referrer."""
 SCRIPTS = ("page.js", "picture.js", "charts.js", "wishes.js", "words.js")
 LONGEST_WISH = 4096
+PATIENCE_SECONDS = 10.0
+"""So long may a request take to come; half requests would take all connections there are."""
 _HERE = Path(__file__).parent
 
 
@@ -72,7 +76,9 @@ class Page:
         guarded = Guard(_pages_of(source), token, bound, asked)
         quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
         self._server = uvicorn.Server(
-            uvicorn.Config(guarded, lifespan="off", ws="none", date_header=False, **quiet)
+            uvicorn.Config(
+                guarded, http=Impatient, lifespan="off", ws="none", date_header=False, **quiet
+            )
         )
 
     def serve(self) -> None:
@@ -85,6 +91,34 @@ class Page:
     def end(self) -> None:
         """Answer nothing more."""
         self._server.should_exit = True
+
+
+class Impatient(H11Protocol):
+    """A connection that ends where no whole request comes in time; headers are limited, too."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._late is not None:
+            self._late.cancel()
+
+    def _expect(self) -> None:
+        """Wait for a request, unless one has come and is being answered."""
+        is_asked = self.cycle is not None and not self.cycle.response_complete
+        if is_asked and self._late is not None:
+            self._late.cancel()
+            self._late = None
+        elif not is_asked and self._late is None:
+            self._late = self.loop.call_later(PATIENCE_SECONDS, self.transport.close)
 
 
 class Guard:
@@ -124,7 +158,7 @@ class Guard:
         host = headers.get("host", "")
         if host not in self._hosts:
             return "this host is not served"
-        if headers.get("origin", f"http://{host}") != f"http://{host}":
+        if any(origin != f"http://{host}" for origin in headers.getlist("origin")):
             return "a request of another page"
         if scope["method"] == "POST" and not _is_of_a_script(headers):
             return "a wish that no page of this origin sent"

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from grid.watch import server
 from grid.watch.server import HEADERS
 from grid.watch.source import Answer, NotThere
 from tests.watch.small_runs import get, served, wish
@@ -112,6 +113,35 @@ def test_a_wish_is_taken_from_the_page_only(address: str) -> None:
         peer.sendall(f"{head}Content-Type: application/json\r\n\r\n{{}}".encode())
         assert peer.recv(1 << 16).startswith(b"HTTP/1.1 403")
     assert get(address, "wish")[0] == 405
+
+
+def test_two_origins_are_those_of_another_page(address: str) -> None:
+    """In any order, and whoever sends them: the first one alone does not count."""
+    parts = urlsplit(address)
+    origins = [f"Origin: http://{parts.netloc}\r\n", "Origin: http://evil.example\r\n"]
+    for both in (origins, origins[::-1]):
+        with socket.create_connection((parts.hostname, parts.port)) as peer:
+            head = f"POST {parts.path}wish HTTP/1.1\r\nHost: {parts.netloc}\r\n{''.join(both)}"
+            head += "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+            peer.sendall(head.encode())
+            assert peer.recv(1 << 16).startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize("begun", ["", "GET / HTTP/1.1\r\nX: a", "{whole}", "{whole}GET /"])
+def test_who_does_not_ask_is_sent_away(
+    address: str, monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    """Half a request, none at all, and half a request after a whole one; others are answered."""
+    monkeypatch.setattr(server, "PATIENCE_SECONDS", 0.1)
+    parts = urlsplit(address)
+    whole = f"GET {parts.path}about HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n"
+    with socket.create_connection((parts.hostname, parts.port)) as peer:
+        peer.sendall(begun.format(whole=whole).encode())
+        answered = b""
+        while part := peer.recv(1 << 16):
+            answered += part
+        assert answered.startswith(b"HTTP/1.1 200") == begun.startswith("{whole}")
+    assert get(address, "about")[0] == 200
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{", "{}", "[" * 5000, "x" * 100_000, '"heal"'])
