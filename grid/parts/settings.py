@@ -85,7 +85,9 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "bool_type": lambda _: "true or false",
     "int_type": lambda _: "a whole number",
     "int_from_float": lambda _: "a whole number",
+    "int_parsing": lambda _: "a whole number",
     "float_type": lambda _: "a number",
+    "float_parsing": lambda _: "a number",
     "string_type": lambda _: "text",
     "model_type": lambda _: "a mapping",
     "dict_type": lambda _: "a mapping",
@@ -228,18 +230,21 @@ def lines_on(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
         schema = shown["properties"][name]
         default = "required" if field.is_required() else f"default {_written(field)}"
-        limits = _limits(schema)
+        limits = _limits(schema, shown.get("$defs", {}))
         sentence = f": {field.description}" if field.description else ""
         yield f"{name}: {limits}, {default}{sentence}"
 
 
 def _written(field: FieldInfo) -> str:
-    default = field.get_default(call_default_factory=True)
-    return str(list(default)) if isinstance(default, tuple) else _word(default)
+    return _word(field.get_default(call_default_factory=True))
 
 
 def _word(value: object) -> str:
     """A value as it is written in a scenario."""
+    if isinstance(value, BaseModel):
+        return f"{{{', '.join(f'{key}: {_word(one)}' for key, one in value)}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_word, value))}]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "none"}[value]
     return str(value)
@@ -255,11 +260,27 @@ LIMIT_WORDS = {
 }  # fmt: skip
 
 
-def _limits(schema: Mapping[str, Any]) -> str:
+def _limits(schema: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
+    """What a value may be; `inner` are the mappings that the schema refers to, by name."""
     if "anyOf" in schema:
-        return " or ".join(_limits(one) for one in schema["anyOf"])
+        return " or ".join(_limits(one, inner) for one in schema["anyOf"])
+    if "discriminator" in schema:
+        key = schema["discriminator"]["propertyName"]
+        shapes = schema["discriminator"]["mapping"].items()
+        told = [f"{name} ({_keys(inner, where, key)})" for name, where in shapes]
+        return f"a mapping with a `{key}`: {', '.join(told)}"
     if "enum" in schema:
         return "one of " + ", ".join(map(_word, schema["enum"]))
+    if "$ref" in schema:
+        return f"a mapping ({_keys(inner, schema['$ref'])})"
+    if "$ref" in schema.get("items", {}):
+        return f"a list of mappings ({_keys(inner, schema['items']['$ref'])})"
     words = TYPE_WORDS.get(str(schema.get("type")), "anything")
     limits = [f"{said} {schema[key]:g}" for key, said in LIMIT_WORDS.items() if key in schema]
     return " ".join([words, ", ".join(limits)]).strip()
+
+
+def _keys(inner: Mapping[str, Any], where: str, but: str = "") -> str:
+    """The keys of the mapping to which a schema refers, without that one which names it."""
+    keys = inner[where.rpartition("/")[2]].get("properties", {})
+    return ", ".join(key for key in keys if key != but)

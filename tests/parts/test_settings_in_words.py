@@ -1,0 +1,54 @@
+"""What `grid parts` says of the settings of a part."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from grid.model.errors import WrongPart
+from grid.parts.settings import PartSettings, declared, lines_on
+
+
+class Even(PartSettings):
+    law: Literal["even"] = "even"
+    mean_s: float = 1.0
+
+
+class Skewed(PartSettings):
+    law: Literal["skewed"]
+    mean_s: float
+    cv: float
+
+
+class Size(PartSettings):
+    processors: int
+    share: float = 1.0
+
+
+class Settings(PartSettings):
+    work: Annotated[Even | Skewed, Field(discriminator="law")] = Field(description="run times")
+    pause: Even = Even()
+    sizes: tuple[Size, ...] = (Size(processors=2),)
+    most: int | None = None
+
+
+def part(*, settings: Settings) -> None:
+    """A part whose settings are mappings."""
+
+
+def test_mappings_are_told_with_their_keys() -> None:
+    assert list(lines_on(declared(part, 0, type(None)).model)) == [
+        "work: a mapping with a `law`: even (mean_s), skewed (mean_s, cv), required: run times",
+        "pause: a mapping (law, mean_s), default {law: even, mean_s: 1.0}",
+        "sizes: a list of mappings (processors, share), default [{processors: 2, share: 1.0}]",
+        "most: a whole number or none, default none",
+    ]
+
+
+@pytest.mark.parametrize(("value", "words"), [("70%", "a number"), ([1], "a number")])
+def test_a_text_that_is_no_number_is_told_in_plain_words(value: Any, words: str) -> None:
+    with pytest.raises(WrongPart) as caught:
+        declared(part, 0, type(None)).values({"work": {"law": "even", "mean_s": value}})
+    assert caught.value.expected == words
