@@ -152,7 +152,8 @@ def _find_traces(root: Node, folder: Path) -> list[Mistake]:
             node.value = str(_trace(Path(node.value), folder))
         except (OSError, ValueError) as error:
             found = f"{node.found()}: {reason(error)}"
-            expected = "an SWF log, looked for in the current folder and in the scenario's"
+            expected = "an SWF log, looked for in the current folder and in the scenario's; "
+            expected += "the emulator brings none"
             mistakes.append(node.mistake(where, expected, found))
     return mistakes
 
