@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import sys
@@ -18,7 +19,7 @@ from typing import NoReturn
 
 import typer
 
-from grid.model.errors import InputError, PartFailed, RunFailed, WrongPart
+from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
 
 
 class ExitCode(IntEnum):
@@ -182,6 +183,21 @@ def naming_options(*arguments: str) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def naming_folder(folder: Path) -> Iterator[None]:
+    """What the system cannot write, and gives no name, becomes RunFailed with that of the folder.
+
+    So it is told after the display is gone, as the last line.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        said = error.strerror or str(error)
+        raise RunFailed(f"{folder}: could not be written: {said}") from None
+
+
 def _nobody_reads() -> bool:
     """Whether standard output is a pipe whose reader has gone."""
     poll = select.poll()
@@ -190,15 +206,22 @@ def _nobody_reads() -> bool:
 
 
 def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
-    """A line for each mistake; with `traceback`, what is known of the part that made it, too."""
+    """A line for each mistake; with `traceback`, what is known of the part that made it, too.
+
+    What one line of a file has done at several places, by `count` or an alias, is told once.
+    """
+    alike: dict[tuple[object, ...], list[Mistake]] = {}
+    for one in error.mistakes:
+        anywhere = re.sub(r"\.\d+(?=\.)", "", one.field)
+        alike.setdefault((one.file, one.line, anywhere, one.found, one.expected), []).append(one)
     lines = []
-    many = len(error.mistakes) > MOST_LINES
-    for mistake in error.mistakes[: MOST_LINES - many]:
-        lines.append(str(mistake))
-        if traceback and mistake.details:
-            lines.append(mistake.details)
+    many = len(alike) > MOST_LINES
+    for first, *others in list(alike.values())[: MOST_LINES - many]:
+        lines.append(f"{first}{' (and at other places)' if others else ''}")
+        if traceback and first.details:
+            lines.append(first.details)
     if many:
-        lines.append(f"and {len(error.mistakes) - MOST_LINES + 1} more")
+        lines.append(f"and {len(alike) - MOST_LINES + 1} more")
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, naming_options, wrong
+from grid.commands.endings import ExitCode, endings, naming_folder, naming_options, wrong
 from grid.commands.freed_memory import keep_freed_memory
 from grid.commands.options import (
     NO_EVENTS,
@@ -24,6 +24,7 @@ from grid.commands.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from grid.results.metrics import Figures
     from grid.runtime.looking import Watcher
     from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
@@ -236,7 +237,7 @@ def _run_one(
             with naming_options("placement", "address", "transport"):
                 finished = execute(loaded, str(path), **how)
         display.stage("writing the results")
-        with endings(folder=folder):
+        with naming_folder(folder):
             save(finished, folder)
     _say(finished, folder)
 
@@ -264,6 +265,8 @@ def _say(finished: Run, folder: Path) -> None:
     from grid.results.summary import measured_line, print_summary
 
     print_summary(finished.metrics)
+    for line in _own_lines(finished.metrics["grid"]):
+        typer.echo(line)
     manifest = finished.manifest
     measured = measured_line(manifest)
     if measured is not None:
@@ -283,6 +286,16 @@ def _say(finished: Run, folder: Path) -> None:
     typer.echo(f"report: grid report {folder}")
     if live is not None and live.get("interrupted"):
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def _own_lines(figures: Figures) -> Iterator[str]:
+    """The metrics that were plugged in, for which the table has no rows."""
+    from grid.report.labels import shown
+    from grid.results.definitions import METRICS, label_of
+
+    for name, value in figures.items():
+        if name not in METRICS:
+            yield f"{label_of(name)}: {shown(value)} in the grid; those of VOs are in metrics.json"
 
 
 def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:

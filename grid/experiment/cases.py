@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.schema import Axis, ExperimentSection
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake, one_mistake, shorten
 from grid.model.errors import Path as Steps
 from grid.model.measured_jobs import ALL_JOBS
 from grid.results.definitions import METRICS
@@ -257,7 +257,10 @@ def _scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dic
     if not isinstance(given, str):
         return given
     try:
-        return find(Path(given), experiment=False, here=(file or Path()).parent)
+        path = find(Path(given), experiment=False, here=(file or Path()).parent)
+        if not os.path.lexists(path):
+            raise one_mistake("", "no such file", "a scenario in a file", given)
+        return path
     except InputError as error:
         (mistake,) = error.mistakes
         found = f"{shorten(given)}, {mistake.found}"

@@ -90,7 +90,9 @@ class Parts:
             return _part(kind, name, *self._at(kind, name))
         if name not in known:
             file = name if name.endswith(".py") else "my_parts.py"
-            expected = expected_name(name, known, kind.one)
+            # People write EASY for easy.
+            meant = name.lower() if name.lower() in known else name
+            expected = expected_name(meant, known, kind.one)
             if not known or file == name:
                 expected = f"{kind.one} with the name that it has in its file, such as {file}:NAME"
             raise WrongPart(repr(name), expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import grid
@@ -54,21 +55,33 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     """The file that is meant: one of that name here, else one that is shipped; `given` if none is.
 
     Where a file NAME or NAME.yaml is in the folder `here`, by default the current one, that is it.
-    Raises InputError where `given` can only be a name, and none of that name is shipped.
+    Raises InputError where `given` can only be a name, and none of that name is shipped; and where
+    it is no file, but one beside it has nearly that name.
     """
     found = look_for(given, experiment=experiment, here=here)
     if found is not None:
         return found
     beside = here / given
+    one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
+    if near := _near(beside):
+        raise one_mistake("", "no such file", f"{one} in a file, such as {near}", str(given))
     if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(beside):
         return beside
-    one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
     if look_for(given, experiment=not experiment) is not None:
         command = "run" if experiment else "sweep"
         raise one_mistake("", other, f"{one}: try `grid {command} {given}`", str(given))
     names = [shipped.name for shipped in all_shipped() if shipped.is_experiment == experiment]
     what = f"{one} in a file, or a name that `grid scenarios` lists"
     raise one_mistake("", "no such file", expected_name(given.name, names, what), str(given))
+
+
+def _near(path: Path) -> str | None:
+    """The file whose name was likely mistyped as that of `path`, which is not there."""
+    if os.path.lexists(path):
+        return None
+    names = {one.stem: one for one in path.parent.glob(f"*{_SUFFIX}")}
+    near = get_close_matches(path.stem, names, 1)
+    return str(names[near[0]]) if near else None
 
 
 def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | None:

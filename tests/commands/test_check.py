@@ -96,6 +96,27 @@ def test_check_of_many_wrong_files_says_a_few_lines(tmp_path: Path) -> None:
     assert (len(lines), lines[-1]) == (5, "and 5 more")
 
 
+def test_what_one_line_does_at_several_places_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    laws = "arrivals: {law: fixed, mean_s: 1}, work: {law: fixed, mean_s: 1}"
+    settings = f"settings: {{jobs: JOBS, {laws}}}}}"
+    path.write_text(
+        "vos:\n"
+        "  - {name: a, clusters: [{processors: 1}], workload: &w {generator: stochastic,\n"
+        f"     {settings.replace('JOBS', 'many')}}}\n"
+        "  - {name: b, clusters: [{processors: 1}], workload: *w}\n"
+        "  - {name: c, clusters: [{processors: 1}], workload: {generator: stochastic,\n"
+        f"     {settings.replace('JOBS', '0')}}}\n"
+    )
+    result = CliRunner().invoke(app, ["check", str(path)])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        f"{path}:3: vos.0.workload.settings.jobs: found 'many', expected a whole number (and at "
+        "other places)",
+        f"{path}:6: vos.2.workload.settings.jobs: found 0, expected at least 1",
+    ]
+
+
 def test_check_goes_on_after_a_wrong_scenario(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text("name: 7\n")
@@ -141,6 +162,7 @@ def test_an_experiment_that_no_sweep_would_run_is_not_valid(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
+        ("vos.0.clusters.0.policy=EASY", "found 'EASY', expected a policy, such as easy\n"),
         ("lat={name: x}", "one value without `${`; lists and mappings are for the key itself"),
         ("metrics.vo=[parts.py]", "a metric of a VO with the name that it has in its file, such as "
          "parts.py:NAME"),

@@ -31,6 +31,17 @@ def test_only_a_run_that_can_be_repeated_shows_its_digest(
         assert f"results in {tmp_path}" in lines
 
 
+def test_a_metric_of_your_own_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    run = grid.run(tmp_path / "one.yaml")
+    _say(run, tmp_path)
+    assert "VOs are in metrics.json" not in capsys.readouterr().out
+    run.metrics["grid"]["wait_p90"] = 1234.56
+    _say(run, tmp_path)
+    line = "wait p90: 1,234.6 in the grid; those of VOs are in metrics.json"
+    assert line in capsys.readouterr().out.splitlines()
+
+
 def test_what_of_a_log_ran_is_not_told_as_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

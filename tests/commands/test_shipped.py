@@ -79,6 +79,17 @@ def test_a_name_that_is_not_shipped_is_told_what_there_is(words: list[str], said
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("given", ["fife.yaml", "five.yml", "./fiveyaml"])
+def test_a_mistyped_file_is_told_what_is_beside_it(given: str) -> None:
+    Path("five.yaml").write_text("name: five")
+    Path("study.yaml").write_text(f"name: study\nscenario: {given}\naxes: {{ttl: [1]}}\n")
+    for words in (["run", given], ["check", "study.yaml"]):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 2
+        assert result.stderr.endswith("expected a scenario in a file, such as five.yaml\n")
+    assert result.stderr.startswith("study.yaml:2: scenario: ")
+
+
 def test_a_folder_of_that_name_is_no_name() -> None:
     Path("two-vso").mkdir()
     assert find(Path("two-vso"), experiment=False) == Path("two-vso")
@@ -97,7 +108,7 @@ def test_check_tells_mistakes_of_an_experiment() -> None:
     Path("mine.yaml").write_text("name: mine\nscenario: none.yaml\naxes: {ttl: [1]}\n")
     result = CliRunner().invoke(app, ["check", "mine.yaml"])
     assert result.exit_code == 2
-    assert result.stderr.startswith("none.yaml: found no such file")
+    assert result.stderr.startswith("mine.yaml:2: scenario: found 'none.yaml', no such file")
     Path("mine.yaml").write_text("name: mine\nscenario: none.yaml\naxis: {ttl: [1]}\n")
     result = CliRunner().invoke(app, ["check", "mine.yaml"])
     assert result.stderr.startswith("mine.yaml:3: axis: found an unknown key")
