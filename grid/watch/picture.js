@@ -1,5 +1,5 @@
 // The grid as a picture: a box for each VO, lines for forwarded jobs; and the same as a matrix.
-import { counted, make, shown } from "./words.js";
+import { counted, ends, make, shown } from "./words.js";
 
 const FEW = 12;
 const MOST_LINES = 60;
@@ -79,7 +79,8 @@ export class Picture {
   }
 
   inside(vo, small) {
-    const title = make("span", { class: "title" }, this.about.vos[vo]);
+    const name = this.about.vos[vo];
+    const title = make("span", { class: "title", title: name }, small ? ends(name) : name);
     if (small) return [title, make("span", { class: "said" }), make("i", { class: "fill" })];
     const bars = this.clustersOf[vo].slice(0, 3).map((number) =>
       make("span", { class: "bar", title: this.about.clusters[number].name }, make("i")));
@@ -199,7 +200,8 @@ export class Matrix {
     if (row < 0 || column < 0 || row > last || column > last) return;
     this.at = [row, column];
     const found = this.flows.find(([from, to]) => from === row && to === column);
-    this.say(`${counted(found ? found[2] : 0, "job")} of ${this.vos[row]} ran in ${this.vos[column]}`);
+    this.say(row === column ? `${this.vos[row]}: jobs that stayed in their VO are not in this picture`
+      : `${counted(found ? found[2] : 0, "job")} of ${this.vos[row]} ran in ${this.vos[column]}`);
     this.draw();
   }
 

@@ -39,3 +39,6 @@ export function make(name, attributes = {}, ...inner) {
   one.append(...inner);
   return one;
 }
+
+// A long name by its ends: those of many VOs differ at theirs, and begin alike.
+export const ends = (name) => (name.length > 9 ? `${name.slice(0, 3)}…${name.slice(-5)}` : name);

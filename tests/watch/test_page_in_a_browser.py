@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import grid
 from grid.model.interventions import Intervention, LiveFacts, Wish
 from grid.results.look import Look
 from grid.runtime.run import execute
@@ -141,6 +142,23 @@ def test_the_job_of_an_event_is_told_up_to_the_moment(browser: chromium.Browser,
     assert browser.complaints == []
 
 
+def test_long_names_of_many_vos_differ(browser: chromium.Browser, tmp_path: Path) -> None:
+    """Where names begin alike, a box shows their ends, all of it."""
+    (tmp_path / "scenario.yaml").write_text(
+        SCENARIO.replace("- name: vo", "- name: site-of-the-north-", 1).replace(
+            "count: 3\n    selection", "count: 20\n    selection"
+        )
+    )
+    grid.run(tmp_path / "scenario.yaml", out=tmp_path / "run")
+    with served(Replay(tmp_path / "run")) as address:
+        show(browser, address, 400)
+        titles = browser.value(
+            "[...document.querySelectorAll('.node .title')].map(one =>"
+            " one.scrollWidth > one.clientWidth ? 'cut' : one.textContent)"
+        )
+    assert len(set(titles)) == 20 and "cut" not in titles
+
+
 def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, many: str) -> None:
     show(browser, many, 1280)
     browser.press("End")
@@ -153,6 +171,10 @@ def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, many: st
     browser.wait_for(
         "/jobs? of vo1 ran in vo2/.test(document.getElementById('pointed').textContent)"
     )
+    # Flows are between VOs, and tell nothing of jobs that stayed.
+    browser.press("ArrowDown")
+    said = browser.value("document.getElementById('pointed').textContent")
+    assert said == "vo2: jobs that stayed in their VO are not in this picture"
     assert browser.complaints == []
 
 
