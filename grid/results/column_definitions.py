@@ -51,6 +51,11 @@ JOB_COLUMNS: Columns = {
     "preemptions": ("", "How often it was stopped to let another job run."),
     "restarts": ("", "How often it began again from nothing."),
     "power": ("", "Factor of the watts of busy CPUs while this job holds them."),
+    "run_time": (
+        "s",
+        "How long it held its CPUs, less what was lost to restarts: `execution_time` without "
+        "suspensions. Its slowdown is `turnaround_time / run_time`.",
+    ),
 }
 """Of jobs.csv and jobs.parquet, a row a job. Batsim's columns come first. Times count from the
 beginning of virtual time."""
@@ -234,6 +239,10 @@ MANIFEST_KEYS: Columns = {
     "cpu_seconds.read": ("s", "Processor time to read and build the scenario and its jobs."),
     "cpu_seconds.run": ("s", "Processor time of all processes, from first event to last."),
     "parts.*": ("", "SHA-256 of the source of each part that the scenario plugged in."),
+    "meanings.*": (
+        "",
+        "What a metric that the scenario plugged in means: its docstring's first paragraph.",
+    ),
     "live.speedup": ("", "Virtual seconds in a real second. Keys of `live`: of live runs only."),
     "live.actors": ("", "Ray actors of the live run."),
     "live.kills": ("", "Actors that were killed on purpose."),

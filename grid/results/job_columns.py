@@ -83,6 +83,7 @@ def job_columns(
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
         "power": pa.array(jobs.power),
+        "run_time": Times(outcome.held_us - outcome.lost_us, once),
     }
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 
+import grid
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
@@ -36,6 +37,7 @@ BATSIM_COLUMNS = [
 OUR_COLUMNS = [
     *("vo", "user", "executed_vo", "cluster", "machine", "hops", "utility", "deadline"),
     *("assigned_time", "state", "preemptions", "restarts", "power"),
+    "run_time",
 ]
 ROWS = [
     job(7, 0.000001, 0.5, 2.75, processors=3, user=12, utility=0.75, deadline=4),
@@ -105,10 +107,33 @@ def test_a_job_that_ran_as_a_row_of_batsim(tmp_path: Path) -> None:
         "deadline": "4.000000",
         "assigned_time": "0.000001",
         "state": "completed",
+        "run_time": "2.250000",
     }
     assert {name: row[name] for name in expected} == expected
     assert float(row["stretch"]) == pytest.approx(2.749999 / 2.25, rel=1e-15)
     assert row["profile"] == row["metadata"] == row["consumed_energy"] == ""
+
+
+def test_the_mean_slowdown_follows_from_the_table(tmp_path: Path) -> None:
+    """Of jobs that were suspended, too, and of some that began again from nothing."""
+    jobs = [
+        {"run_s": 40, "deadline_s": 500},
+        {"submit_s": 7, "run_s": 20, "deadline_s": 60},
+        {"submit_s": 33, "run_s": 2, "deadline_s": 6},
+    ]
+    edf = {"name": "edf", "settings": {"preemptive": True}}
+    cluster = {"machines": [{"cpus": 1}], "policy": edf}
+    vo = {"name": "vo", "clusters": [cluster], "workload": {"jobs": jobs}}
+    outage = {"vo": "vo", "cluster": "cluster", "machine": 0, "at_s": 50, "for_s": 5}
+    faults = {"heal_s": 100, "machine_outages": [outage]}
+    run = grid.run({"name": "s", "vos": [vo], "faults": faults}, out=tmp_path / "r")
+    assert run.metrics["grid"]["preemptions"] > 0
+    assert run.metrics["grid"]["restarts"] > 0
+    with (tmp_path / "r" / "jobs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    slowdowns = [float(row["turnaround_time"]) / float(row["run_time"]) for row in rows]
+    assert sorted(float(row["run_time"]) for row in rows) == [2, 20, 40]
+    assert sum(slowdowns) / 3 == pytest.approx(run.metrics["grid"]["slowdown_mean"])
 
 
 def test_a_job_that_was_forwarded_names_where_it_ran(tmp_path: Path) -> None:
