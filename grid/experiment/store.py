@@ -66,6 +66,7 @@ class _SweepContent(_Content):
     level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
     metrics: list[str]
+    meanings: dict[str, str] = {}
     measured: list[_Measured] = []
     cases: list[_Case]
     absent: list[_Reason]

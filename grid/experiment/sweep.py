@@ -279,6 +279,7 @@ def _describe(
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
     from grid.scenario.load import resolved_yaml, section_yaml
+    from grid.scenario.part_kinds import metric_meanings
     from grid.scenario.text_file import read_text
 
     text = section_yaml(experiment) if file is None else read_text(file, MAX_BYTES, "YAML")
@@ -297,6 +298,7 @@ def _describe(
             "level": experiment.level,
             "compare": experiment.compare or next(iter(axes), None),
             "metrics": list(experiment.metrics),
+            "meanings": metric_meanings(cases[0].scenario),
             "measured": measured_intervals(cases),
             "cases": [
                 {"point": case.point, "seed": case.seed, "key": key}

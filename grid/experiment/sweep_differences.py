@@ -154,7 +154,7 @@ def _table(study: Study, found: Sequence[Found], baseline: str, metrics: Sequenc
         pairs = zip(cells_of(intervals), intervals, strict=True)
         columns.append([text + _doubt(one) for text, one in pairs])
     headers = [axis, *others, *(label_of(metric) for metric in metrics)]
-    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics))
+    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics, {}))
 
 
 def _doubt(difference: Interval | None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.statistics import repetitions
-from grid.experiment.store import EXPECTED, MAX_BYTES
+from grid.experiment.store import EXPECTED, MAX_BYTES, read_sweep
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_differences import differences
 from grid.experiment.sweep_flows import flows
@@ -66,7 +66,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     ).strip()
     sections = [
         Section("Comparisons", comparisons),
-        Section("Means", [means_table(study, metrics)]),
+        Section("Means", [*_plugged_in(folder), means_table(study, metrics)]),
         Section("Differences, paired by seed", differences(study, metrics)),
         Section("By virtual organization", by_vo(study, metrics)),
         Section("Flows between VOs", flows(study)),
@@ -76,6 +76,12 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     ]
     save_pictures(sections, page.parent)
     page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
+
+
+def _plugged_in(folder: Path) -> Iterator[Block]:
+    """A line for each metric that was plugged in and says what it means."""
+    for metric, meaning in read_sweep(folder).get("meanings", {}).items():
+        yield f"{label_of(metric)}: {meaning}"
 
 
 def _certainty(study: Study, seeds: int) -> str:
@@ -206,7 +212,7 @@ def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
     if over_seeds(study):
         columns.append([shown(_enough(study, metrics, point)) for point in study.points])
         headers.append(f"repetitions for ± {100 * WISHED:g} %")
-    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics))
+    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics, {}))
 
 
 def _enough(study: Study, metrics: Sequence[str], point: Mapping[str, Any]) -> int | None:

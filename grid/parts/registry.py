@@ -52,6 +52,12 @@ class Part:
         text = inspect.getdoc(self.target) or ""
         return text.partition("\n")[0].strip()
 
+    @property
+    def meaning(self) -> str:
+        """The first paragraph of its docstring, in one line."""
+        text = inspect.getdoc(self.target) or ""
+        return " ".join(text.partition("\n\n")[0].split())
+
 
 @dataclass(frozen=True)
 class Parts:

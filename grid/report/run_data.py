@@ -39,6 +39,13 @@ class RunData:
         return list(self.metrics["vos"])
 
     @cached_property
+    def meanings(self) -> dict[str, str]:
+        """What metrics that were plugged in mean, as far as it is known."""
+        given = self.manifest.get("meanings")
+        given = given if isinstance(given, dict) else {}
+        return {name: text for name, text in given.items() if isinstance(text, str)}
+
+    @cached_property
     def places(self) -> dict[str, int]:
         """What the jobs of each VO are called, with the place of its colour in all charts."""
         return {f"jobs of {vo}": place for place, vo in enumerate(self.vos)}

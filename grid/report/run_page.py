@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -78,20 +78,23 @@ def save_pictures(sections: Sequence[Section], folder: Path) -> None:
                 block.save(folder / PICTURES)
 
 
-def meaning_of(metric: str) -> str:
-    """The definition of a metric in a sentence or two, with its source; empty if plugged in."""
+def meaning_of(metric: str, plugged_in: Mapping[str, str]) -> str:
+    """The definition of a metric in a sentence or two, with its source.
+
+    `plugged_in` has the meanings of those that were plugged in, as far as they are known.
+    """
     known = METRICS.get(metric)
     if known is None:
-        return ""
+        return plugged_in.get(metric, "")
     source = f" Source: {known.source}." if known.source else ""
     better = f" Better is {known.better}." if known.better else ""
     over = f"Taken over: {known.over}. Values: {known.values}."
     return f"{known.meaning} {over}{better}{source}".replace("`", "")
 
 
-def hints_of(metrics: Sequence[str]) -> dict[str, str]:
+def hints_of(metrics: Sequence[str], plugged_in: Mapping[str, str]) -> dict[str, str]:
     """What the headers that name metrics mean."""
-    return {label_of(metric): meaning_of(metric) for metric in metrics}
+    return {label_of(metric): meaning_of(metric, plugged_in) for metric in metrics}
 
 
 def _main_results(run: RunData) -> Table:
@@ -109,7 +112,7 @@ def _results(run: RunData) -> Table:
     # As they are defined, one by the other; what was plugged in comes last.
     names = [*(name for name in METRICS if name in found), *(n for n in found if n not in METRICS)]
     rows = [
-        [label_of(name), shown(found[name]), meaning_of(name)]
+        [label_of(name), shown(found[name]), meaning_of(name, run.meanings)]
         for name in names
         if found[name] is not None
     ]
@@ -126,10 +129,12 @@ def _by_vo(run: RunData) -> list[Block]:
     known.sort(key=lambda metric: FIRST.index(metric) if metric in FIRST else len(FIRST))
     columns = [row_texts([vos[vo].get(metric) for vo in vos], "–") for metric in known]
     rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
-    table = Table(["VO", *(label_of(metric) for metric in known)], rows, hints=hints_of(known))
+    meanings = {metric: meaning_of(metric, run.meanings) for metric in known}
+    hints = hints_of(known, run.meanings)
+    table = Table(["VO", *(label_of(metric) for metric in known)], rows, hints=hints)
     return [
         Choice("metric", "Metric", {metric: label_of(metric) for metric in known}),
-        *(When("metric", metric, meaning_of(metric)) for metric in known if meaning_of(metric)),
+        *(When("metric", metric, meaning) for metric, meaning in meanings.items() if meaning),
         vo_bars(run, known),
         "All metrics; choose a column's header to sort by it.",
         table,

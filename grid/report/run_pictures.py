@@ -82,7 +82,7 @@ def _overlaid(
         {"params": [ZOOM], "mark": _STEP},
         {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
     ]
-    caption = _meaning(column, label)
+    caption = _meaning(run, column, label)
     if len(titles) > 1:
         caption += " A line for each cluster."
     return _course(column, label, caption, {"encoding": encoding, "layer": layers}, columns)
@@ -108,7 +108,7 @@ def _beside(
     name = column.replace("_", "-")
     panels = in_panels("series", titles, panel, 2 if len(titles) <= 4 else 3)
     specification = {"title": label, "data": {"name": name}, **panels}
-    caption = f"{_meaning(column, label)} A panel for each cluster, all with the same axes."
+    caption = f"{_meaning(run, column, label)} A panel for each cluster, all with the same axes."
     return Picture(name, caption, specification, {name: columns}, is_wide=True)
 
 
@@ -154,7 +154,7 @@ def _middle(
         "layer": layers,
     }
     caption = (
-        f"{_meaning(column, label)} Over {len(levels)} clusters: the median, and shaded the "
+        f"{_meaning(run, column, label)} Over {len(levels)} clusters: the median, and shaded the "
         "middle 80 %."
     )
     return _course(column, label, caption, specification, columns)
@@ -179,10 +179,12 @@ def _tooltip(label: str, unit: str) -> list[dict[str, Any]]:
     ]
 
 
-def _meaning(column: str, label: str) -> str:
-    """The definition of a column of the series; its label if it was plugged in."""
+def _meaning(run: RunData, column: str, label: str) -> str:
+    """The definition of a column of the series; its label where one plugged in has none."""
     known = SERIES_COLUMNS.get(column)
-    return known[1] if known is not None else f"{label[0].upper()}{label[1:]}."
+    if known is not None:
+        return known[1]
+    return run.meanings.get(column, f"{label[0].upper()}{label[1:]}.")
 
 
 def _course(

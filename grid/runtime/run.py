@@ -32,7 +32,7 @@ from grid.runtime.pace import Pace
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
-from grid.scenario.part_kinds import metrics_of
+from grid.scenario.part_kinds import metric_meanings, metrics_of
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
@@ -194,6 +194,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
         gc.collect()
     run = _checked(played, how)
     run.manifest["parts"] = scenario.parts.hashes()
+    run.manifest["meanings"] = metric_meanings(scenario)
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)

@@ -100,13 +100,35 @@ def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict
 
     A metric of a file is called by its name there.
     """
+    job, vo, cluster = (
+        {
+            called: scenario.parts.make(kind, name, settings)
+            for called, name, settings in _metrics_of_kind(sections)
+        }
+        for kind, sections in _metric_sections(scenario)
+    )
+    return job, vo, cluster
+
+
+def metric_meanings(scenario: Scenario) -> dict[str, str]:
+    """What the same metrics mean, as far as their docstrings say: the first paragraph of each."""
+    found = {
+        called: scenario.parts.find(kind, name).meaning
+        for kind, sections in _metric_sections(scenario)
+        for called, name, _ in _metrics_of_kind(sections)
+    }
+    return {called: meaning for called, meaning in sorted(found.items()) if meaning}
+
+
+def _metric_sections(scenario: Scenario) -> Iterator[tuple[Kind, Any]]:
     named = scenario.metrics
-    kinds = ((JOB_METRICS, named.job), (VO_METRICS, named.vo), (CLUSTER_METRICS, named.cluster))
-    made: list[dict[str, Any]] = []
-    for kind, sections in kinds:
-        of: dict[str, Any] = {}
-        for section in sections:
-            name, settings = name_and_settings(section)
-            of[name.rpartition(":")[2]] = scenario.parts.make(kind, name, dict(settings))
-        made.append(of)
-    return made[0], made[1], made[2]
+    yield JOB_METRICS, named.job
+    yield VO_METRICS, named.vo
+    yield CLUSTER_METRICS, named.cluster
+
+
+def _metrics_of_kind(sections: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """What each is called, the name of its part, and its settings."""
+    for section in sections:
+        name, settings = name_and_settings(section)
+        yield name.rpartition(":")[2], name, dict(settings)

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import grid
+from grid.experiment.reporting import write_report
 from grid.model.errors import InputError, PartFailed, RunFailed
 from grid.policies.interface import ClusterView, Plan
 from grid.runtime.pace import Pace
@@ -168,6 +169,46 @@ def test_every_kind_of_part_runs_from_a_file(tmp_path: Path) -> None:
     series = pyarrow.parquet.read_table(tmp_path / "out" / "series.parquet")
     assert min(series["seconds"].to_pylist()) > 0
     assert len(run.manifest["parts"]) == 10
+
+
+MEANINGS = """
+def widest_job(results, directory):
+    \"\"\"The most processors of a job
+    that ended.
+
+    Not of one that was rejected.\"\"\"
+    return float(results.processors.max())
+
+
+def running(results, directory, cluster, edges_us):
+    "The number of the interval."
+    return [float(n) for n in range(len(edges_us) - 1)]
+
+
+def silent(results, directory):
+    return None
+"""
+WIDEST = "The most processors of a job that ended."
+
+
+def test_reports_say_what_metrics_of_a_file_mean(tmp_path: Path) -> None:
+    """The first paragraph of a docstring, in what a run and a sweep leave behind."""
+    (tmp_path / "meant.py").write_text(MEANINGS)
+    metrics = {
+        "vo": ["meant.py:widest_job", "meant.py:silent"],
+        "cluster": ["meant.py:running"],
+    }
+    run = grid.run(scenario("fcfs", metrics=metrics), out=tmp_path / "out")
+    meanings = {"running": "The number of the interval.", "widest_job": WIDEST}
+    assert run.manifest["meanings"] == meanings
+    write_report(tmp_path / "out", tmp_path / "run.html")
+    page = (tmp_path / "run.html").read_text()
+    assert all(page.count(meaning) > 1 for meaning in meanings.values())
+    experiment = {"name": "meant", "scenario": scenario("fcfs", metrics=metrics), "seeds": 1}
+    experiment["metrics"] = ["widest_job"]
+    grid.sweep(experiment, tmp_path / "sweep", in_process=True)
+    write_report(tmp_path / "sweep", tmp_path / "sweep.html")
+    assert f"widest job: {WIDEST}" in (tmp_path / "sweep.html").read_text()
 
 
 @pytest.mark.ray
