@@ -130,6 +130,7 @@ def browser() -> Iterator[Browser]:
         process = subprocess.Popen(
             [sys.executable, "-c", LAUNCHER, *pipes, *command],
             pass_fds=(commands_out, answers_in),
+            env=os.environ | {"TMPDIR": profile},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
