@@ -87,18 +87,26 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     return None
 
 
-class GuardedPull(Guarded):
+class GuardedRule(Guarded):
+    """A rule of another."""
+
+    def __call__(self, question: Question) -> Any:
+        return super().__call__(question._replace(table=question.table.to_read()))
+
+
+class GuardedPull(GuardedRule):
     """A rule of another that fetches work, too."""
 
     def idle(self, idle: Idle) -> PullFrom:
+        idle = idle._replace(table=idle.table.to_read())
         answer: PullFrom = ask(self.origin, "idle", self._function.idle, _problem_of_pull, idle)
         return answer
 
 
 def _guard(origin: Origin, rule: Any) -> Any:
-    if callable(rule) and callable(getattr(rule, "idle", None)):
-        return GuardedPull(origin, "its rule", rule, _problem)
-    return function_guard("its rule", _problem)(origin, rule)
+    fetches = callable(getattr(rule, "idle", None))
+    guard = function_guard("its rule", _problem, GuardedPull if fetches else GuardedRule)
+    return guard(origin, rule)
 
 
 def _problem_of_ask(ask: Ask, question: Question) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from grid.information.interface import Letter, Overlay, View, Whom
 from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time, from_seconds
-from grid.parts.kind import Kind
+from grid.parts.kind import Kind, refuse_misspelt
 from grid.parts.origin import Origin, ask, is_whole
 
 if TYPE_CHECKING:
@@ -126,6 +126,7 @@ def _guarded(origin: Origin, overlay: Any) -> Overlay:
     if missing:
         found = f"{type(overlay).__name__} without {missing[0]} ({origin.shown}:{origin.line})"
         raise WrongPart(found, "an overlay that inherits from grid.information.interface.Overlay")
+    refuse_misspelt(origin, overlay, (*ATTRIBUTES, *METHODS))
     for name, least in (("period_us", 1), ("view_size", 1), ("timeout_us", 1)):
         value = getattr(overlay, name)
         may_be_none = name != "timeout_us" and value is None

@@ -56,6 +56,13 @@ class ResourceColumns:
         """Those of the rows."""
         return ResourceColumns(*(column[rows] for column in _columns(self)))
 
+    def to_read(self) -> ResourceColumns:
+        """The same for somebody who must not change them: nobody can write in these columns."""
+        columns = ResourceColumns(*(column.view() for column in _columns(self)))
+        for column in _columns(columns):
+            column.flags.writeable = False
+        return columns
+
 
 class SomeResources(ResourceColumns):
     """The given `rows` of `whole`; each column is made when it is first asked for.
@@ -81,6 +88,10 @@ class SomeResources(ResourceColumns):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def to_read(self) -> ResourceColumns:
+        """The same: its columns are copies."""
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To others only these rows are sent."""
@@ -119,6 +130,13 @@ class ResourceTable:
         """
         lacking: Floats = self.assigned_cpus + processors - self.columns.cpus
         return lacking
+
+    def to_read(self) -> ResourceTable:
+        """The same for a part of another: nobody can write in what the grid shares.
+
+        The status of resources is a copy, made for one decision.
+        """
+        return replace(self, columns=self.columns.to_read())
 
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""

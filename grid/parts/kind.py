@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from grid.model.errors import WrongPart
 from grid.parts.origin import Check, Guarded, Origin
+
+ALIKE = 0.8
+"""From this ratio of `difflib` on, one name is taken for another that is misspelt."""
 
 Guard = Callable[[Origin, Any], Any]
 """Wraps what a part of another has made, so that what fails in it is reported. Raises WrongPart
@@ -45,8 +49,11 @@ class Kind:
         return f"grid.{self.name}"
 
 
-def function_guard(what: str, check: Check) -> Guard:
-    """Of a kind whose parts are functions: `what` it does, and what is wrong with its answer."""
+def function_guard(what: str, check: Check, guarded: type[Guarded] = Guarded) -> Guard:
+    """Of a kind whose parts are functions: `what` it does, and what is wrong with its answer.
+
+    What is made of a part is kept in a `guarded`.
+    """
 
     def guard(origin: Origin, function: Any) -> Any:
         if not callable(function):
@@ -54,6 +61,21 @@ def function_guard(what: str, check: Check) -> Guard:
                 f"{type(function).__name__} that cannot be called ({origin.shown}:{origin.line})"
             )
             raise WrongPart(found, f"a {origin.title}: a function, or a class with __call__")
-        return Guarded(origin, what, function, check)
+        return guarded(origin, what, function, check)
 
     return guard
+
+
+def refuse_misspelt(origin: Origin, made: Any, known: Iterable[str]) -> None:
+    """Look for names that nobody asks a part for, and that are like some that it does not change.
+
+    `known` are the methods and attributes that it may have. Raises WrongPart.
+    """
+    classes = [one for one in type(made).__mro__ if one.__module__.partition(".")[0] != "grid"]
+    own = {name for one in classes[:-1] for name in vars(one)} | set(vars(made))
+    left = sorted(set(known) - own)
+    for name in sorted(own.difference(known)):
+        meant = [] if name.startswith("_") else get_close_matches(name, left, 1, ALIKE)
+        if meant:
+            found = f"{type(made).__name__} with {name} ({origin.shown}:{origin.line})"
+            raise WrongPart(found, f"{meant[0]} instead of {name}, which nobody asks for")

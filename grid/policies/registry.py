@@ -8,7 +8,7 @@ from typing import Any
 
 from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time
-from grid.parts.kind import Kind
+from grid.parts.kind import Kind, refuse_misspelt
 from grid.parts.origin import Origin, ask
 from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
@@ -80,6 +80,7 @@ def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
         if missing:
             expected = "a gang policy whose __init__ calls super().__init__()"
             raise WrongPart(f"{type(policy).__name__} without {missing[0]}", expected)
+        refuse_misspelt(origin, policy, ("rank", *vars(GangPolicy())))
         return GuardedGangPolicy(origin, policy)
     if not callable(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"

@@ -44,7 +44,7 @@ class GuardedSelection:
         own_only: bool,
         rng: Generator | None = None,
     ) -> Choice:
-        given = (job, table, own_vo, own_only, *((rng,) if self._draws else ()))
+        given = (job, table.to_read(), own_vo, own_only, *((rng,) if self._draws else ()))
         choice: Choice = ask(self.origin, "choose", self._selection.choose, _problem, *given)
         return choice
 

@@ -267,6 +267,22 @@ class Lost(Star):
 
 class Empty:
     pass
+
+
+class Misspelt(Overlay):
+    def every_periode(self, view, rng):
+        return []
+
+
+class Unknown(Overlay):
+    def __init__(self):
+        self.period_s = 3
+
+
+class Alike(Star):
+    period_s = 3
+    period_us = 3_000_000
+    _answers = ()
 """
 
 
@@ -280,6 +296,11 @@ def test_an_overlay_of_a_file_plugs_in(tmp_path: Path, monkeypatch: pytest.Monke
         grid.run(scenario("star.py:Lost"))
     with pytest.raises(InputError, match="expected an overlay that inherits"):
         grid.load_scenario(scenario("star.py:Empty"))
+    with pytest.raises(InputError, match="expected every_period instead of every_periode, which"):
+        grid.load_scenario(scenario("star.py:Misspelt"))
+    with pytest.raises(InputError, match="expected period_us instead of period_s, which"):
+        grid.load_scenario(scenario("star.py:Unknown"))
+    grid.load_scenario(scenario("star.py:Alike"))
 
 
 @pytest.mark.parametrize(

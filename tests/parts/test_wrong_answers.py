@@ -77,6 +77,11 @@ class IgnoresNumber(Policy):
     ignores = 3
 
 
+class Ranks(GangPolicy):
+    def ranks(self, size, serial):
+        return serial
+
+
 class Gangs(GangPolicy):
     def __init__(self):
         pass
@@ -90,6 +95,17 @@ class Short:
 class Ties:
     def choose(self, job, table, own_vo, own_only):
         return best_choice(np.ones(len(table.columns)), job, table, own_vo, own_only, "lucky")
+
+
+class Writes:
+    def choose(self, job, table, own_vo, own_only):
+        table.columns.mips[:] = 1.0
+        return best_choice(np.ones(len(table.columns)), job, table, own_vo, own_only)
+
+
+def writes(question):
+    question.table.columns.cpus[0] = 9.0
+    return at_home(question)
 
 
 def at_home(question):
@@ -262,6 +278,8 @@ def run(place: str, name: str) -> None:
         ("policy", "FarMachine", "gave a start on machine 99, expected one below 1"),
         ("selection", "Short", "found 1 utilities, expected one for each of the 2 resources"),
         ("selection", "Ties", "found ties 'lucky', expected one of own_vo"),
+        ("selection", "Writes", "raised ValueError: assignment destination is read-only"),
+        ("rule", "writes", "raised ValueError: assignment destination is read-only"),
         ("rule", "half_a_microsecond", "asks with wait_us = 10.5, expected a whole number"),
         ("rule", "before_now", "asks with wait_us = -1, expected a whole number"),
         ("rule", "no_time", "asks with wait_us = nan, expected a whole number"),
@@ -306,6 +324,7 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
         ("policy", "IgnoresText", "it is 'memory'"),
         ("policy", "IgnoresNumber", "it is 3"),
         ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
+        ("policy", "Ranks", "expected rank instead of ranks, which nobody asks for"),
         ("overlay", "Backwards", "whose period_us is a whole number of at least 1; it is -5"),
     ],
 )
