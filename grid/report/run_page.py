@@ -103,7 +103,7 @@ def _main_results(run: RunData) -> Table:
     names = [*MAIN, *(name for name in found if name not in METRICS)]
     there = [name for name in names if found.get(name) is not None]
     rows = [[label_of(name), shown(found[name])] for name in there]
-    return Table(["metric", "grid"], rows, hints=hints_of(there))
+    return Table(["metric", "grid"], rows, hints=hints_of(there, run.meanings))
 
 
 def _results(run: RunData) -> Table:
