@@ -114,18 +114,34 @@ def rows_by_cluster(run: RunData) -> dict[str, Rows]:
 
 
 def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str, str]:
-    """The bars of a cluster, what its rows are, and what is to be said of them."""
-    note = ""
-    if len(rows) > most:
-        note = f" Of {len(rows):,} jobs the first {most:,} are drawn."
-        rows = rows[:most]
-    cpus = [_intervals(text) for text in run.jobs["allocated_resources"].take(rows).to_pylist()]
+    """The bars of a cluster, what its rows are, and what is to be said of them.
+
+    Of too many jobs those are drawn that started first, of whatever VO: the table has VO after VO.
+    """
+    begun = rows[np.argsort(run.column("starting_time")[rows], kind="stable")][:most]
+    cpus = _cpus(run, begun)
     known = np.array([bool(places) for places in cpus])
-    if known.mean() <= MOSTLY:
-        return _by_job(run, name, rows, most), "a row a job, by submission", note
-    if not known.all():
-        note += f" {np.count_nonzero(~known)} jobs that were preempted are left out."
-    return _by_cpu(run, name, rows, cpus)[:most], "a row a CPU", note
+    is_by_cpu = known.mean() > MOSTLY
+    # A job that waited has two bars in a row of its own.
+    bars_of = (
+        np.maximum([len(places) for places in cpus], 1) if is_by_cpu else np.full(len(known), 2)
+    )
+    shown = np.sort(begun[np.cumsum(bars_of) <= most])
+    note = ""
+    if len(shown) < len(rows):
+        note = f" Of {len(rows):,} jobs the first {len(shown):,} to start are drawn."
+    if not is_by_cpu:
+        return _by_job(run, name, shown), "a row a job, by submission", note
+    cpus = _cpus(run, shown)
+    unknown = sum(not places for places in cpus)
+    if unknown:
+        note += f" {unknown} jobs that were preempted are left out."
+    return _by_cpu(run, name, shown, cpus), "a row a CPU", note
+
+
+def _cpus(run: RunData, rows: Rows) -> list[list[tuple[float, float]]]:
+    """The CPUs that each of these jobs had; none where that is not known."""
+    return [_intervals(text) for text in run.jobs["allocated_resources"].take(rows).to_pylist()]
 
 
 def _by_cpu(
@@ -142,9 +158,8 @@ def _by_cpu(
     ]
 
 
-def _by_job(run: RunData, name: str, rows: Rows, most: int) -> list[Bar]:
+def _by_job(run: RunData, name: str, rows: Rows) -> list[Bar]:
     """A row for each job, where the table does not tell when it held which CPUs."""
-    rows = rows[: most // 2]
     submit = run.column("submission_time")[rows]
     rows, submit = rows[np.argsort(submit, kind="stable")], np.sort(submit)
     start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]

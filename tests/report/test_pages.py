@@ -14,7 +14,7 @@ import grid
 from grid.experiment.reporting import write_report
 from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
-from grid.report.gantt import WAITING, _by_job, gantt_charts
+from grid.report.gantt import WAITING, _bars_of, _by_job, gantt_charts
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
@@ -87,8 +87,30 @@ def test_a_short_job_of_a_gantt_chart_ends_when_it_ended(tmp_path: Path) -> None
     scenario.write_text(scenario.read_text().replace("{run_s: 1}", "{run_s: 0.5}, {run_s: 5000}"))
     grid.run(scenario, out=tmp_path / "run")
     run = read_run(tmp_path / "run")
-    drawn = [bar for bar in _by_job(run, "a", np.arange(2), 100) if bar[5] != WAITING]
+    drawn = [bar for bar in _by_job(run, "a", np.arange(2)) if bar[5] != WAITING]
     assert [bar[2] for bar in drawn] == run.column("finish_time").tolist()
+
+
+@pytest.mark.parametrize(("policy", "drawn"), [("fcfs", 6), ("lgfs", 3)])
+def test_of_too_many_jobs_a_gantt_chart_has_those_that_started_first(
+    tmp_path: Path, policy: str, drawn: int
+) -> None:
+    """In the table, those of the other VO come last. Gangs have two bars a job."""
+    vos = []
+    for name, first in (("a", 5), ("b", 1)):
+        jobs = ", ".join(f"{{submit_s: {first + 10 * n}, run_s: 5}}" for n in range(9))
+        cluster = f"{{processors: 1, policy: {policy}}}"
+        vos.append(f"{{name: {name}, clusters: [{cluster}], workload: {{jobs: [{jobs}]}}}}")
+    scenario = tmp_path / "two.yaml"
+    scenario.write_text(f"protocol: {{when_busy: never}}\nvos: [{', '.join(vos)}]\n")
+    grid.run(scenario, out=tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    starts = run.column("starting_time")
+    bars, _, note = _bars_of(run, "a", np.arange(len(starts)), 6)
+    assert f"Of {len(starts)} jobs the first {drawn} to start are drawn." in note
+    assert len(bars) <= 6
+    begun = {bar[1] for bar in bars if bar[5] != WAITING}
+    assert begun == set(np.sort(starts)[:drawn])
 
 
 def test_the_distribution_of_stretch_is_that_of_the_table(tmp_path: Path) -> None:
