@@ -290,12 +290,12 @@ def _say(finished: Run, folder: Path) -> None:
 
 def _own_lines(figures: Figures) -> Iterator[str]:
     """The metrics that were plugged in, for which the table has no rows."""
-    from grid.report.labels import shown
-    from grid.results.definitions import METRICS, label_of
+    from grid.results.definitions import METRICS, label_of, row_texts
 
     for name, value in figures.items():
         if name not in METRICS:
-            yield f"{label_of(name)}: {shown(value)} in the grid; those of VOs are in metrics.json"
+            (text,) = row_texts([value])
+            yield f"{label_of(name)}: {text} in the grid; those of VOs are in metrics.json"
 
 
 def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
@@ -335,7 +335,8 @@ def _say_cost(manifest: dict[str, Any]) -> None:
             f"longest {1000 * asked['max']:.3f} ms, all {asked['total']:.2f} s of the real clock"
         )
     for policy in manifest["plans_not_measured"]:
-        typer.echo(f"plans of {policy} are made in compiled code and not timed")
+        others = "other " if policy in manifest["plan_seconds"] else ""
+        typer.echo(f"{others}plans of {policy} are made in compiled code and not timed")
 
 
 def _profile_lines(manifest: dict[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grid.experiment.store import read_costs, write_json
 from grid.model.errors import InputError
+from grid.report.labels import counted
 from grid.runtime.cpus import usable_cpus
 
 COSTS_FILE = "costs.json"
@@ -74,5 +75,5 @@ class Expected:
             minutes = self.seconds / count / 60
             line += f"; about {minutes:.0f} minutes on {count} CPUs, as it took here last time"
         if self.unknown:
-            line += f"; {self.unknown} experiments were never run here"
+            line += f"; never run here: {counted(self.unknown, 'experiment')}"
         return line

@@ -28,6 +28,7 @@ from grid.experiment.samples import (
 )
 from grid.experiment.store import write_text
 from grid.experiment.sweep import Place
+from grid.report.labels import counted
 from grid.report.page import Section, Table
 from grid.scenario.shipped import experiments_folder
 
@@ -46,7 +47,8 @@ def tally(claims: Sequence[Judged]) -> str:
     for one in claims:
         counts += one.finding.counts
     total = sum(counts.values())
-    return f"{len(claims)} claims, {total} sub-claims: {in_words(counts)}"
+    parts = f"{total} sub-claim{'s' * (total != 1)}"
+    return f"{counted(len(claims), 'claim')}, {parts}: {in_words(counts)}"
 
 
 def _introduction(judgement: Judgement, quick: bool, renewed: str) -> list[str]:

@@ -31,6 +31,19 @@ def test_only_a_run_that_can_be_repeated_shows_its_digest(
         assert f"results in {tmp_path}" in lines
 
 
+def test_plans_that_are_not_timed_are_others_than_those_that_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    run = grid.run(tmp_path / "one.yaml")
+    timed = {"count": 2, "mean": 0.1, "max": 0.1, "total": 0.2}
+    run.manifest.update(plan_seconds={"fcfs": timed}, plans_not_measured=["easy", "fcfs"])
+    _say(run, tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert "plans of easy are made in compiled code and not timed" in lines
+    assert "other plans of fcfs are made in compiled code and not timed" in lines
+
+
 def test_a_metric_of_your_own_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "one.yaml").write_text(SCENARIO)
     run = grid.run(tmp_path / "one.yaml")

@@ -97,6 +97,7 @@ def test_partial_utility_is_reproduced_in_one_go(
     assert "QUICK" in page and page.count("<figure data-chart=") == 4
     assert len(list((out / "pictures").glob("pu-figure-*"))) == 8
     assert tally(found.claims).startswith("5 claims, ")
+    assert tally(found.claims[:1]).startswith("1 claim, ")
     written = (pages / "PU.md").read_text()
     assert all(f"## PU-{n}:" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
     for title in ("What this hangs on", "What the paper leaves out", "What contradicts the paper"):
