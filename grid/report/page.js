@@ -43,6 +43,13 @@
     axis.labelAngle = (width - 90) / scale.domain.length > least ? 0 : -90;
   }
 
+  // How long names are shows only when they are drawn.
+  function isLegendCut(holder) {
+    const { right } = holder.getBoundingClientRect();
+    return [...holder.querySelectorAll(".role-legend-label text")].some(
+      (text) => text.getBoundingClientRect().right > right);
+  }
+
   async function draw(figure) {
     const holder = figure.querySelector(".chart");
     const spec = JSON.parse(figure.querySelector("script").textContent);
@@ -62,7 +69,13 @@
       spec.autosize = { type: "fit-x", contains: "padding" };
     }
     const options = { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } };
-    const made = await vegaEmbed(holder, spec, options);
+    let made = await vegaEmbed(holder, spec, options);
+    if (isLegendCut(holder)) {
+      made.finalize();
+      const legend = { ...spec.config.legend, columns: 1, labelLimit: width - 90 };
+      spec.config = { ...spec.config, legend };
+      made = await vegaEmbed(holder, spec, options);
+    }
     charts.push({ figure, width, view: made.view, signals: (spec.params ?? []).map((p) => p.name) });
   }
 

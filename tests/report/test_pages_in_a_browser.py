@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grid.report.charts import Labels, Series, lines
 from grid.report.flows import flow_map
 from grid.report.page import Section, html_page
 from grid.results.definitions import label_of
@@ -207,6 +208,22 @@ def test_names_below_a_map_are_whole(
         f"{below}.map(t => t.getBoundingClientRect()).map(b => b.height > b.width)"
     )
     assert sorted(high) == [False, upright]
+
+
+@pytest.mark.parametrize("markers", [True, False])
+def test_a_legend_of_long_names_is_whole(
+    tmp_path: Path, browser: chromium.Browser, markers: bool
+) -> None:
+    names = ["never", "when_nothing_free", "best_expected_finish"]
+    series = [Series(name, [1, 2], [1000.0, 2000.0]) for name in names]
+    picture = lines(Labels("legend", "caption", "x", "y"), series, markers=markers)
+    page = tmp_path / "legend.html"
+    page.write_text(html_page("a", "b", [Section("c", [picture])]))
+    for width in (360, 400):
+        show(browser, page, width)
+        assert browser.value(MISPLACED) == []
+        shown = browser.value("[...document.querySelectorAll('svg text')].map(t => t.textContent)")
+        assert set(names) <= set(shown)
 
 
 def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:
