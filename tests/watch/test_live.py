@@ -141,12 +141,13 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
     ((machine, down_us, up_us),) = ClusterLog(north, events.of_cluster(north)).facts.outages
     assert machine == 0
     assert at["machine"] <= down_us / SECOND_US < at["heal"] <= up_us / SECOND_US
-    # Nothing crosses while the VOs are cut off, nothing starts where all is down.
+    # Nothing crosses while the VOs are cut off, nothing starts where all is down. An actor that was
+    # killed, or is late, takes its machine down later than was wished.
     start_s = results.outcome.start_us / SECOND_US
     host = results.placement.executed_vo
     moved = (host != results.vo) & (results.submit_us / SECOND_US > at["cut"])
     assert (start_s[moved] >= at["heal"]).all()
-    on_north = (host == 0) & (start_s > at["machine"] + 1)
+    on_north = (host == 0) & (results.outcome.start_us > down_us)
     assert (start_s[on_north] >= at["heal"]).all()
     assert np.count_nonzero(start_s >= at["heal"]) > 0
 
