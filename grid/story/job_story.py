@@ -128,7 +128,8 @@ def _give_up(event: Event) -> str:
 def _submit(event: Event) -> str:
     wanted = _cpus(event.processors or 1)
     estimate = "" if event.estimate_us is None else f" for {event.estimate_us / SECOND_US:.6g} s"
-    return f"Submitted to {_vo(event)}: it asks for {wanted}{estimate}."
+    # Not "submitted": a VO that was down hears of it later, and others after a message's latency.
+    return f"It comes to {_vo(event)} from its user: it asks for {wanted}{estimate}."
 
 
 def _place(event: Event) -> str:
