@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from grid.cluster import make_cluster
 from grid.cluster.shell import ClusterShell
 from grid.model.job import Job
 from grid.scenario import warm_up
@@ -24,18 +25,23 @@ def grid_of(**given: Any) -> Grid:
     return realize(Scenario.model_validate({"name": "two", **scenario, **given}), "two.yaml")[0]
 
 
-@pytest.mark.parametrize("faults", [None, {"heal_s": 60, "machine_outages": [OUTAGE]}])
-def test_every_core_of_a_run_is_warmed_up(
-    faults: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[ClusterShell] = []
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ClusterShell]:
+    """The clusters that a warm-up makes, in order."""
+    found: list[ClusterShell] = []
 
     def noted(*given: Any, **more: Any) -> ClusterShell:
-        made.append(make(*given, **more))
-        return made[-1]
+        found.append(make_cluster(*given, **more))
+        return found[-1]
 
-    make = warm_up.make_cluster
     monkeypatch.setattr(warm_up, "make_cluster", noted)
+    return found
+
+
+@pytest.mark.parametrize("faults", [None, {"heal_s": 60, "machine_outages": [OUTAGE]}])
+def test_every_core_of_a_run_is_warmed_up(
+    faults: dict[str, Any] | None, made: list[ClusterShell]
+) -> None:
     grid = grid_of() if faults is None else grid_of(faults=faults)
     warm_up.warm_up(grid)
     shells = [grid.cluster_of(vo, cluster) for vo in grid.vos for cluster in vo.clusters]
@@ -44,21 +50,13 @@ def test_every_core_of_a_run_is_warmed_up(
 
 
 def test_a_run_in_which_machines_may_break_is_warmed_up_for_that(
-    monkeypatch: pytest.MonkeyPatch,
+    made: list[ClusterShell],
 ) -> None:
     """Its clusters are played by another core, whose policies call other compiled code."""
-    made: list[ClusterShell] = []
-
-    def noted(*given: Any, **more: Any) -> ClusterShell:
-        made.append(make(*given, **more))
-        return made[-1]
-
-    make = warm_up.make_cluster
-    monkeypatch.setattr(warm_up, "make_cluster", noted)
     grid = grid_of()
     warm_up.warm_up(grid, may_break=True)
     (vo, *_), cluster = grid.vos, grid.vos[0].clusters[0]
-    live = make(cluster, grid.policy_of(cluster), may_break=True)
+    live = make_cluster(cluster, grid.policy_of(cluster), may_break=True)
     assert {type(one.core) for one in made} == {type(live.core)}
     assert type(live.core) is not type(grid.cluster_of(vo, cluster).core)
 
