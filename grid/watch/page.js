@@ -192,7 +192,6 @@ document.title = `${about.name} – watch`;
 
 const tellDone = (done) =>
   showDone(done, (time) => clock(time - about.from, span), state.over || !goesOn);
-// The next answer clears the page's own trouble; why a wish was refused stays until the next wish.
 // Nothing came of a wish that was taken; one of before this page is not told again.
 let undone = null;
 function tellUndone(reasons) {
@@ -202,6 +201,7 @@ function tellUndone(reasons) {
   }
   undone = reasons.length;
 }
+// The next answer clears the page's own trouble; why a wish was refused stays until the next wish.
 if (about.live) setUpWishes(about, (words) => trouble(words, "wish"));
 if (about.done) tellDone(about.done);
 
