@@ -1,4 +1,5 @@
-"""Where numba keeps what it has compiled: in a folder for each state of the sources.
+"""Where numba keeps what it has compiled: in a folder for each state of the sources. What else
+takes long to make is kept there, too.
 
 Numba looks only at the file that a function stands in. A function that has taken in another one
 from another file would go on as it was after that file has changed, and a user who updates the
@@ -11,7 +12,10 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 UNUSED_SECONDS = 24 * 3600.0
@@ -48,6 +52,22 @@ def state_of(root: Path) -> str:
         facts = source.stat()
         state.update(f"{source.relative_to(root)} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     return f"compiled-{state.hexdigest()[:16]}"
+
+
+def kept_text(name: str, make: Callable[[], str]) -> str:
+    """What `make` gives, or what it gave to an earlier process under that name."""
+    folder = Path(os.environ["NUMBA_CACHE_DIR"])
+    with suppress(OSError, UnicodeDecodeError):
+        return (folder / name).read_text(encoding="utf-8")
+    text = make()
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all, for others may read it now.
+        with tempfile.TemporaryDirectory(dir=folder) as fresh:
+            written = Path(fresh) / name
+            written.write_text(text, encoding="utf-8")
+            written.replace(folder / name)
+    return text
 
 
 def _drop_old(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grid.compiled_code import keep_apart, state_of
+from grid.compiled_code import keep_apart, kept_text, state_of
 
 
 def test_another_folder_once_a_source_has_changed(tmp_path: Path) -> None:
@@ -55,3 +55,18 @@ def test_where_nothing_can_be_written_beside_the_sources_it_is_the_users_cache(
     monkeypatch.setattr("sys.modules", {})
     keep_apart(tmp_path)
     assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / "cache" / "grid" / state_of(tmp_path))
+
+
+def test_a_text_is_made_once_for_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new" / "folder"))
+    made = iter(["first", "second", "third", "fourth"])
+    assert kept_text("a.js", made.__next__) == "first"
+    assert kept_text("a.js", made.__next__) == "first"
+    assert kept_text("b.js", made.__next__) == "second"
+    assert sorted(one.name for one in (tmp_path / "new" / "folder").iterdir()) == ["a.js", "b.js"]
+    # Where nothing can be kept it is made each time.
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert [kept_text("a.js", made.__next__) for _ in range(2)] == ["third", "fourth"]

@@ -51,6 +51,25 @@ class Wish(NamedTuple):
             GO_ON: "the clock went on",
         }[self.what]
 
+    def as_asked(self) -> str:
+        """As one asks for it."""
+        return {
+            KILL: f"kill the actor of {self.entity}",
+            TAKE_MACHINE_DOWN: f"take machine {self.machine} of {self.vo}/{self.cluster} down",
+            TAKE_VO_DOWN: f"take {self.vo} down",
+            CUT_OFF: f"cut {self.vo} and {self.other} off from each other",
+            HEAL: "heal all that was taken down or cut off",
+            PAUSE: "stop the clock",
+            GO_ON: "let the clock go on",
+        }[self.what]
+
+
+class Asked(NamedTuple):
+    """A wish on its way to the run; `refused` says why it is refused already, if it is."""
+
+    wish: Wish
+    refused: str = ""
+
 
 class Intervention(NamedTuple):
     """A wish that took effect: the `number`th of a run, from 1.
@@ -71,7 +90,55 @@ class Intervention(NamedTuple):
             "real_s": round(self.real_s, 6),
             "what": self.wish.what,
         }
-        return row | {name: getattr(self.wish, name) for name in FIELDS[self.wish.what]}
+        return row | _fields(self.wish)
+
+    def in_words(self) -> str:
+        return self.wish.in_words()
+
+
+class Refusal(NamedTuple):
+    """A wish that was refused at `time_us`, after `real_s` seconds of the real clock, and why.
+
+    Before it so many interventions were `done`.
+    """
+
+    done: int
+    time_us: Time
+    real_s: float
+    wish: Wish
+    why: str
+
+    def row(self) -> dict[str, Any]:
+        """As it stands in the run's folder."""
+        row: dict[str, Any] = {
+            "time_s": self.time_us / SECOND_US,
+            "real_s": round(self.real_s, 6),
+            "what": self.wish.what,
+        }
+        return row | _fields(self.wish) | {"refused": self.why}
+
+    def in_words(self) -> str:
+        return f"refused to {self.wish.as_asked()}: {self.why}"
+
+
+class Wishes(NamedTuple):
+    """What came of all wishes for a run: what was done, and what was refused, each in order."""
+
+    done: tuple[Intervention, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+    def in_order(self) -> list[Intervention | Refusal]:
+        """All of them, as they were wished."""
+        places = [(one.number, 0) for one in self.done] + [(one.done, 1) for one in self.refused]
+        wishes: list[Intervention | Refusal] = [*self.done, *self.refused]
+        return [wishes[place] for place in sorted(range(len(wishes)), key=places.__getitem__)]
+
+
+NO_WISHES = Wishes()
+
+
+def _fields(wish: Wish) -> dict[str, Any]:
+    return {name: getattr(wish, name) for name in FIELDS[wish.what]}
 
 
 def wish_of(row: Mapping[str, Any]) -> Wish:

@@ -13,11 +13,14 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from grid.compiled_code import kept_text
 
 PICTURES = "pictures"
 """The folder of a page's charts as files, beside the page."""
@@ -206,6 +209,12 @@ def _plain(value: Any) -> Any:
 
 def script() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, which needs nothing else."""
+    made_by = version("vl-convert-python")
+    # To make it takes more than a second.
+    return kept_text(f"vega-lite-{VERSION}-of-{made_by}.js", _bundle)
+
+
+def _bundle() -> str:
     import vl_convert
 
     text: str = vl_convert.javascript_bundle(vl_version=VERSION)  # type: ignore[call-arg]

@@ -264,8 +264,8 @@ MANIFEST_KEYS: Columns = {
 """Of manifest.json, with `.` between the keys of nested mappings and `*` for any name."""
 
 INTERVENTION_COLUMNS: dict[str, tuple[str, str]] = {
-    "number": ("", "Its place among what was done, from 1."),
-    "time_s": ("s", "Virtual time from which it took effect."),
+    "number": ("", "Its place among what was done, from 1; what was refused has none."),
+    "time_s": ("s", "Virtual time from which it took effect, or at which it was refused."),
     "real_s": ("s", "Real time since the run began at which it did, pauses included."),
     "what": (
         "",
@@ -277,6 +277,10 @@ INTERVENTION_COLUMNS: dict[str, tuple[str, str]] = {
     "cluster": ("", "Cluster of the machine."),
     "machine": ("", "Its number in the cluster, from 0."),
     "entity": ("", "Entity whose actor was killed."),
+    "refused": (
+        "",
+        "Why it was not done. Only wishes that were refused have it, the first 1,000 of a run.",
+    ),
 }
 """Of interventions.json, a list of what somebody did to a live run on its page. Each has the first
 four, and those of the others that it was done to."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from grid.model.arrays import Floats
-from grid.model.interventions import Intervention
+from grid.model.interventions import NO_WISHES, Wishes
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
 from grid.results.column_definitions import SERIES_COLUMNS
@@ -46,12 +46,12 @@ def write_run(
     histories: Sequence[ClusterHistory] = (),
     more: MoreColumns = NO_MORE,
     events: EventSpool | None = None,
-    interventions: Sequence[Intervention] = (),
+    wishes: Wishes = NO_WISHES,
 ) -> None:
     """Writes `jobs.csv`, `jobs.parquet`, `series.parquet`, and the three texts into `folder`.
 
     With `events` it has `events.parquet` as well; what a spool has, can be written once. With
-    `interventions` it has `interventions.json`.
+    `wishes` it has `interventions.json`.
 
     Raises InputError where `folder` is no place for a run (`grid.results.run_folder`), and
     ValueError for a NaN or an infinity in the metrics or the manifest; nothing is written then.
@@ -64,8 +64,8 @@ def write_run(
         _write_series(partial / "series.parquet", rows, directory, more.cluster)
         if events is not None:
             events.write(partial / EVENTS_FILE, results, directory)
-        if interventions:
-            write_interventions(partial / INTERVENTIONS_FILE, interventions)
+        if any(wishes):
+            write_interventions(partial / INTERVENTIONS_FILE, wishes)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
         _write_json(partial / "manifest.json", manifest)

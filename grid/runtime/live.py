@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grid.model.interventions import lasting
+from grid.model.interventions import NO_WISHES, Wishes, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.event_file import EventSpool
@@ -22,7 +22,6 @@ from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
 from grid.runtime.dealing import deal
 from grid.runtime.host import packages_of_policies
-from grid.runtime.interventions import Interventions
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.lateness import Lateness
 from grid.runtime.live_actors import Actors
@@ -44,7 +43,7 @@ class LiveOutcome:
     restarts: int = 0
     unfinished: int = 0
     interrupted: bool = False
-    interventions: Interventions = ()
+    wishes: Wishes = NO_WISHES
 
     def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
         """What the run's manifest says of it; see `live_lines`."""
@@ -54,8 +53,8 @@ class LiveOutcome:
             "actors": self.run.actors,
             "kills": self.kills,
             "restarts": self.restarts,
-            "interventions": len(self.interventions),
-            "not_healed": [one.wish.in_words() for one in lasting(self.interventions)],
+            "interventions": len(self.wishes.done),
+            "not_healed": [one.wish.in_words() for one in lasting(self.wishes.done)],
             "unfinished": self.unfinished,
             "interrupted": self.interrupted,
             "late": {
@@ -156,7 +155,7 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
     unfinished = sum(grid.jobs_by_vo()) - store.jobs
     outcome = LiveOutcome(run, kills=actors.kills, unfinished=unfinished)
     outcome.restarts = len(actors.past)
-    outcome.interventions = actors.interventions
+    outcome.wishes = actors.wishes
     for status in [*actors.past, *actors.status.values()]:
         run.messages += status.handled
         outcome.messages.merge(status.messages)

@@ -15,8 +15,8 @@ import ray
 
 from grid.model.arrays import Ints
 from grid.model.errors import PartFailed, RunFailed
+from grid.model.interventions import NO_WISHES, Wishes
 from grid.runtime.host import Status
-from grid.runtime.interventions import Interventions
 from grid.runtime.live_actor import LiveActor
 from grid.runtime.live_clock import Clock, Epoch, epoch_in
 from grid.runtime.live_watch import LiveWatch
@@ -89,9 +89,11 @@ class Actors:
         self.kills = 0
 
     @property
-    def interventions(self) -> Interventions:
-        """What the watcher has done so far."""
-        return () if self._watch is None else self._watch.done
+    def wishes(self) -> Wishes:
+        """What has come of the watcher's wishes so far."""
+        if self._watch is None:
+            return NO_WISHES
+        return Wishes(self._watch.done, self._watch.refused)
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -161,7 +163,7 @@ class Actors:
             asked = {host for host, _ in self._asked.values()}
             for host, actor in self._actors.items():
                 if host not in asked:
-                    call = actor.pulse.remote([self._shared], epoch, self.interventions)
+                    call = actor.pulse.remote([self._shared], epoch, self.wishes.done)
                     self._asked[call] = (host, time.monotonic())
             pause = time.monotonic() + TICK_SECONDS
             ready, _ = ray.wait(

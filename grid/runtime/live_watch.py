@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from grid.model.interventions import KILL, Intervention, Wish, why_idle
+from grid.model.interventions import KILL, Asked, Intervention, Refusal, why_idle
 from grid.model.job_results import JobResults
 from grid.results.look import Look, ProcessLook
 from grid.runtime.host import Status
@@ -20,6 +20,8 @@ NOTICE_SECONDS = 0.6
 """So long before an intervention takes effect the actors are told, so that it does everywhere at
 the same virtual time."""
 MILLISECONDS = 1000
+MOST_REFUSALS = 1000
+"""So many are written down; somebody may press for ever."""
 
 
 class LiveWatch:
@@ -29,6 +31,8 @@ class LiveWatch:
         self._watcher = watcher
         self._kill = kill
         self.done: Interventions = ()
+        self.refused: tuple[Refusal, ...] = ()
+        """What was wished and not done, the first of it."""
         self._undone: tuple[str, ...] = ()
         self._looks: dict[str, ProcessLook] = {}
         self._news: list[JobResults] = []
@@ -52,8 +56,8 @@ class LiveWatch:
         is_over: bool = False,
     ) -> None:
         """Do what is wished, and show the run if it is time for that."""
-        for wish in () if is_over else self._watcher.wishes():
-            self._do(wish, clock)
+        for asked in () if is_over else self._watcher.wishes():
+            self._do(asked, clock)
         if not (is_over or self._watcher.is_due()):
             return
         looks = list(self._looks.values())
@@ -73,19 +77,30 @@ class LiveWatch:
         self._known.update(keys)
         return chunk.take(np.flatnonzero(rows))
 
-    def _do(self, wish: Wish, clock: Clock) -> None:
-        """Do it, unless there is nothing to do."""
+    def _do(self, asked: Asked, clock: Clock) -> None:
+        """Do it, unless it is refused or there is nothing to do."""
+        wish = asked.wish
+        if asked.refused:
+            self._refuse(asked, clock)
+            return
         why = why_idle(self.done, wish)
         if wish.what == KILL and not self._kill(wish.entity):
             why = f"the actor of {wish.entity} was not killed: it is being started again"
         if why:
             self._undone = (*self._undone, why)
+            self._refuse(Asked(wish, why), clock)
             return
         notice_s = 0.0 if wish.what == KILL else NOTICE_SECONDS
         real_s = max(0.0, clock.real_s() + notice_s)
         new = Intervention(len(self.done) + 1, clock.at(real_s), real_s, wish)
         self.done = (*self.done, new)
         clock.pauses = pauses(self.done)
+
+    def _refuse(self, asked: Asked, clock: Clock) -> None:
+        if len(self.refused) < MOST_REFUSALS:
+            real_s = max(0.0, clock.real_s())
+            new = Refusal(len(self.done), clock.at(real_s), real_s, asked.wish, asked.refused)
+            self.refused = (*self.refused, new)
 
 
 def _figures(status: Iterable[Status], restarts: int, clock: Clock) -> dict[str, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Ints
-from grid.model.interventions import LiveFacts, Wish
+from grid.model.interventions import Asked, LiveFacts
 from grid.results.look import Beginning, Look, ProcessLook
 from grid.runtime.outcome import RecordStore
 from grid.runtime.pace import Pace
@@ -33,7 +33,7 @@ class Watcher(Protocol):
         """How the run stands. It goes on when this returns."""
         ...
 
-    def wishes(self) -> Sequence[Wish]:
+    def wishes(self) -> Sequence[Asked]:
         """What is to be done to a live run, since the last call; none in virtual time."""
         ...
 

@@ -14,6 +14,7 @@ import numpy as np
 from grid import __version__
 from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.extras import need
+from grid.model.interventions import NO_WISHES, Wishes
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
@@ -25,7 +26,7 @@ from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.compiling import compiling_ahead
-from grid.runtime.interventions import Interventions, with_outages
+from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
@@ -81,7 +82,7 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
-    interventions: Interventions = ()
+    wishes: Wishes = NO_WISHES
     measured: MeasuredJobs = ALL_JOBS
 
     def __repr__(self) -> str:
@@ -285,9 +286,9 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
 def _checked(played: _Played, how: How) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     outcome, lived, directory = played.outcome, played.live, played.directory
-    done = lived.interventions if lived is not None else ()
-    if done:
-        directory = with_outages(directory, done)
+    wishes = lived.wishes if lived is not None else NO_WISHES
+    if wishes.done:
+        directory = with_outages(directory, wishes.done)
     how.stage("checking the results")
     results = outcome.results()
     _refuse_broken(played, results, directory)
@@ -317,7 +318,7 @@ def _checked(played: _Played, how: How) -> Run:
         manifest,
         tuple(outcome.histories),
         events=played.events,
-        interventions=done,
+        wishes=wishes,
         measured=played.measured,
     )
 
@@ -396,5 +397,5 @@ def save(run: Run, folder: Path) -> None:
         run.histories,
         run.more,
         run.events,
-        run.interventions,
+        run.wishes,
     )

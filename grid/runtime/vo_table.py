@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.interventions import Wish
+from grid.model.interventions import Asked
 from grid.results.look import Beginning, Look
 from grid.runtime.looking import Watcher
 
@@ -56,7 +56,7 @@ class VoTable:
         if len(self._vos) > ROWS:
             self.rows.append((f"and {len(self._vos) - ROWS:,} more", *[""] * 5))
 
-    def wishes(self) -> Sequence[Wish]:
+    def wishes(self) -> Sequence[Asked]:
         return ()
 
     def _row(self, vo: int, told: Ints, load: Floats, queued: Floats) -> tuple[str, ...]:
@@ -89,5 +89,5 @@ class Watchers:
         for one in self._watchers:
             one.look(look)
 
-    def wishes(self) -> Sequence[Wish]:
-        return [wish for one in self._watchers for wish in one.wishes()]
+    def wishes(self) -> Sequence[Asked]:
+        return [asked for one in self._watchers for asked in one.wishes()]

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from grid.model.arrays import Bools, Floats
-from grid.model.interventions import Intervention
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.interventions import Intervention, Refusal
 from grid.model.time import SECOND_US
-from grid.report.gantt import Rows, cluster_chart
-from grid.report.run_data import RunData
 from grid.watch.happenings import last_happenings
 from grid.watch.job_times import INTERVALS, JobTimes
 from grid.watch.source import Answer, NotThere
@@ -23,30 +21,12 @@ TOLD = ("jobs", "messages", "snapshots", "rounds", "actors", "runtime", "seed", 
 """Of a run, in this order."""
 
 
-def gantt_rows(jobs: JobTimes, cluster: int, since_s: float, until_s: float) -> tuple[Rows, int]:
+def gantt_rows(jobs: JobTimes, cluster: int, since_s: float, until_s: float) -> tuple[Ints, int]:
     """The rows of the last jobs that ran on the cluster in that time, and how many did in all."""
     ran = (jobs.cluster == cluster) & (jobs.started < until_s) & (jobs.ended > since_s)
     rows = np.flatnonzero(ran)
     last = rows[np.argsort(jobs.started[rows], kind="stable")[-BARS:]]
     return np.sort(last), len(rows)
-
-
-def gantt(
-    run: RunData, cluster: int, rows: Rows, count: int, since_s: float, until_s: float
-) -> Answer:
-    """A chart of the jobs at `rows` of the run, of `count` in all."""
-    title = run.cluster_titles[cluster]
-    answer = {"cluster": title, "since": since_s, "until": until_s, "jobs": count}
-    if not len(rows):
-        return answer | {"chart": None}
-    picture = cluster_chart(run, title, rows, BARS)
-    (columns,) = picture.tables.values()
-    return answer | {
-        "drawn": len(rows),
-        "unit_s": run.time_unit[0],
-        "chart": picture.specification,
-        "rows": {name: _packed(values) for name, values in columns.items()},
-    }
 
 
 def events(
@@ -73,7 +53,7 @@ def are_of(jobs: JobTimes, vo: int | None, cluster: int | None) -> Bools:
     return of
 
 
-def rows_of_job(jobs: JobTimes, key: tuple[int, int]) -> Rows:
+def rows_of_job(jobs: JobTimes, key: tuple[int, int]) -> Ints:
     """The row of a job, given by its VO and number; none where it is not there."""
     return np.flatnonzero((jobs.vo == key[0]) & (jobs.number == key[1]))
 
@@ -116,9 +96,9 @@ def spoken(clusters: Sequence[tuple[str, str]]) -> list[str]:
     return [vo if is_one_each else f"{name} of {vo}" for vo, name in clusters]
 
 
-def said(done: Sequence[Intervention]) -> list[list[Any]]:
-    """What was done to a live run: rows of (time, words)."""
-    return [[one.time_us / SECOND_US, one.wish.in_words()] for one in done]
+def said(wishes: Sequence[Intervention | Refusal]) -> list[list[Any]]:
+    """What was done to a live run, or was refused: rows of (time, words)."""
+    return [[one.time_us / SECOND_US, one.in_words()] for one in wishes]
 
 
 def plain(values: Floats) -> list[float | None]:
@@ -130,7 +110,3 @@ def check(position: int | None, of: Sequence[Any]) -> None:
     """Raises NotThere unless there is one of that number."""
     if position is not None and not 0 <= position < len(of):
         raise NotThere(f"number {position} of {len(of)}")
-
-
-def _packed(values: Any) -> list[Any]:
-    return [float(f"{one:.9g}") if isinstance(one, float) else one for one in values]

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from grid.model.errors import RunFailed
-from grid.model.interventions import Wish
+from grid.model.interventions import Asked
 from grid.results.look import Beginning, Look
 from grid.results.sweep_look import SweepBeginning, SweepNews
 
@@ -56,7 +56,7 @@ class PageBeside:
         self._next = self._last_asked = 0.0
         self._last_look = float("-inf")
         self._is_seen = False
-        self._wishes: list[Wish] = []
+        self._wishes: list[Asked] = []
         self._sender = threading.Thread(target=self._send, daemon=True)
 
     def tell(self, told: SweepBeginning | SweepNews) -> None:
@@ -99,7 +99,7 @@ class PageBeside:
         if self._sender.is_alive():
             self._sender.join(LAST_SECONDS)
 
-    def wishes(self) -> list[Wish]:
+    def wishes(self) -> list[Asked]:
         """What was pressed on the page since the last call."""
         self._listen()
         wishes, self._wishes = self._wishes, []
@@ -151,9 +151,9 @@ class Line:
         self._asked = 0.0
         self._audience = Audience(is_there=False)
 
-    def wish(self, wish: Wish) -> None:
+    def wish(self, asked: Asked) -> None:
         with self._lock:
-            self._connection.send(wish)
+            self._connection.send(asked)
 
     def asked(self) -> None:
         """A page has asked something."""

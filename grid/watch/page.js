@@ -9,9 +9,9 @@ const STEPS = 10000;
 const about = await ask("about");
 const goesOn = about.kind === "run";
 let span = about.to - about.from || 1;
-// `following`: the page shows the present of a run that goes on.
+// `following`: the page shows the present of a run that goes on; `betweenLooks`: seconds.
 const state = { time: about.from, playing: false, following: goesOn, over: false, vo: null,
-  cluster: 0, tellFlows: [] };
+  cluster: 0, tellFlows: [], betweenLooks: 0 };
 
 async function ask(question) {
   const answer = await fetch(question);
@@ -269,10 +269,17 @@ function showFigures(frame) {
   find("figures").replaceChildren(...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
 }
 
-// The same question has another answer while the run goes on.
-const fresh = (every) => (goesOn && !state.over ? `&look=${Math.floor(performance.now() / every)}` : "");
+// The same question has another answer while the run goes on: once it has been looked at again, and
+// how it ended is to be seen before its server ends.
+const LONGEST_PAUSE = 1000;
+function fresh(every) {
+  if (!goesOn || state.over) return "";
+  const pause = Math.max(every, Math.min(LONGEST_PAUSE, 500 * state.betweenLooks));
+  return `&look=${Math.floor(performance.now() / pause)}`;
+}
 panel(80, null, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)}`, (frame) => {
   if (goesOn) extend(frame.to, frame.over);
+  state.betweenLooks = frame.between_looks ?? 0;
   if (frame.done) tellDone(frame.done);
   if (frame.lasting) showLasting(frame.lasting);
   if (frame.undone) tellUndone(frame.undone);

@@ -20,7 +20,6 @@ from grid.watch.answers import (
     TOLD,
     check,
     events,
-    gantt,
     gantt_rows,
     job_of_table,
     no_such_job,
@@ -30,6 +29,7 @@ from grid.watch.answers import (
     spoken,
     starts,
 )
+from grid.watch.bars import gantt
 from grid.watch.job_page import JobPage
 from grid.watch.job_times import INTERVALS, STATES, JobTimes, flows
 from grid.watch.source import Answer, NotThere
@@ -42,7 +42,7 @@ class Replay:
         self._run = read_run(folder)
         self._vo_of = [self._run.vos.index(vo) for vo, _ in self._run.clusters]
         self._jobs = job_times(self._run)
-        self._done = read_interventions(folder)
+        self._wishes = read_interventions(folder)
         self._events = EventFile(folder) if (folder / EVENTS_FILE).is_file() else None
         self._job_page = JobPage(self._events) if self._events is not None else None
 
@@ -65,7 +65,7 @@ class Replay:
             "figures": {
                 key: manifest[key] for key in TOLD if key in manifest and key not in untold
             },
-            "done": said(self._done),
+            "done": said(self._wishes.in_order()),
             "mean_over": self._interval_s,
             "has_ages": self._ages is not None and len(self._ages.vo) > 0,
         }

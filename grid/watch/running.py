@@ -13,21 +13,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from grid.model.arrays import Ints
-from grid.model.interventions import FIELDS, LiveFacts, Wish, lasting, why_idle, wish_of
+from grid.model.interventions import FIELDS, Asked, LiveFacts, Wish, lasting, why_idle, wish_of
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
-from grid.report.run_data import RunData
-from grid.results.cpu_assignment import assign_cpus
-from grid.results.job_columns import batch_of, cpu_numbers, job_columns
 from grid.results.look import Beginning, Look
 from grid.watch.answers import (
     are_of,
     check,
     events,
-    gantt,
     gantt_rows,
     job_of_table,
     plain,
@@ -63,7 +58,9 @@ class Running:
     `pass_on` hands what is wished to a live run.
     """
 
-    def __init__(self, beginning: Beginning, pass_on: Callable[[Wish], None] | None = None) -> None:
+    def __init__(
+        self, beginning: Beginning, pass_on: Callable[[Asked], None] | None = None
+    ) -> None:
         self._pass_on = pass_on
         self._beginning = beginning
         self._directory = directory = beginning.directory
@@ -136,13 +133,18 @@ class Running:
         live, wish = self._beginning.live, wish_of(wanted)
         if live is None or self._pass_on is None:
             raise NotThere("a run in virtual time: nothing can be done to it")
-        for name in FIELDS[wish.what]:
-            self._check_place(wish, name, live)
         if self._look is not None and self._look.is_over:
             raise NotThere("a run that is over: nothing can be done to it")
-        if self._look is not None and (why := why_idle(self._look.done, wish)):
-            raise NotThere(why)
-        self._pass_on(wish)
+        try:
+            for name in FIELDS[wish.what]:
+                self._check_place(wish, name, live)
+            if self._look is not None and (why := why_idle(self._look.done, wish)):
+                raise NotThere(why)
+        except NotThere as refusal:
+            # The run writes down what was refused, too.
+            self._pass_on(Asked(wish, str(refusal)))
+            raise
+        self._pass_on(Asked(wish))
         return {"wished": wish.in_words()}
 
     def _check_place(self, wish: Wish, name: str, live: LiveFacts) -> None:
@@ -185,6 +187,7 @@ class Running:
             "time": shown_s,
             "to": latest,
             "over": look is not None and look.is_over,
+            "between_looks": _between(look, before),
             "states": [in_the_grid.tolist(), *ended.tolist()],
             "busy": sample.clusters[:, 0].tolist(),
             "running": sample.clusters[:, 1].tolist(),
@@ -223,7 +226,10 @@ class Running:
         count = sum(gantt_rows(part, *within)[1] for part in self._ended.parts())
         few = self._ended.some(lambda part: gantt_rows(part, *within)[0])
         rows, _ = gantt_rows(self._times(few), *within)
-        run = self._table(few.take(rows))
+        # Loaded when a chart is looked at.
+        from grid.watch.bars import gantt, run_data
+
+        run = run_data(few.take(rows), self._directory, self._span)
         return gantt(run, cluster, np.arange(len(rows)), count, since_s, until_s)
 
     def job(self, vo: int, number: int, time_s: float) -> Answer:
@@ -251,20 +257,6 @@ class Running:
     def _times(self, results: JobResults) -> JobTimes:
         return job_times(results, len(self._directory.vos))
 
-    def _table(self, results: JobResults) -> RunData:
-        """These jobs as the folder of a run would have them."""
-        cpus = assign_cpus(results, self._directory)
-        rows = slice(0, len(results))
-        columns = job_columns(results, self._directory, "", cpu_numbers(cpus, rows))
-        times = {"time_s": list(self._span) * len(self._pairs)}
-        names = {
-            key: [pair[place] for pair in self._pairs for _ in range(2)]
-            for place, key in enumerate(("vo", "cluster"))
-        }
-        vos: dict[str, Any] = {vo: {} for vo in self._directory.vos}
-        table = pa.Table.from_batches([batch_of(columns)])
-        return RunData({}, {"vos": vos}, "", table, pa.table(times | names))
-
     def _figures(self, look: Look | None, before: Look | None) -> Answer:
         if look is None:
             return {}
@@ -278,6 +270,11 @@ class Running:
         figures |= look.more or {"rounds": look.rounds}
         figures["messages"] = sum(sum(one.messages.values()) for one in look.processes)
         return figures
+
+
+def _between(look: Look | None, before: Look | None) -> float:
+    """Real seconds from one look to the next one; 0 where there are no two."""
+    return 0.0 if look is None or before is None else round(look.real_s - before.real_s, 3)
 
 
 def _messages(look: Look | None) -> dict[str, int]:

@@ -22,7 +22,9 @@ from grid.model.interventions import (
     TAKE_MACHINE_DOWN,
     TAKE_VO_DOWN,
     Intervention,
+    Refusal,
     Wish,
+    Wishes,
     lasting,
     wish_of,
 )
@@ -257,19 +259,24 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     ]  # fmt: skip
     told = done(*((place + 0.5, wish) for place, wish in enumerate(wishes)))
     assert {wish.what for wish in wishes} == set(FIELDS)
-    write_interventions(tmp_path / INTERVENTIONS_FILE, told)
-    assert read_interventions(tmp_path) == told
+    refused = Refusal(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
+    pressed = Wishes(told, (refused,))
+    write_interventions(tmp_path / INTERVENTIONS_FILE, pressed)
+    assert read_interventions(tmp_path) == pressed
     rows = json.loads((tmp_path / INTERVENTIONS_FILE).read_text())
+    assert [row.get("number") for row in rows] == [1, 2, None, *range(3, 8)]
+    assert rows[2]["refused"] == refused.why and rows[2]["vo"] == "south"
     assert {key for row in rows for key in row} == set(INTERVENTION_COLUMNS)
-    assert read_interventions(tmp_path / "nowhere") == ()
-    assert all(wish.in_words() for wish in wishes)
+    assert read_interventions(tmp_path / "nowhere") == Wishes()
+    assert all(wish.in_words() and wish.as_asked() for wish in wishes)
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "{}", "[1]", "[{}]", '[{"what": "kill", "time_s": 1, "real_s": 1}]', "[" * 100_000,
      '[{"what": "heal", "time_s": NaN, "real_s": 1}]', '[{"what": "heal", "real_s": 1}]',
-     '[{"what": [], "time_s": 1, "real_s": 1}]'],
+     '[{"what": [], "time_s": 1, "real_s": 1}]',
+     '[{"what": "heal", "time_s": 1, "real_s": 1, "refused": 3}]'],
 )  # fmt: skip
 def test_a_damaged_file_is_a_mistake(tmp_path: Path, text: str) -> None:
     (tmp_path / INTERVENTIONS_FILE).write_text(text)

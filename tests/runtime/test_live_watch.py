@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from grid.model.interventions import Wish
+from grid.model.interventions import Asked, Wish
 from grid.model.job_results import JobResults, in_order
 from grid.results.look import Beginning, Look, ProcessLook
+from grid.runtime import live_watch
 from grid.runtime.host import Status
 from grid.runtime.live_clock import Clock, epoch_in
 from grid.runtime.live_watch import NOTICE_SECONDS, LiveWatch
@@ -23,7 +24,7 @@ class Wishing:
     """A watcher who wishes what it is given, and keeps what it is shown."""
 
     def __init__(self) -> None:
-        self.wanted: list[Wish] = []
+        self.wanted: list[Wish | Asked] = []
         self.looks: list[Look] = []
 
     def begin(self, beginning: Beginning) -> None:
@@ -35,9 +36,9 @@ class Wishing:
     def look(self, look: Look) -> None:
         self.looks.append(look)
 
-    def wishes(self) -> Sequence[Wish]:
+    def wishes(self) -> Sequence[Asked]:
         wanted, self.wanted = self.wanted, []
-        return wanted
+        return [one if isinstance(one, Asked) else Asked(one) for one in wanted]
 
 
 @pytest.fixture
@@ -76,6 +77,10 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
         "the clock goes already", "the clock stands still already",
         "the actor of gone was not killed: it is being started again", "the clock goes already",
     )  # fmt: skip
+    # All of them are written down, with the reasons.
+    idle = [one.why for one in watch.refused]
+    assert idle == list(watcher.looks[-1].undone)
+    assert [one.wish for one in watch.refused] == [GO_ON, PAUSE, Wish("kill", entity="gone"), GO_ON]
     watcher.wanted = [HEAL]
     watch.step(clock, {}, [], is_over=True)
     assert len(watch.done) == 3
@@ -101,6 +106,26 @@ def test_what_is_down_is_not_taken_down_again_before_it_is_healed() -> None:
         "b and a were cut off from each other already",
         "machine 1 of a/c was taken down already",
     )
+
+
+def test_what_was_refused_on_the_page_is_not_done_but_written_down(
+    monkeypatch: pytest.MonkeyPatch, real: list[float]
+) -> None:
+    monkeypatch.setattr(live_watch, "MOST_REFUSALS", 2)
+    watcher, killed = Wishing(), list[str]()
+    watch = LiveWatch(watcher, lambda entity: not killed.append(entity))
+    clock = Clock(epoch_in(0.0), 2.0)
+    watch.take("host", look(1.0, []))
+    real[0] += 3.0
+    nowhere = Asked(Wish("kill", entity="nowhere"), "the run has no such one")
+    watcher.wanted = [nowhere, HEAL, nowhere, nowhere]
+    watch.step(clock, {}, [])
+    assert killed == [] and [one.wish for one in watch.done] == [HEAL]
+    refused = [(one.real_s, one.wish, one.why) for one in watch.refused]
+    assert refused == [(pytest.approx(3.0), *nowhere)] * 2
+    assert watch.refused[0].time_us == pytest.approx(6e6, abs=2)
+    # Who pressed has been told by the page.
+    assert watcher.looks[-1].undone == ()
 
 
 def test_an_intervention_has_the_time_at_which_it_takes_effect(real: list[float]) -> None:

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -93,6 +95,14 @@ def test_a_run_whose_page_nobody_has_open_is_looked_at_seldom(
     line.tell_audience()
     assert not page.is_due()
     page.end()
+
+
+def test_the_page_of_a_run_loads_nothing_that_it_does_not_show() -> None:
+    """That costs more processor time than all else that a page asks."""
+    modules = "grid.watch.running", "grid.watch.server", "grid.watch.sweep"
+    loaded = f"import sys, {', '.join(modules)}; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", loaded], stdout=subprocess.PIPE, check=True)
+    assert {"numba", "pyarrow", "vl_convert"}.isdisjoint(said.stdout.decode().split())
 
 
 def test_a_port_that_is_taken_ends_the_run_before_it_begins(tmp_path: Path) -> None:

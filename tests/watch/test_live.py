@@ -91,6 +91,21 @@ def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> R
     return run
 
 
+def check_what_was_written(folder: Path) -> None:
+    """All presses of the run below are in its folder, and on the page of `grid watch`."""
+    done, refused = read_interventions(folder)
+    assert [(one.wish.vo, one.wish.entity) for one in refused] == [("south", ""), ("", "nowhere")]
+    assert [one.why.split(" ")[0] for one in refused] == ["south", "entity:"]
+    assert [one.wish.what for one in done] == [
+        "take_machine_down", "cut_off", "take_vo_down", "kill", "kill", "pause", "go_on", "heal",
+    ]  # fmt: skip
+    noticed = [one.time_us for one in done if one.wish.what != "kill"]
+    assert noticed == sorted(noticed)
+    told = [words for _, words in Replay(folder).about()["done"]]
+    assert len(told) == 10
+    assert "refused to take south down: south was taken down already" in told
+
+
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
@@ -105,6 +120,8 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
         script.wish("kill", entity="north/cluster/cluster")
         assert len(script.frame()["lasting"]) == 3
         script.wait_for(lambda frame: frame["figures"]["actors started again"] >= 2)
+        asked = {"what": "take_vo_down", "vo": "south"}, {"what": "kill", "entity": "nowhere"}
+        assert [wish(script.address, one)[0] for one in asked] == [400, 400]
         script.wish("pause")
         stands = script.wait_for(lambda frame: frame["done"][-1][1] == "the clock was stopped")
         script.wait_for(lambda frame: frame["to"] == script.frame()["to"] > stands["to"])
@@ -124,13 +141,7 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
     assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
     live = run.manifest["live"]
     assert (live["unfinished"], live["kills"], live["interventions"]) == (0, 2, 8)
-    done = read_interventions(tmp_path / "run")
-    assert [one.wish.what for one in done] == [
-        "take_machine_down", "cut_off", "take_vo_down", "kill", "kill", "pause", "go_on", "heal",
-    ]  # fmt: skip
-    noticed = [one.time_us for one in done if one.wish.what != "kill"]
-    assert noticed == sorted(noticed)
-    assert len(Replay(tmp_path / "run").about()["done"]) == 8
+    check_what_was_written(tmp_path / "run")
     # Each job ends once by its events, too, and the machine was down when they say so.
     events = EventFile(tmp_path / "run")
     for vo, number in zip(results.vo.tolist(), results.number.tolist(), strict=True):
@@ -179,7 +190,7 @@ def test_every_job_ends_once_whatever_is_pressed_in_a_browser(
     run = played(tmp_path, "vo", presses)
     assert check(run.results, run.directory, 5) == []
     assert run.manifest["live"]["unfinished"] == 0
-    done = [one.wish for one in read_interventions(tmp_path / "run")]
+    done = [one.wish for one in read_interventions(tmp_path / "run").done]
     assert [one.what for one in done] == [
         "pause", "take_vo_down", "kill", "take_machine_down", "go_on", "pause", "go_on", "heal"
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import grid
-from grid.model.interventions import Intervention, LiveFacts, Wish
+from grid.model.interventions import Asked, Intervention, LiveFacts, Wish
 from grid.results.look import Look
 from grid.runtime.run import execute
 from grid.scenario.load import load_scenario
@@ -206,7 +206,7 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
 ) -> None:
     """On the page of a live run whose looks are those of a run in virtual time."""
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
-    file, watching, wishes = tmp_path / "scenario.yaml", Watching(), list[Wish]()
+    file, watching, wishes = tmp_path / "scenario.yaml", Watching(), list[Asked]()
     execute(load_scenario(file), str(file), in_process=True, watcher=watching)
     entities = ("vo1/cluster/cluster", "vo2/scheduler")
     facts = LiveFacts(1.0, entities, (3, 0, 3))
@@ -225,7 +225,8 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
         for id in ("pause", "heal", "kill", "vo", "machine", "cut"):
             press(browser, id, "Yes")
         browser.wait_for("document.getElementById('wished').textContent.includes('Cut vo1 off')")
-        assert wishes == [
+        assert [one.refused for one in wishes] == [""] * 6
+        assert [one.wish for one in wishes] == [
             Wish("pause"),
             Wish("heal"),
             Wish("kill", entity=entities[0]),
@@ -234,8 +235,8 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
             Wish("cut_off", vo="vo1", other="vo2"),
         ]
         done = [
-            Intervention(1, 2_000_000, 2.0, wishes[0]),
-            Intervention(2, 2_000_000, 3.0, wishes[3]),
+            Intervention(1, 2_000_000, 2.0, wishes[0].wish),
+            Intervention(2, 2_000_000, 3.0, wishes[3].wish),
         ]
         run.take(look._replace(done=tuple(done)))
         browser.wait_for("document.querySelectorAll('#done-lines li').length === 2")
@@ -260,7 +261,11 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
             assert browser.value("document.getElementById('wish-machine').disabled") is is_disabled
         press(browser, "vo", "Yes")
         browser.wait_for("document.getElementById('trouble').textContent.includes('down already')")
-        assert len(wishes) == 6
+        # The run hears of what was refused, too, to write it down.
+        assert [(one.wish.what, one.wish.machine) for one in wishes[6:]] == [
+            ("take_machine_down", 77), ("take_vo_down", -1),
+        ]  # fmt: skip
+        assert all(one.refused for one in wishes[6:])
         why = "the actor of vo1/cluster/cluster was not killed: it is being started again"
         run.take(look._replace(done=tuple(done), undone=(why,)))
         browser.wait_for(f"document.getElementById('trouble').textContent.includes('{why}')")

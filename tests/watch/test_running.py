@@ -80,6 +80,8 @@ def test_a_frame_of_the_past_is_of_that_time(tmp_path: Path) -> None:
     busy = {row[0]: row[1] for row in middle.processes[0].clusters.tolist()}
     assert frame["busy"] == [busy[place] for place in range(3)]
     assert frame["states"][0] != watching.run.frame(1e9)["states"][0]
+    before, last = watching.looks[-2:]
+    assert frame["between_looks"] == pytest.approx(last.real_s - before.real_s, abs=1e-3)
 
 
 def test_what_was_told_after_the_last_save_is_told_again(tmp_path: Path) -> None:
