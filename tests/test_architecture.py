@@ -39,7 +39,8 @@ MAY_IMPORT = {
         # The theory beside a study.
         "verify",
     },
-    "report": {"model", "results", "scenario"},
+    # The script that draws charts is kept beside what numba compiled.
+    "report": {"model", "results", "scenario", "compiled_code"},
     "verify": {"model", "runtime", "scenario"},
     # Agents sit inside a run, in the place of a policy, a selection, a rule, or a core.
     "env": {
