@@ -30,27 +30,35 @@ function trouble(words, of = "page") {
 // What is shown, in which section (null: in several), from which question, and how often at most.
 // A question that has not changed is not asked again, and none is asked while the last one waits: a
 // slow page misses frames only. The run needs the same machine: of its present, nothing is drawn
-// that nobody sees, and what takes long to draw is drawn seldom.
+// again that nobody sees, and what takes long to draw is drawn seldom. What is `costly` to answer is
+// not drawn at all before somebody comes near it.
 const panels = [];
 const SHARE = 0.1, LONGEST_REST = 10000;
-function panel(every, id, question, show, needed = () => true) {
-  const one = { every, question, show, needed, asked: null, at: 0, rest: 0, busy: false, seen: true };
+function panel(every, id, question, show, { needed = () => true, costly = false } = {}) {
+  const one = { every, question, show, needed, costly, asked: null, at: 0, rest: 0, busy: false,
+    drawn: false, seen: !costly };
   panels.push(one);
   if (id === null) return;
-  new IntersectionObserver((entries) => { one.seen = entries.at(-1).isIntersecting; })
-    .observe(find(id).closest("section"));
+  new IntersectionObserver((entries) => { one.seen = entries.at(-1).isIntersecting; },
+    { rootMargin: costly ? "25%" : "0%" }).observe(find(id).closest("section"));
 }
 const isPresent = () => state.following && !state.over;
 async function refresh(one, moment) {
   const wait = isPresent() ? Math.max(one.every, one.rest) : one.every;
   if (one.busy || moment - one.at < wait || !one.needed()) return;
-  if (isPresent() && one.asked !== null && !one.seen) return;
+  if (!one.seen && ((isPresent() && one.asked !== null) || (goesOn && one.costly))) return;
+  // As long as others are not drawn, the page is short, and it may seem near.
+  if (goesOn && one.costly && !panels.every((other) => other === one || other.drawn || !other.needed())) {
+    one.at = moment;
+    return;
+  }
   const question = one.question();
   if (question === one.asked) return;
   Object.assign(one, { busy: true, at: moment, asked: question });
   try {
     const answer = await ask(question), begun = performance.now();
     await one.show(answer);
+    one.drawn = true;
     one.rest = Math.min(LONGEST_REST, (performance.now() - begun) / SHARE);
     trouble("");
   } catch (error) {
@@ -271,7 +279,7 @@ function showFigures(frame) {
 
 // The same question has another answer while the run goes on: once it has been looked at again, and
 // how it ended is to be seen before its server ends.
-const LONGEST_PAUSE = 1000;
+const LONGEST_PAUSE = 500;
 function fresh(every) {
   if (!goesOn || state.over) return "";
   const pause = Math.max(every, Math.min(LONGEST_PAUSE, 500 * state.betweenLooks));
@@ -307,7 +315,7 @@ function whose() {
   const of = find("whose").value;
   return of === "cluster" ? `cluster=${state.cluster}` : of === "vo" ? `vo=${state.vo ?? ""}` : "";
 }
-panel(500, "events", () => `events?time=${state.time}&${whose()}`, ({ events }) => {
+panel(1000, "events", () => `events?time=${state.time}&${whose()}`, ({ events }) => {
   find("events").replaceChildren(...events.map(([time, words, vo, number]) => {
     const one = make("button", { type: "button", title: "Tell the story of this job" }, words);
     one.addEventListener("click", () => {
@@ -325,7 +333,7 @@ panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber
   find("job-note").textContent = told.has_events !== false ? ""
     : goesOn ? "A job is told of when it has ended."
       : "A run with --events tells what was believed, who refused it, and why it waits.";
-}, () => /^\d{1,9}$/.test(jobNumber()));
+}, { needed: () => /^\d{1,9}$/.test(jobNumber()) });
 panel(1000, "gantt", () => {
   const since = Math.max(about.from, state.time - span * Number(find("window").value));
   return `gantt?cluster=${state.cluster}&since=${since}&until=${state.time}`;
@@ -333,7 +341,7 @@ panel(1000, "gantt", () => {
   await gantt.show(answer);
   const cut = answer.drawn < answer.jobs ? ` Of ${shown(answer.jobs)} jobs the last ${shown(answer.drawn)} are drawn.` : "";
   find("bars").textContent = answer.chart ? `${counted(answer.jobs, "job")} in this time.${cut}` : "";
-});
+}, { costly: true });
 
 // The width changes with the window, and when a scroll bar comes or goes.
 let waiting = 0, widthBefore = null;

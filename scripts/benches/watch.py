@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ COUNT_FRAMES = (
     "(function next() { window.drawn = 1 + (window.drawn ?? 0); requestAnimationFrame(next); })()"
 )
 MEBIBYTE = 1 << 20
+ALL = "CPU s of all processes"
 
 
 class Process:
@@ -68,12 +70,21 @@ def start(folder: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
+def ended(run: subprocess.Popen[str]) -> resource.struct_rusage | None:
+    """What the run used, and all processes that it started; None while it goes on."""
+    pid, status, usage = os.wait4(run.pid, os.WNOHANG)
+    if pid == 0:
+        return None
+    run.returncode = os.waitstatus_to_exitcode(status)
+    return usage
+
+
 def followed(run: subprocess.Popen[str], page: chromium.Browser | None) -> dict[str, float]:
     """Figures of a run, and of the page that shows it, until the run has ended."""
     own = Process(run.pid)
     others: dict[int, Process] = {}
     seen: dict[str, Any] = {}
-    while run.poll() is None:
+    while (usage := ended(run)) is None:
         own.look()
         for pid in children(run.pid):
             others.setdefault(pid, Process(pid)).look()
@@ -83,6 +94,7 @@ def followed(run: subprocess.Popen[str], page: chromium.Browser | None) -> dict[
     assert run.returncode == 0
     server = max(others.values(), key=lambda one: one.cpu_s, default=Process(0))
     return {
+        ALL: usage.ru_utime + usage.ru_stime,
         "most memory of the run, MiB": own.most_mib,
         "CPU s of the page's server": server.cpu_s,
         "most memory of the page's server, MiB": server.most_mib,
@@ -97,7 +109,9 @@ def page_figures(page: chromium.Browser) -> dict[str, float]:
         "nodes: document.querySelectorAll('*').length })"
     )
     # What the browser reports of itself would pile up here.
-    complaints = page.complaints
+    complaints = [str(one) for one in page.complaints]
+    if any("ERR_CONNECTION" in one for one in complaints):
+        return {}  # The server has ended, and the run writes its results.
     assert not complaints, complaints[0]
     page.events.clear()
     return {
@@ -132,12 +146,14 @@ def measure() -> dict[str, float]:
         plain, shown = manifest(alone), manifest(watched)
     assert plain["digest"] == shown["digest"]
     own_s, shown_s = (one["cpu_seconds"]["run"] for one in (plain, shown))
-    with_server_s = shown_s + figures["CPU s of the page's server"]
+    all_s, all_shown_s = (one.pop(ALL) for one in (before, figures))
     return {
         "alone, CPU ms": 1000 * own_s,
         "watched, CPU ms": 1000 * shown_s,
         "watched, CPU more, hundredths of a per cent": 10_000 * (shown_s / own_s - 1),
-        "with the page's server, hundredths of a per cent": 10_000 * (with_server_s / own_s - 1),
+        "alone, CPU ms of the command": 1000 * all_s,
+        "watched, CPU ms of the command and the page's server": 1000 * all_shown_s,
+        "with the page's server, hundredths of a per cent": 10_000 * (all_shown_s / all_s - 1),
         "alone, most memory, MiB": before["most memory of the run, MiB"],
     } | figures
 

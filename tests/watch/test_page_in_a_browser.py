@@ -22,6 +22,7 @@ from tests.watch.small_runs import served, write_run
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
 
+GANTT = "document.getElementById('gantt')"
 DRAWN = """document.querySelectorAll('#courses svg').length === 4
   && document.querySelector('#gantt svg, #gantt p') && document.querySelector('#states td')"""
 TIME = "Number(document.getElementById('line').value)"
@@ -58,7 +59,11 @@ def set_screen(browser: chromium.Browser, width: int, scheme: str) -> None:
 def show(browser: chromium.Browser, address: str, width: int, scheme: str = "light") -> None:
     set_screen(browser, width, scheme)
     browser.show(address, width)
+    # The chart of a cluster is drawn when somebody comes near it, who has to stay there.
+    browser.wait_for("document.querySelectorAll('#courses svg').length === 4")
+    browser.value(f"{GANTT}.scrollIntoView()")
     browser.wait_for(DRAWN)
+    browser.value("scrollTo(0, 0)")
 
 
 SCROLLED = """[document.documentElement, ...document.querySelectorAll('.chart')]
@@ -199,6 +204,29 @@ def test_the_page_of_a_run_that_is_set_up_says_so_until_time_passes(
         later = next(look for look in watching.looks if look.now_us > 0)
         run.take(later._replace(is_over=False))
         browser.wait_for("document.getElementById('what').textContent.includes('goes on; shown')")
+
+
+def test_the_chart_of_a_cluster_is_asked_for_when_somebody_comes_near(
+    browser: chromium.Browser, tmp_path: Path
+) -> None:
+    """Of a run that goes on: the server loads much for it."""
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    file, watching = tmp_path / "scenario.yaml", Watching()
+    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    run = Running(watching.beginning)
+    run.take(watching.looks[0]._replace(is_over=False))
+
+    def is_asked() -> bool:
+        return any("/gantt?" in url for url in browser.requests)
+
+    with served(run) as address:
+        set_screen(browser, 400, "light")
+        browser.show(address, 400)
+        browser.wait_for("document.querySelectorAll('#courses svg').length === 4")
+        assert not is_asked()
+        browser.value(f"{GANTT}.scrollIntoView()")
+        browser.wait_for(DRAWN)
+        assert is_asked()
 
 
 def test_each_button_asks_once_more_and_wishes_what_it_says(
