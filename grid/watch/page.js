@@ -316,14 +316,34 @@ function whose() {
   return of === "cluster" ? `cluster=${state.cluster}` : of === "vo" ? `vo=${state.vo ?? ""}` : "";
 }
 panel(1000, "events", () => `events?time=${state.time}&${whose()}`, ({ events }) => {
+  const before = eventLines(), place = before.indexOf(document.activeElement);
+  const key = before[place]?.dataset.key;
   find("events").replaceChildren(...events.map(([time, words, vo, number]) => {
     const one = make("button", { type: "button", title: "Tell the story of this job" }, words);
+    one.dataset.key = `${time} ${words}`;
     one.addEventListener("click", () => {
       find("job-vo").value = vo;
       find("job-number").value = number;
     });
     return make("li", {}, make("time", {}, clock(time - about.from, span)), one);
   }));
+  // Who reads an event goes on reading it, or what stands in its place.
+  const lines = eventLines(), same = lines.findIndex((one) => one.dataset.key === key);
+  chooseEvent(lines, place < 0 ? 0 : same >= 0 ? same : place, place >= 0);
+});
+// One of the lines is reached by the tabulator, the others from it.
+const eventLines = () => [...find("events").querySelectorAll("button")];
+function chooseEvent(lines, place, isFocused) {
+  const chosen = lines[Math.max(0, Math.min(lines.length - 1, place))];
+  for (const one of lines) one.tabIndex = one === chosen ? 0 : -1;
+  if (isFocused) chosen?.focus();
+}
+find("events").addEventListener("keydown", (event) => {
+  const lines = eventLines(), place = lines.indexOf(document.activeElement);
+  const places = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: lines.length };
+  if (place < 0 || !(event.key in places)) return;
+  event.preventDefault();
+  chooseEvent(lines, places[event.key], true);
 });
 const jobNumber = () => find("job-number").value;
 panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (told) => {

@@ -241,10 +241,14 @@ def _with_files(routes: list[Route], page: str, scripts: Sequence[str]) -> Starl
 async def _wish(source: Source, request: Request) -> Response:
     """Something that is to be done to the run."""
     text = b""
-    async for part in request.stream():
-        text += part
-        if len(text) > LONGEST_WISH:
-            return PlainTextResponse("a wish that is too long\n", 413)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            async for part in request.stream():
+                text += part
+                if len(text) > LONGEST_WISH:
+                    return PlainTextResponse("a wish that is too long\n", 413)
+    except TimeoutError:
+        return PlainTextResponse("half a wish\n", 408, {"Connection": "close"})
     try:
         wanted = json.loads(text)
         if not isinstance(wanted, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,6 +145,32 @@ def test_the_job_of_an_event_is_told_up_to_the_moment(browser: chromium.Browser,
     browser.wait_for(f"{lines} === 4")
     browser.press("Home")
     browser.wait_for(f"{lines} < 2")
+    assert browser.complaints == []
+
+
+def test_events_are_one_stop_and_arrows_go_through_them(
+    browser: chromium.Browser, few: str
+) -> None:
+    """Who reads one goes on reading it when others come."""
+    show(browser, few, 1280)
+    browser.press("End")
+    browser.wait_for("document.querySelectorAll('#events li').length > 20")
+    assert browser.value("document.querySelectorAll('#events [tabindex=\"0\"]').length") == 1
+    browser.value("document.querySelector('#events [tabindex=\"0\"]').focus()")
+    for key in ("ArrowUp", "ArrowDown", "ArrowDown", "End", "ArrowDown", "Home", "ArrowDown"):
+        browser.press(key)
+    line = "document.activeElement.textContent"
+    places = "[...document.querySelectorAll('#events button')]"
+    assert browser.value(f"{places}.indexOf(document.activeElement)") == 1
+    read = browser.value(line)
+    latest = f"{places}[0].textContent"
+    before = browser.value(latest)
+    browser.value(
+        "{ const line = document.getElementById('line'); line.value -= 1;"
+        "line.dispatchEvent(new Event('input')); }"
+    )
+    browser.wait_for(f"{latest} !== {json.dumps(before)}")
+    assert browser.value(line) == read
     assert browser.complaints == []
 
 

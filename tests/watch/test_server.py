@@ -144,6 +144,18 @@ def test_who_does_not_ask_is_sent_away(
     assert get(address, "about")[0] == 200
 
 
+def test_half_a_wish_is_not_waited_for(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though who sent it knows the token."""
+    monkeypatch.setattr(server, "PATIENCE_SECONDS", 0.1)
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port)) as peer:
+        head = f"POST {parts.path}wish HTTP/1.1\r\nHost: {parts.netloc}\r\n"
+        head += f"Origin: http://{parts.netloc}\r\nContent-Type: application/json\r\n"
+        peer.sendall(f'{head}Content-Length: 20\r\n\r\n{{"what":'.encode())
+        answered = b"".join(iter(lambda: peer.recv(1 << 16), b""))
+        assert answered.startswith(b"HTTP/1.1 408")
+
+
 @pytest.mark.parametrize("body", ["", "[]", "{", "{}", "[" * 5000, "x" * 100_000, '"heal"'])
 def test_a_wish_without_sense_gets_a_line(address: str, body: str) -> None:
     status, text = wish(address, body)
