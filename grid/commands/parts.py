@@ -73,11 +73,12 @@ def metrics(
     ] = None,
 ) -> None:
     """Say what each figure means that runs and sweeps write: definition, unit, range, source."""
-    from grid.model.errors import expected_name
     from grid.results.definitions import METRICS
 
     if name is not None and name not in METRICS:
-        wrong([f"name: found {name!r}, expected {expected_name(name, METRICS, 'a figure')}"])
+        from grid.experiment.cases import figure_like
+
+        wrong([f"name: found {name!r}, expected {figure_like(name, list(METRICS))}"])
     for one in METRICS.values() if name is None else (METRICS[name],):
         _define(one)
 

@@ -207,7 +207,7 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
         answers = enumerate(experiment.study.answers)
         asked += [(("study", "answers", place, "metric"), one.metric) for place, one in answers]
     mistakes = [
-        _mistake_in(file, steps, repr(name), _figure_like(name, known))
+        _mistake_in(file, steps, repr(name), figure_like(name, known))
         for steps, name in asked
         if name not in known and not name.startswith("plan_seconds_")
     ]
@@ -244,7 +244,7 @@ def _mistake_in(file: Path | None, steps: Steps, found: str, expected: str) -> M
     return Mistake(str(file), None if node is None else node.line, field, found, expected)
 
 
-def _figure_like(name: str, known: Sequence[str]) -> str:
+def figure_like(name: str, known: Sequence[str]) -> str:
     """What is expected instead of a metric of this name: the list of all would be long."""
     # People write mean_wait for wait_mean.
     likely = get_close_matches("_".join(sorted(name.split("_"), key="mean".__eq__)), known, 1)

@@ -15,6 +15,8 @@ WRONG = [
     (("run", "a", "--foo"), "grid run: No such option: --foo"),
     (("export", "a", "--to", "b"), "'--to': 'b' is not one of 'perfetto'"),
     (("--out",), "No such option: --out"),
+    (("metrics", "mean_wait"), "found 'mean_wait', expected a figure, such as wait_mean"),
+    (("metrics", "zzz"), "found 'zzz', expected a figure that `grid metrics` lists"),
 ]
 
 
