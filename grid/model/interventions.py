@@ -20,6 +20,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     GO_ON: (),
 }
 """What can be done, and what each of it is done to."""
+MOST_MACHINES = 1_000_000
+"""What is asked for a machine beyond that is no number of one."""
 LASTS = (TAKE_MACHINE_DOWN, TAKE_VO_DOWN, CUT_OFF)
 """What lasts until it is healed."""
 
@@ -141,6 +143,11 @@ def _fields(wish: Wish) -> dict[str, Any]:
     return {name: getattr(wish, name) for name in FIELDS[wish.what]}
 
 
+def is_text(value: str) -> bool:
+    """Whether it can be written to a file: half of a pair of surrogates cannot."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in value)
+
+
 def wish_of(row: Mapping[str, Any]) -> Wish:
     """The wish that stands in a row, whatever else does. Raises ValueError."""
     what = row.get("what")
@@ -148,9 +155,10 @@ def wish_of(row: Mapping[str, Any]) -> Wish:
         raise ValueError(f"what: expected one of {', '.join(FIELDS)}")
     given = {name: row.get(name) for name in FIELDS[what]}
     for name, value in given.items():
-        wanted = int if name == "machine" else str
-        if type(value) is not wanted:
-            raise ValueError(f"{name}: expected {'a number' if wanted is int else 'a name'}")
+        if name == "machine" and not (type(value) is int and abs(value) <= MOST_MACHINES):
+            raise ValueError(f"{name}: expected a number")
+        if name != "machine" and not (isinstance(value, str) and is_text(value)):
+            raise ValueError(f"{name}: expected a name")
     return Wish(what, **given)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.model.errors import one_mistake, shorten
-from grid.model.interventions import NO_WISHES, Intervention, Refusal, Wishes, wish_of
+from grid.model.interventions import NO_WISHES, Intervention, Refusal, Wishes, is_text, wish_of
 from grid.model.time import from_seconds
 
 INTERVENTIONS_FILE = "interventions.json"
@@ -62,6 +62,6 @@ def _read(place: int, row: Mapping[str, Any], done: int) -> Intervention | Refus
     when = from_seconds(time_s), real_s, wish_of(row)
     if "refused" not in row:
         return Intervention(done + 1, *when)
-    if not isinstance(row["refused"], str):
+    if not (isinstance(row["refused"], str) and is_text(row["refused"])):
         raise ValueError(f"row {place}: no words why it was refused")
     return Refusal(done, *when, row["refused"])

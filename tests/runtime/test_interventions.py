@@ -276,7 +276,8 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     ["", "{}", "[1]", "[{}]", '[{"what": "kill", "time_s": 1, "real_s": 1}]', "[" * 100_000,
      '[{"what": "heal", "time_s": NaN, "real_s": 1}]', '[{"what": "heal", "real_s": 1}]',
      '[{"what": [], "time_s": 1, "real_s": 1}]',
-     '[{"what": "heal", "time_s": 1, "real_s": 1, "refused": 3}]'],
+     '[{"what": "heal", "time_s": 1, "real_s": 1, "refused": 3}]',
+     '[{"what": "heal", "time_s": 1, "real_s": 1, "refused": "\\ud800"}]'],
 )  # fmt: skip
 def test_a_damaged_file_is_a_mistake(tmp_path: Path, text: str) -> None:
     (tmp_path / INTERVENTIONS_FILE).write_text(text)
@@ -289,8 +290,10 @@ def test_a_damaged_file_is_a_mistake(tmp_path: Path, text: str) -> None:
     [{}, {"what": "explode"}, {"what": "take_vo_down"}, {"what": "take_vo_down", "vo": 3},
      {"what": "kill", "entity": None},
      {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": "0"},
-     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": True}],
-    ids=str,
+     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": True},
+     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": 10**3000},
+     {"what": "kill", "entity": "\ud800"}],
+    ids=lambda row: f"{row.get('what')} {', '.join(row)}",
 )  # fmt: skip
 def test_a_wish_says_what_and_to_whom(row: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="expected"):
