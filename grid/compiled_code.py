@@ -58,7 +58,9 @@ def kept_text(name: str, make: Callable[[], str]) -> str:
     """What `make` gives, or what it gave to an earlier process under that name."""
     folder = Path(os.environ["NUMBA_CACHE_DIR"])
     with suppress(OSError, UnicodeDecodeError):
-        return (folder / name).read_text(encoding="utf-8")
+        # A machine that went down may have left it empty.
+        if kept := (folder / name).read_text(encoding="utf-8"):
+            return kept
     text = make()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)

@@ -61,12 +61,14 @@ def test_a_text_is_made_once_for_all_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new" / "folder"))
-    made = iter(["first", "second", "third", "fourth"])
+    made = iter(["first", "second", "third", "fourth", "fifth"])
     assert kept_text("a.js", made.__next__) == "first"
     assert kept_text("a.js", made.__next__) == "first"
     assert kept_text("b.js", made.__next__) == "second"
     assert sorted(one.name for one in (tmp_path / "new" / "folder").iterdir()) == ["a.js", "b.js"]
+    (tmp_path / "new" / "folder" / "b.js").write_text("")
+    assert [kept_text("b.js", made.__next__) for _ in range(2)] == ["third", "third"]
     # Where nothing can be kept it is made each time.
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    assert [kept_text("a.js", made.__next__) for _ in range(2)] == ["third", "fourth"]
+    assert [kept_text("a.js", made.__next__) for _ in range(2)] == ["fourth", "fifth"]

@@ -21,7 +21,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """What can be done, and what each of it is done to."""
 MOST_MACHINES = 1_000_000
-"""What is asked for a machine beyond that is no number of one."""
+"""No cluster has more; a larger number is none of a machine."""
 LASTS = (TAKE_MACHINE_DOWN, TAKE_VO_DOWN, CUT_OFF)
 """What lasts until it is healed."""
 
@@ -86,13 +86,7 @@ class Intervention(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """As it stands in the run's folder."""
-        row: dict[str, Any] = {
-            "number": self.number,
-            "time_s": self.time_us / SECOND_US,
-            "real_s": round(self.real_s, 6),
-            "what": self.wish.what,
-        }
-        return row | _fields(self.wish)
+        return {"number": self.number, **_row(self)}
 
     def in_words(self) -> str:
         return self.wish.in_words()
@@ -112,12 +106,7 @@ class Refusal(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """As it stands in the run's folder."""
-        row: dict[str, Any] = {
-            "time_s": self.time_us / SECOND_US,
-            "real_s": round(self.real_s, 6),
-            "what": self.wish.what,
-        }
-        return row | _fields(self.wish) | {"refused": self.why}
+        return {**_row(self), "refused": self.why}
 
     def in_words(self) -> str:
         return f"refused to {self.wish.as_asked()}: {self.why}"
@@ -139,8 +128,11 @@ class Wishes(NamedTuple):
 NO_WISHES = Wishes()
 
 
-def _fields(wish: Wish) -> dict[str, Any]:
-    return {name: getattr(wish, name) for name in FIELDS[wish.what]}
+def _row(one: Intervention | Refusal) -> dict[str, Any]:
+    """When it was, and what was wished."""
+    times = {"time_s": one.time_us / SECOND_US, "real_s": round(one.real_s, 6)}
+    fields = {name: getattr(one.wish, name) for name in FIELDS[one.wish.what]}
+    return {**times, "what": one.wish.what, **fields}
 
 
 def is_text(value: str) -> bool:

@@ -329,21 +329,23 @@ panel(1000, "events", () => `events?time=${state.time}&${whose()}`, ({ events })
   }));
   // Who reads an event goes on reading it, or what stands in its place.
   const lines = eventLines(), same = lines.findIndex((one) => one.dataset.key === key);
-  chooseEvent(lines, place < 0 ? 0 : same >= 0 ? same : place, place >= 0);
+  const chosen = chooseEvent(lines, place < 0 ? 0 : same >= 0 ? same : place);
+  // The page stays where somebody has scrolled it meanwhile.
+  if (place >= 0) chosen?.focus({ preventScroll: true });
 });
 // One of the lines is reached by the tabulator, the others from it.
 const eventLines = () => [...find("events").querySelectorAll("button")];
-function chooseEvent(lines, place, isFocused) {
+function chooseEvent(lines, place) {
   const chosen = lines[Math.max(0, Math.min(lines.length - 1, place))];
   for (const one of lines) one.tabIndex = one === chosen ? 0 : -1;
-  if (isFocused) chosen?.focus();
+  return chosen;
 }
 find("events").addEventListener("keydown", (event) => {
   const lines = eventLines(), place = lines.indexOf(document.activeElement);
   const places = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: lines.length };
   if (place < 0 || !(event.key in places)) return;
   event.preventDefault();
-  chooseEvent(lines, places[event.key], true);
+  chooseEvent(lines, places[event.key]).focus();
 });
 const jobNumber = () => find("job-number").value;
 panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (told) => {
