@@ -29,6 +29,8 @@ nitpicky = True
 # Types of libraries whose documentation is not at hand without a network.
 nitpick_ignore_regex = [("py:(class|data|obj)", ".*")]
 default_role = "literal"
+# Options such as --set are to be pasted as they stand.
+smartquotes = False
 autodoc_preserve_defaults = True
 
 

@@ -39,8 +39,18 @@ def verdicts() -> list[str]:
         "`scenarios/experiments/reproduced` of the repository, a page for each paper.\n"
     )
     lines += [index.splitlines()[2].partition(" What the verdicts")[0], ""]
+    rows = re.findall(r"^\| \[([A-Z0-9]+-\d+)\]\(.*?\) \|(.*)\|(.*)\|(.*)\|$", index, re.M)
+    failing = [
+        claim
+        for claim, *_, counts in rows
+        if re.search("contradicted|cannot hold", counts.partition(". By what the paper")[0])
+    ]
+    lines.append(
+        f"Of these {len(rows)} claims the following have sub-claims that are contradicted or "
+        f"cannot hold: {', '.join(failing)}.\n"
+    )
     lines += ["| claim | what the paper says | sub-claims |", "| --- | --- | --- |"]
-    for row in re.findall(r"^\| \[([A-Z0-9]+-\d+)\]\(.*?\) \|(.*)\|(.*)\|(.*)\|$", index, re.M):
+    for row in rows:
         claim, says, _, counts = (cell.strip() for cell in row)
         lines.append(f"| {claim} | {says} | {counts.partition('. By what the paper')[0]} |")
     return [*lines, ""]

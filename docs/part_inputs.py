@@ -12,9 +12,11 @@ from key_words import MADE, markdown
 from grid.forwarding.admission import Request
 from grid.forwarding.interface import Ask, Award, Destination, Question
 from grid.model.distances import Distances
-from grid.model.job import Job
+from grid.model.job import Job, JobOutcome
+from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.resources import ResourceColumns, ResourceTable
+from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan
 from grid.selection.interface import Choice
 
 LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
@@ -22,7 +24,8 @@ LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding)
 of a `ResourceTable`, a rule of admission is a function of a `Request`. Names that end in `_us` are
 in microseconds: points in time since the beginning of virtual time, or durations. VOs and resources
 are numbers, in the order of the scenario. Parts read what they are given, and change none of it.
-What a local policy is given stands in `grid/policies/interface.py`."""
+A [local policy](../tutorials/own-parts.md#a-local-policy) is given a `ClusterView` and makes a
+`Plan`, and a [metric](../tutorials/own-parts.md#a-metric) is given `JobResults`."""
 
 _OF_JOBS = {
     "number": "Its number; with `vo` it names the job.",
@@ -40,6 +43,15 @@ _OF_JOBS = {
     "checkpointable": "Whether it keeps what it has done when it goes on on another machine.",
     "power": "Factor of the watts that a busy CPU draws.",
     "requirements": "What the user asks of the resource, each with its options and utilities.",
+}
+
+_OF_RESULTS = {
+    name: _OF_JOBS[name] for name in ("user", "submit_us", "processors", "estimate_us", "power")
+} | {"deadline_us": "When it should have ended; NEVER of `grid.model.time`: it has no deadline."}
+
+_OF_WAITING_JOBS = _OF_RESULTS | {
+    name: _OF_JOBS[name]
+    for name in ("reference_mips", "licenses", "input_mb", "ram_mb", "checkpointable")
 }
 
 INPUTS: Mapping[Any, Mapping[str, str]] = {
@@ -131,14 +143,86 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "`distances.hops_us(vos, megabytes)` adds both up.",
     },
     Job: _OF_JOBS,
+    ClusterView: {
+        "now": "Virtual time, in microseconds.",
+        "machines": "The machines of the cluster, `MachineColumns`.",
+        "free": "Free CPUs of each machine; none of one that is down.",
+        "jobs": "The jobs of the cluster by their slots, `JobColumns`.",
+        "queue": "Slots of jobs that wait, preempted ones included, in order of arrival.",
+        "running": "Slots of jobs that run, in order of their expected ends.",
+        "arrived": "Slots of jobs that came since the last plan; all of them are in `queue`.",
+        "ended": "Slots of jobs that ended since the last plan, with their columns as they were.",
+        "license_copies_free": "How many copies of each license are left.",
+        "license_users": "How many running jobs of a machine use its copy of a license, of shape "
+        "(machines, licenses).",
+        "free_ram_mb": "Free memory of each machine, in MB; inf where there is no limit.",
+    },
+    JobColumns: _OF_WAITING_JOBS
+    | {
+        "serial": "Order of arrival at this cluster. It names a job; slots are used again.",
+        "arrival_us": "When it came to this cluster.",
+        "bound_machine": "The only machine where it may run; -1: any.",
+        "machine": "Where it runs, or ran before it was preempted; -1: it never ran.",
+        "start_us": "When it was last started; NEVER of `grid.model.time`: it never was.",
+        "expected_end_us": "When a running job ends if its estimate is right.",
+        "done_us": "How much of its estimate is behind it and kept, as of its last start or "
+        "preemption.",
+    },
+    MachineColumns: {
+        "cpus": "CPUs of each machine.",
+        "mips": "Speed of each of its CPUs, in million instructions a second.",
+        "licenses": "Bit mask of the licenses whose software it can run.",
+        "cpu_type": "Number of its type, as scenarios of Convergent Scheduling have it.",
+        "speed_order": "All machines, the fastest first.",
+        "ram_mb": "Memory, in MB; inf where there is no limit.",
+    },
+    Plan: {
+        "start": "Pairs of a slot and a machine: these jobs start there.",
+        "preempt": "Slots of running jobs that stop and wait again.",
+        "reject": "Slots of waiting jobs that are refused.",
+        "kill": "Slots of running jobs that fail now.",
+        "reserve": "Slot, machine and time of starts that were promised, for the record only.",
+        "wake_us": "When to be asked again, even if nothing happens before.",
+        "made": "False: there was nothing to do. Such plans are timed apart.",
+    },
+    JobResults: _OF_RESULTS
+    | {
+        "vo": "Number of the VO of its user.",
+        "number": "Its number in that VO.",
+        "placement": "Where it was sent, columns of a `JobPlacement`.",
+        "outcome": "How it ended, columns of a `JobOutcome`.",
+    },
+    JobPlacement: {
+        "assigned_us": "When it was assigned to a resource; -1: it was not.",
+        "executed_vo": "Number of the VO where it ran; -1: it did not.",
+        "cluster": "Number of the cluster where it ran, among those of all VOs; -1: it did not.",
+        "hops": "How often it was sent from VO to VO.",
+        "utility": "What the resource is worth to it, 0 to 1; 0 if it did not run.",
+    },
+    JobOutcome: {
+        "machine": "Number of the machine in its cluster; -1: it never started.",
+        "state": "Its final state, a `JobState` of `grid.model.job`.",
+        "start_us": "Its first start; -1: it never started.",
+        "end_us": "Its last end; -1: it never started.",
+        "preemptions": "How often it was preempted.",
+        "restarts": "How often it began again from nothing.",
+        "lost_us": "How much of `held_us` was lost to restarts, preemptions and boots.",
+        "held_us": "How long it held its CPUs, over all its runs.",
+        "watts_busy": "Mean watts of a busy CPU among those that it held.",
+        "watts_idle": "Mean watts of an idle CPU among those that it held.",
+    },
 }
-"""What each field means, by class. Columns have the shape (resources,)."""
+"""What each field means, by class.
+
+Columns have the shape (resources,), (jobs,), (slots,) or (machines,)."""
+_HIDDEN = ("tables", "_is_copied")
+"""Fields that are for compiled code or for the class itself."""
 
 
 def fields_of(kind: Any) -> list[str]:
     """The names of the fields of a class, in order."""
     if is_dataclass(kind):
-        return [one.name for one in fields(kind)]
+        return [one.name for one in fields(kind) if one.name not in _HIDDEN]
     return list(kind._fields)
 
 

@@ -245,6 +245,7 @@ _FILES = (
     ("manifest.json", "MANIFEST_KEYS"),
     ("interventions.json", "INTERVENTION_COLUMNS"),
     ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS"),
+    ("differences.csv", "DIFFERENCE_COLUMNS"),
 )
 
 

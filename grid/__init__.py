@@ -1,6 +1,7 @@
 """A distributed emulator of grids of virtual organizations on Ray actors.
 
-For notebooks: `load_scenario`, `run`, `sweep`, `load_results`. Importing this loads nothing heavy.
+For notebooks: `load_scenario`, `run`, `sweep`, `load_results`, `load_differences`. Importing this
+loads nothing heavy.
 Scenarios and experiments are files in YAML, or mappings with the same keys and values.
 
 >>> import grid
@@ -47,6 +48,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Sweep",
+    "load_differences",
     "load_results",
     "load_scenario",
     "run",
@@ -180,3 +182,17 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
     from grid.experiment.tables import load_results as load
 
     return load(folder, clock=clock)
+
+
+def load_differences(folder: str | Path, metrics: Sequence[str] | None = None) -> pyarrow.Table:
+    """How far the compared values of the sweep in `folder` are from each other, paired by seed.
+
+    A row for each point, metric and baseline. The `metrics` are those that its report compares
+    unless others are given. Columns: one for each axis, `baseline` (which value of the compared
+    axis is taken off), `metric`, `difference`, `low` and `high` (its interval), `level`, `seeds`,
+    `p_value` of the two-sided paired t-test, and `seeds_to_decide`. What is not known is null.
+    Raises InputError.
+    """
+    from grid.experiment.paired import load_differences as load
+
+    return load(folder, metrics)

@@ -183,11 +183,13 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
 
 def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
     """Leave the tables of a sweep whose runs are done, and what failed."""
+    from grid.experiment.paired import write_differences
     from grid.experiment.tables import write_tables
 
     part.failures.sort(key=lambda failure: (str(failure.point), failure.seed))
     write_tables(part.store)
     _tell_failures(part.store, part.failures)
+    write_differences(part.store.folder)
     return Sweep(
         part.store.folder,
         len(part.cases),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from grid.experiment.cases import Point
+from grid.experiment.paired import paired_differences
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
 from grid.experiment.sweep_texts import SAME_TOLD, cells_of, is_same, named, over_seeds
@@ -15,8 +16,6 @@ from grid.report.run_page import hints_of
 from grid.report.style import FIGURE, Columns, Picture
 from grid.results.definitions import label_of
 
-BASELINES = 10
-"""So many of the compared values, the first ones, can be chosen as the baseline."""
 TALL = 25
 """A chart of more rows scrolls."""
 SURE, UNSURE, ONE_SEED = "interval without zero", "unsure", "one seed"
@@ -51,17 +50,8 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
 
 
 def _found(study: Study, metrics: Sequence[str]) -> Iterator[Found]:
-    axis = study.compare
-    if axis is None:
-        return
-    for value in study.axes[axis][:BASELINES]:
-        for point in study.points:
-            if point[axis] == value:
-                continue
-            for metric in metrics:
-                difference = study.difference(metric, point, {**point, axis: value})
-                if difference is not None:
-                    yield named(axis, value), metric, point, difference
+    for one in paired_differences(study, metrics):
+        yield named(str(study.compare), one.baseline), one.metric, one.point, one.interval
 
 
 def _row_of(study: Study, point: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ from grid.experiment.sweep_texts import (
     over_seeds,
 )
 from grid.experiment.sweep_vos import by_vo
+from grid.experiment.telling import telling_metrics
 from grid.report.axes import WIDE
 from grid.report.charts import Labels, Series, are_lines, chart, reach
 from grid.report.labels import counted, shown
@@ -32,17 +33,10 @@ from grid.report.style import Picture
 from grid.results.definitions import bounds_of, label_of
 from grid.scenario.text_file import read_text
 
-METRICS_SHOWN = 8
 CHARTS_A_METRIC = 12
 """More axes than two make several charts of a metric; this many are drawn."""
 WISHED = 0.05
 """Repetitions are suggested for an interval of the mean ± this share of it."""
-PREFERRED = (
-    "user_utility", "user_success_ratio", "late_percent", "response_time_mean", "wait_mean",
-    "bounded_slowdown_mean", "slowdown_mean", "utilization", "machine_usage", "license_usage",
-    "loss_of_capacity", "load_balance", "submission_time_mean", "execution_time_mean",
-    "jobs_rejected", "jobs_forwarded", "makespan",
-)  # fmt: skip
 
 
 def write_sweep_page(folder: Path, page: Path) -> None:
@@ -91,17 +85,6 @@ def _certainty(study: Study, seeds: int) -> str:
         f"Intervals are Student's, at a level of {100 * study.level:g} %; the same seed means the "
         f"same jobs. {SAME_TOLD}."
     )
-
-
-def telling_metrics(study: Study) -> tuple[str, ...]:
-    """Metrics that differ between points, the customary ones."""
-    telling = []
-    for metric in PREFERRED:
-        means = [study.interval(metric, point) for point in study.points]
-        values = {round(one.mean, 12) for one in means if one is not None}
-        if len(values) > 1 or (len(study.points) == 1 and values):
-            telling.append(metric)
-    return tuple(telling[:METRICS_SHOWN])
 
 
 def comparison_charts(study: Study, metric: str, along: str | None = None) -> Iterator[Picture]:

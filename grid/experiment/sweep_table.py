@@ -1,17 +1,19 @@
-"""The table that a sweep ends with on the terminal: a row a combination, a column a figure."""
+"""The tables that a sweep ends with on the terminal: a row a combination, a column a figure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from grid.experiment.cases import Point
+from grid.experiment.paired import paired_differences
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study, read_study
-from grid.experiment.sweep_page import telling_metrics
 from grid.experiment.sweep_texts import SAME, SAME_TOLD, is_same, measured_line
+from grid.experiment.telling import telling_metrics
 from grid.results.definitions import label_of
 
 if TYPE_CHECKING:
@@ -19,60 +21,115 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 40
 COLUMNS_SHOWN = 5
+UNSURE = "?"
+UNSURE_TOLD = f"{UNSURE}: the interval contains zero, so these seeds do not tell which is better"
 _GAP = 2
 
 
 def print_sweep_table(folder: Path, console: Console | None = None) -> None:
-    """Prints means over seeds, with half the width of their confidence interval."""
-    from rich import box
+    """Prints means over seeds with half the width of their confidence interval, and differences."""
     from rich.console import Console
-    from rich.table import Table
 
     console = console or Console()
     study = read_study(folder)
     metrics = study.metrics or telling_metrics(study)[:COLUMNS_SHOWN]
     points = study.points[:ROWS_SHOWN]
+    figures = {
+        metric: _texts([study.interval(metric, point) for point in points]) for metric in metrics
+    }
+    no_room = _print_table(console, _axes_at(study, points), figures)
+    lines = []
+    if left_out := len(study.points) - len(points):
+        lines.append(f"{left_out:,} more combinations are in {folder}/results.csv.")
+    if no_room:
+        names = ", ".join(no_room)
+        lines.append(f"There is no room for {names}, which {folder}/results.csv has, too.")
+    if _has_intervals(study):
+        lines.append(
+            f"means over seeds ± half of their {100 * study.level:g} % confidence interval"
+        )
+    if any(text.endswith(f" {SAME}") for texts in figures.values() for text in texts):
+        lines.append(SAME_TOLD)
+    if line := measured_line(folder):
+        lines.append(f"{line[0].lower()}{line[1:-1]}")
+    _say(console, lines)
+    if _has_intervals(study):
+        _print_differences(study, metrics, folder, console)
+
+
+def _print_differences(
+    study: Study, metrics: Sequence[str], folder: Path, console: Console
+) -> None:
+    """Prints how far all are from the first of the compared values, paired by seed."""
+    axis = study.compare
+    first = None if axis is None else study.axes[axis][0]
+    from_first: dict[str, dict[str, Interval]] = {}
+    points: dict[str, Point] = {}
+    for one in paired_differences(study, metrics):
+        if one.baseline == first:
+            points[str(one.point)] = one.point
+            from_first.setdefault(one.metric, {})[str(one.point)] = one.interval
+    if not points:
+        return
+    shown = dict(list(points.items())[:ROWS_SHOWN])
+    figures = {}
+    for metric, found in from_first.items():
+        intervals = [found.get(name) for name in shown]
+        texts = zip(_texts(intervals), intervals, strict=True)
+        figures[metric] = [text + (f" {UNSURE}" if _is_unsure(one) else "") for text, one in texts]
+    _say(console, ["", f"Differences from {axis} {first}, with the same seeds:"])
+    no_room = _print_table(console, _axes_at(study, list(shown.values())), figures)
+    lines = []
+    if len(points) > len(shown) or no_room:
+        lines.append(f"There is no room for all of them, which are in {folder}/differences.csv.")
+    seen = [text for metric, texts in figures.items() if metric not in no_room for text in texts]
+    if any(text.endswith(f" {UNSURE}") for text in seen):
+        lines.append(UNSURE_TOLD)
+    _say(console, lines)
+
+
+def _print_table(
+    console: Console, axes: Mapping[str, list[str]], figures: Mapping[str, list[str]]
+) -> list[str]:
+    """Prints the columns; gives the names of metrics for which there is no room."""
+    from rich import box
+    from rich.table import Table
+
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
         pad_edge=False,
         padding=(0, _GAP, 0, 0),
         show_edge=False,
     )
-    columns = {axis: [str(point[axis]) for point in points] for axis in study.axes}
-    left = console.width - sum(max(map(len, [axis, *columns[axis]])) + _GAP for axis in columns)
+    left = console.width - sum(max(map(len, [axis, *axes[axis]])) + _GAP for axis in axes)
     widths: dict[str, int] = {}
-    for metric in metrics:
-        texts = _texts([study.interval(metric, point) for point in points])
+    for metric, texts in figures.items():
         width = max(map(len, [*label_of(metric).split(), *texts]))
         left -= width + _GAP
         if left < 0:
             left += width + _GAP
             break
-        columns[metric], widths[metric] = texts, width
-    for axis in study.axes:
+        widths[metric] = width
+    if figures and not widths:
+        return list(figures)
+    for axis in axes:
         table.add_column(axis, no_wrap=True)
     for header in _headers(widths, left):
         table.add_column(header, justify="right", no_wrap=True)
-    for row in zip(*columns.values(), strict=True):
+    shown = [figures[metric] for metric in widths]
+    for row in zip(*axes.values(), *shown, strict=True):
         table.add_row(*row)
     console.print(table)
-    left_out = len(study.points) - len(points)
-    if left_out:
-        line = f"{left_out:,} more combinations are in {folder}/results.csv."
+    return [metric for metric in figures if metric not in widths]
+
+
+def _say(console: Console, lines: Sequence[str]) -> None:
+    for line in lines:
         console.print(line, markup=False, highlight=False)
-    if no_room := ", ".join(metric for metric in metrics if metric not in columns):
-        line = f"There is no room for {no_room}, which {folder}/results.csv has, too."
-        console.print(line, markup=False, highlight=False)
-    if _has_intervals(study):
-        console.print(
-            f"means over seeds ± half of their {100 * study.level:g} % confidence interval",
-            markup=False,
-            highlight=False,
-        )
-    if any(text.endswith(f" {SAME}") for texts in columns.values() for text in texts):
-        console.print(SAME_TOLD, markup=False, highlight=False)
-    if line := measured_line(folder):
-        console.print(f"{line[0].lower()}{line[1:-1]}", markup=False, highlight=False)
+
+
+def _axes_at(study: Study, points: Sequence[Point]) -> dict[str, list[str]]:
+    return {axis: [str(point[axis]) for point in points] for axis in study.axes}
 
 
 def _headers(widths: dict[str, int], left: int) -> Iterator[str]:
@@ -92,6 +149,11 @@ def _headers(widths: dict[str, int], left: int) -> Iterator[str]:
 
 def _has_intervals(study: Study) -> bool:
     return len({seed for _, seed, _ in study.runs}) > 1
+
+
+def _is_unsure(one: Interval | None) -> bool:
+    """Whether its interval contains zero."""
+    return one is not None and not (one.above_zero or one.below_zero or is_same(one))
 
 
 def _texts(intervals: list[Interval | None]) -> list[str]:

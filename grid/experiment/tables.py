@@ -28,8 +28,8 @@ def write_tables(store: Store) -> None:
     sweep = read_sweep(store.folder)
     for name, rows_of in (("results", _result_rows), ("clock", _clock_rows)):
         table = _table(sweep, store, rows_of)
-        _write(store.folder / f"{name}.parquet", table)
-        _write(store.folder / f"{name}.csv", table)
+        write_table(store.folder / f"{name}.parquet", table)
+        write_table(store.folder / f"{name}.csv", table)
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
@@ -88,7 +88,7 @@ def _table(sweep: Record, store: Store, rows_of: Any) -> pa.Table:
 
 def _columns(axes: list[str], rows: list[tuple[tuple[Any, ...], int, Row]]) -> pa.Table:
     columns = {
-        axis: _axis_column([point[position] for point, _, _ in rows])
+        axis: axis_column([point[position] for point, _, _ in rows])
         for position, axis in enumerate(axes)
     }
     columns["seed"] = pa.array([seed for _, seed, _ in rows], pa.int64())
@@ -99,8 +99,8 @@ def _columns(axes: list[str], rows: list[tuple[tuple[Any, ...], int, Row]]) -> p
     return pa.table(columns)
 
 
-def _axis_column(values: Iterable[Any]) -> pa.Array:
-    """Numbers as numbers where all are, else text."""
+def axis_column(values: Iterable[Any]) -> pa.Array:
+    """Values of an axis as a column: numbers as numbers where all are, else text."""
     values = list(values)
     if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         return pa.array(values, pa.int64())
@@ -115,7 +115,8 @@ def _text(value: Any) -> str:
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def _write(path: Path, table: pa.Table) -> None:
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write the table as .csv or .parquet, as the path ends: the whole file or none."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     if path.suffix == ".csv":
         pyarrow.csv.write_csv(table, partial)

@@ -172,6 +172,30 @@ RESULT_COLUMNS: Columns = {
 }
 """Of a sweep's results.csv and results.parquet, and of clock.csv and clock.parquet."""
 
+DIFFERENCE_COLUMNS: Columns = {
+    "baseline": (
+        "",
+        "The value of the compared axis whose figure is taken off; before it stands a column for "
+        "each axis of the sweep.",
+    ),
+    "metric": ("", "Name of the figure, of the whole grid."),
+    "difference": ("", "Mean over seeds of the figure less that of the baseline."),
+    "low": ("", "Where its confidence interval begins (Student's t, paired by seed)."),
+    "high": ("", "Where it ends. An interval without zero is a significant difference."),
+    "level": ("0 to 1", "Confidence level of the interval, not corrected for their number."),
+    "seeds": ("", "How many seeds both have."),
+    "p_value": (
+        "0 to 1",
+        "Of the two-sided paired t-test. Empty of a single seed, and where all differ alike.",
+    ),
+    "seeds_to_decide": (
+        "",
+        "With so many seeds the interval would just not contain zero, if differences go on as they "
+        "are: a rough guess where seeds are few. Empty where there is no p_value, or too many.",
+    ),
+}
+"""Of a sweep's differences.csv: the metrics that its report compares, for each pair of values."""
+
 MANIFEST_KEYS: Columns = {
     "version": ("", "Version of the emulator."),
     "scenario": ("", "Name of the scenario."),

@@ -14,16 +14,12 @@ from grid.experiment.statistics import mean_interval
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
-from grid.experiment.sweep_page import (
-    charts_left_out,
-    comparison_charts,
-    means_table,
-    telling_metrics,
-)
+from grid.experiment.sweep_page import charts_left_out, comparison_charts, means_table
 from grid.experiment.sweep_places import ELSEWHERE
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
 from grid.experiment.sweep_vos import by_vo
+from grid.experiment.telling import telling_metrics
 from grid.report.charts import Labels, Series, bars, chart, lines
 from grid.report.page import Choice, When
 from grid.report.style import Picture
