@@ -134,6 +134,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "architecture": "Its place in the list of architectures.",
         "ram_mb": "Memory, in MB.",
         "disk_mb": "Disk space, in MB.",
+        "most_ram_mb": "The most memory that a job may hold there, in MB; inf: there is no limit.",
     },
     Distances: {
         "vo": "Number of the VO that they are from.",

@@ -99,6 +99,7 @@ def _at(key: JobKey, mine: list[Event], events: EventFile, at: float) -> list[st
 
 def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
     """Why it waited in clusters: what it lacked when it came there."""
+    from grid.model.time import NEVER
     from grid.story import why_waiting
 
     lines: list[str] = []
@@ -109,8 +110,11 @@ def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
             continue
         why = why_waiting(key, log.at(stay.came_us))
         if why is not None:
-            seconds = (min(stay.start_us, stay.end_us) - stay.came_us) / 1_000_000
+            left_us = min(stay.start_us, stay.end_us)
+            # A job that is refused there, or in a run that was stopped, never starts or ends.
+            waited = f"waited {(left_us - stay.came_us) / 1_000_000:,.6g} s"
+            what = "never started" if left_us == NEVER else waited
             name = f"cluster {log.facts.name} of {log.facts.vo}"
-            lines.append(f"Why it waited {seconds:,.6g} s in {name}, as it was when it came:")
+            lines.append(f"Why it {what} in {name}, as it was when it came:")
             lines += [f"  {one}" for one in why.sentences()]
     return lines

@@ -50,7 +50,7 @@ class GridDispatcher:
             case RunJob(job):
                 self._questions[job.key] = _Question(job)
                 for dispatcher in self._dispatchers:
-                    ctx.send(dispatcher, QueryLoad(job.key, job.processors))
+                    ctx.send(dispatcher, QueryLoad(job.key, job.processors, job.ram_mb))
             case Load(key):
                 question = self._questions[key]
                 question.answers.append(message)

@@ -29,9 +29,9 @@ ROWS_AT_A_TIME = 20_000
 class LocalDispatcher:
     """Runs cluster `number` of the grid's VO `vo`, the grid's cluster `position`.
 
-    `direct` are jobs that enter here, in order of submission. `processors` is the most CPUs
-    that one job may hold, `policy` the name of the policy. `migration` is its part in moving gangs
-    between the VO's clusters, if they do.
+    `direct` are jobs that enter here, in order of submission. `processors` and `most_ram_mb` are
+    the most CPUs and memory that one job may hold, `policy` is the name of the policy. `migration`
+    is its part in moving gangs between the VO's clusters, if they do.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class LocalDispatcher:
         number: int,
         position: int,
         processors: int,
+        most_ram_mb: float,
         policy: str,
         resource_manager: str,
         direct: JobTable | None,
@@ -53,6 +54,7 @@ class LocalDispatcher:
         self._number = number
         self._position = position
         self._processors = processors
+        self._most_ram_mb = most_ram_mb
         self._policy = policy
         self._resource_manager = resource_manager
         self._direct = direct or concatenate([])
@@ -81,8 +83,8 @@ class LocalDispatcher:
                 self._cluster.submit(job, machine, ctx.now)
                 self._reported += 1
                 ctx.set_timer(0, WAKE)
-            case QueryLoad(key, processors):
-                able = processors <= self._processors
+            case QueryLoad(key, processors, ram_mb):
+                able = processors <= self._processors and ram_mb <= self._most_ram_mb
                 ctx.send(sender, Load(key, self._number, self._cluster.load(), able))
             case TakeDown(machine):
                 self._cluster.take_down(machine, ctx.now)

@@ -174,7 +174,8 @@ class AgentForwarding:
 
         job, table = question.job, question.table
         columns, best = table.columns, np.empty(self._vos, np.int64)
-        worth = question.worth() if question.barred else question.selection.worth(job, table)
+        narrows = question.barred or job.ram_mb
+        worth = question.worth() if narrows else question.selection.worth(job, table)
         reached = np.empty(len(worth))
         found = best_rows(
             best, reached, job.processors, question.vo, question.own_only, worth, columns.vo,
@@ -186,7 +187,7 @@ class AgentForwarding:
 def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_only: bool) -> Floats:
     """The worth of each resource; 0 where the job cannot go, or nothing is known. Shape (rows,)."""
     columns = table.columns
-    able = (columns.widest >= job.processors) & np.isfinite(table.assigned_cpus)
+    able = columns.large_enough(job.processors, job.ram_mb) & np.isfinite(table.assigned_cpus)
     if own_only:
         able &= columns.vo == own_vo
     return np.where(able, worth, 0.0)

@@ -248,6 +248,7 @@ class QueryLoad(NamedTuple):
 
     key: JobKey
     processors: int
+    ram_mb: float
 
 
 class Load(NamedTuple):

@@ -6,6 +6,7 @@ processors, as a batch log has it, is a cluster of one machine with that many CP
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from grid.model.time import Time
@@ -51,6 +52,11 @@ class Machine:
     """What each CPU draws while a job holds it: this instead of `watts_idle`."""
     switch_off: SwitchOff | None = None
     """When it is switched off; None: never."""
+
+    @property
+    def most_ram_mb(self) -> float:
+        """The most memory that one job may hold; without `ram_mb` there is no limit."""
+        return self.ram_mb or math.inf
 
     @property
     def has_watts(self) -> bool:
@@ -136,6 +142,13 @@ class Cluster:
         if self.gangs:
             return self.processors
         return max(machine.cpus for machine in self.machines)
+
+    @property
+    def most_ram_mb(self) -> float:
+        """The most memory that one job may hold; infinite where a machine sets no limit."""
+        if self.gangs:
+            return math.inf
+        return max(machine.most_ram_mb for machine in self.machines)
 
 
 @dataclass(frozen=True, slots=True)

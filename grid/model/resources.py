@@ -34,7 +34,8 @@ class ResourceColumns:
 
     A resource is what a selection chooses: a machine, or a whole cluster whose policy is free to
     take any of its machines (`machine` is -1 then, and its other columns are those of its first
-    machine). `widest` is the most CPUs that one job may hold there.
+    machine). `widest` is the most CPUs that one job may hold there, and `most_ram_mb` the most
+    memory (inf: there is no limit); of a cluster, each is that of the machine that has most of it.
     """
 
     vo: Ints
@@ -48,9 +49,15 @@ class ResourceColumns:
     architecture: Ints
     ram_mb: Floats
     disk_mb: Floats
+    most_ram_mb: Floats
 
     def __len__(self) -> int:
         return len(self.vo)
+
+    def large_enough(self, processors: int, ram_mb: float) -> Bools:
+        """Which of them a job of so many CPUs and so much memory may ever have."""
+        enough = self.widest >= processors
+        return enough & (self.most_ram_mb >= ram_mb) if ram_mb else enough
 
     def take(self, rows: Bools | Ints) -> ResourceColumns:
         """Those of the rows."""
@@ -157,11 +164,11 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     rows: list[tuple[float, ...]] = []
     for c, cluster in enumerate(vo.clusters):
         units = (
-            [(m, machine.cpus, machine.cpus) for m, machine in enumerate(cluster.machines)]
+            [(m, one.cpus, one.cpus, one.most_ram_mb) for m, one in enumerate(cluster.machines)]
             if cluster.by_machine
-            else [(-1, cluster.processors, cluster.widest)]
+            else [(-1, cluster.processors, cluster.widest, cluster.most_ram_mb)]
         )
-        for m, cpus, widest in units:
+        for m, cpus, widest, most_ram_mb in units:
             machine = cluster.machines[max(m, 0)]
             rows.append(
                 (
@@ -176,6 +183,7 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
                     ARCHITECTURES.index(machine.architecture),
                     machine.ram_mb,
                     machine.disk_mb,
+                    most_ram_mb,
                 )
             )
     types = dtypes(ResourceColumns).values()
@@ -196,6 +204,7 @@ def classes_of(resources: ResourceColumns) -> Ints:
     """A number for each resource, the same for those that differ in nothing but place and name."""
     alike = (
         "cpus", "widest", "mips", "operating_system", "architecture", "ram_mb", "disk_mb",
+        "most_ram_mb",
     )  # fmt: skip
     columns = np.stack([getattr(resources, name).astype(np.float64) for name in alike])
     _, numbers = np.unique(columns, axis=1, return_inverse=True)

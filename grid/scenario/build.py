@@ -256,6 +256,7 @@ class Grid:
                         number=index,
                         position=self._first_cluster[position] + index,
                         processors=cluster.widest,
+                        most_ram_mb=cluster.most_ram_mb,
                         policy=self.parts.shown(cluster.policy),
                         resource_manager=manager,
                         direct=self.direct[position],

@@ -79,9 +79,9 @@ def best_choice(
 ) -> Choice:
     """The best rows by `utilities` of shape (resources,), for selections of your own.
 
-    Only resources of a utility above zero that are wide enough, and of which a status is known,
-    count; where `rows` are given, in ascending order, only those. For equal ones see TIES; the
-    `random` one needs the `rng` that `choose` is given.
+    Only resources of a utility above zero that are wide enough and have the memory that the job
+    holds, and of which a status is known, count; where `rows` are given, in ascending order, only
+    those. For equal ones see TIES; the `random` one needs the `rng` that `choose` is given.
     """
     from grid.selection.kernels import best_resources
 
@@ -99,6 +99,8 @@ def best_choice(
         order = np.argsort(rng.random(len(utilities) if rows is None else len(rows)), kind="stable")
         rows = order if rows is None else rows[order]
     values, assigned = utilities, table.assigned_cpus
+    if job.ram_mb:
+        values = np.where(columns.most_ram_mb >= job.ram_mb, values, 0.0)
     vo, cpus, widest = columns.vo, columns.cpus, columns.widest
     if rows is not None:
         values, assigned = values[rows], assigned[rows]

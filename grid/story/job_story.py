@@ -121,12 +121,27 @@ def _choose(event: Event) -> str:
 
 
 def _give_up(event: Event) -> str:
-    most = "" if event.free_cpus is None else f" It believed {_cpus(event.free_cpus)} free at most."
-    return f"{_vo(event)} finds no place for it: {event.state}.{most}"
+    return f"{_vo(event)} finds no place for it: {event.state}.{_most_free(event)}"
+
+
+def _most_free(event: Event) -> str:
+    """What was believed free where most is, when a job was given up."""
+    if event.free_cpus is None:
+        return ""
+    if event.free_cpus <= 0:
+        return " It believed no CPU free anywhere."
+    if event.free_cpus < (event.processors or 1):
+        return f" It believed {_cpus(event.free_cpus)} free at most."
+    return f" It believed {_cpus(event.free_cpus)} free where it does not fit or may not go."
+
+
+def _wanted(event: Event) -> str:
+    memory = f" and {event.ram_mb:g} MB of memory" if event.ram_mb else ""
+    return f"{_cpus(event.processors or 1)}{memory}"
 
 
 def _submit(event: Event) -> str:
-    wanted = _cpus(event.processors or 1)
+    wanted = _wanted(event)
     estimate = "" if event.estimate_us is None else f" for {event.estimate_us / SECOND_US:.6g} s"
     # Not "submitted": a VO that was down hears of it later, and others after a message's latency.
     return f"It comes to {_vo(event)} from its user: it asks for {wanted}{estimate}."

@@ -40,6 +40,8 @@ class WhyWaiting:
     time_us: Time
     policy: str
     processors: int
+    ram_mb: float
+    licenses: tuple[str, ...]
     machine: int
     lacks: tuple[Lack, ...]
     holders: tuple[JobKey, ...]
@@ -48,10 +50,9 @@ class WhyWaiting:
 
     def sentences(self) -> list[str]:
         """The same in words."""
-        plural = "" if self.processors == 1 else "s"
         where = "in the cluster" if self.gangs else "on one machine"
         place = "The cluster" if self.gangs else f"Machine {self.machine}"
-        said = [f"It needs {self.processors} CPU{plural} {where}."]
+        said = [f"It needs {_and(self._needs())} {where}."]
         if self.machine < 0:
             said.append("No machine of the cluster could ever run it.")
         elif self.lacks:
@@ -68,11 +69,17 @@ class WhyWaiting:
                 f"{self.policy} keeps it for others, or plans at another moment."
             )
         if self.lacks and self.holders:
-            said.append(f"There runs {_named(self.holders)}.")
+            runs = "runs" if len(self.holders) == 1 else "run"
+            said.append(f"There {runs} {_named(self.holders)}.")
         if self.ahead:
             wait = "waits" if len(self.ahead) == 1 else "wait"
             said.append(f"J{_named(self.ahead)[1:]} came before it and {wait}, too.")
         return said
+
+    def _needs(self) -> list[str]:
+        needs = [f"{self.processors} CPU{'' if self.processors == 1 else 's'}"]
+        needs += [f"{self.ram_mb:g} MB of memory"] if self.ram_mb else []
+        return [*needs, *(f"license {name}" for name in self.licenses)]
 
 
 def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
@@ -99,6 +106,8 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
         state.time_us,
         facts.policy,
         job.processors,
+        0.0 if facts.gangs else job.ram_mb,
+        tuple(name for bit, (name, _) in enumerate(facts.licenses) if job.licenses >> bit & 1),
         closest,
         lacks.get(closest, ()),
         tuple(one.key for one in sorted(there, key=lambda one: one.start_us)),
@@ -164,6 +173,11 @@ def _named(jobs: tuple[JobKey, ...]) -> str:
     named = [f"job {number} of {vo}" for vo, number in jobs[:NAMED]]
     more = len(jobs) - len(named)
     return f"{', '.join(named)}{f' and {more} more' if more else ''}"
+
+
+def _and(needs: list[str]) -> str:
+    *most, last = needs
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _in_words(lack: Lack, machine: int, closest: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -169,6 +170,7 @@ class Vo:
             number=number,
             position=number,
             processors=size,
+            most_ram_mb=math.inf,
             policy="afcfs",
             resource_manager=MANAGER,
             direct=None,

@@ -125,7 +125,7 @@ def test_a_wrong_answer_is_told_in_one_line(rule: str, admission: str, said: str
 @pytest.mark.parametrize(
     ("page", "part", "key", "figure"),
     [
-        ("forwarding.md", "ask_two", "when_busy", "leases"),
+        ("forwarding.md", "hold_two", "when_busy", "leases"),
         ("information.md", "Star", "information", "messages_of_information_a_job"),
     ],
 )
@@ -134,7 +134,8 @@ def test_parts_of_the_pages_do_what_the_pages_say(
 ) -> None:
     """In one process here; rules and overlays of files go to Ray actors as all parts do."""
     text = (Path(__file__).parents[2] / "docs" / "explanation" / page).read_text("utf-8")
-    (code,) = [one for one in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if part in one]
+    blocks = re.findall(r"```\{code-block\} python\n:caption: \S+\n(.*?)```", text, re.DOTALL)
+    (code,) = [one for one in blocks if part in one]
     (tmp_path / "my_parts.py").write_text(code)
     jobs = [{"submit_s": 2 * n, "run_s": 30} for n in range(8)]
     scenario = {
