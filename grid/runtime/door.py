@@ -10,6 +10,7 @@ import os
 import queue
 import socket
 import struct
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -25,8 +26,10 @@ COMING_SECONDS = 60.0
 TICK_SECONDS = 0.02
 MOST_STRANGERS = 64
 
-Address = tuple[str, int]
-
+Address = tuple[str, int] | bytes
+"""Host and port; or, for this machine alone, a name of Linux's that stands in no folder."""
+THIS_MACHINE = "" if sys.platform == "linux" else "127.0.0.1"
+"""The host of a door for processes of this machine."""
 
 _NO_HANDSHAKE = (OSError, EOFError, AuthenticationError, AssertionError)
 """What the library raises where a peer hangs up, is silent, or says something else."""
@@ -37,13 +40,14 @@ class NobodyCame(RunFailed):
 
 
 class Door:
-    """Listens at `address`, on `host`, until the peer with the key has come."""
+    """Listens at `address`, on `host` or `THIS_MACHINE`, until the peer with the key has come."""
 
     def __init__(self, host: str, key: bytes) -> None:
         self._key = key
-        self._socket = socket.create_server((host, 0))
+        self._socket = socket.create_server((host, 0)) if host else _local_server()
         self._socket.settimeout(TICK_SECONDS)
-        self.address: Address = self._socket.getsockname()[:2]
+        name = self._socket.getsockname()
+        self.address: Address = name if isinstance(name, bytes) else name[:2]
         self._known: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._strangers: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
@@ -60,7 +64,7 @@ class Door:
         finally:
             self._socket.close()
             self._send_away(float("inf"))
-        raise NobodyCame(f"nobody who knows the key came to {self.address} in {seconds:g} s")
+        raise NobodyCame(f"nobody who knows the key came to {self.address!r} in {seconds:g} s")
 
     def _let_in(self) -> None:
         """Greet who comes next, if anybody does, without waiting for what they have to say."""
@@ -100,14 +104,35 @@ def connect(address: Address, key: bytes, seconds: float = COMING_SECONDS) -> Co
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
-            with socket.create_connection(address, timeout=HANDSHAKE_SECONDS) as peer:
+            with _reached(address) as peer:
                 return _greeted(peer, key, first=False)
         except ConnectionRefusedError:
             raise
         except _NO_HANDSHAKE:
             # Strangers may have taken all places; their time will be over.
             time.sleep(TICK_SECONDS)
-    raise ConnectionError(f"nobody at {address} knew the key within {seconds:g} s")
+    raise ConnectionError(f"nobody at {address!r} knew the key within {seconds:g} s")
+
+
+def _local_server() -> socket.socket:
+    """A Unix socket of a name that the system chooses."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("")
+    server.listen()
+    return server
+
+
+def _reached(address: Address) -> socket.socket:
+    if not isinstance(address, bytes):
+        return socket.create_connection(address, timeout=HANDSHAKE_SECONDS)
+    peer = socket.socket(socket.AF_UNIX)
+    try:
+        peer.settimeout(HANDSHAKE_SECONDS)
+        peer.connect(address)
+    except BaseException:
+        peer.close()
+        raise
+    return peer
 
 
 def _greeted(peer: socket.socket, key: bytes, *, first: bool) -> Connection:
@@ -130,9 +155,10 @@ def _greeted(peer: socket.socket, key: bytes, *, first: bool) -> Connection:
         connection.close()
         raise
     _limit(peer, 0.0)
-    # A large message is two writes, of which the second would wait 40 ms for the answer to the
-    # first (RFC 896).
-    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if peer.family != socket.AF_UNIX:
+        # A large message is two writes, of which the second would wait 40 ms for the answer to the
+        # first (RFC 896).
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
 

@@ -8,96 +8,21 @@ of; most frames have no text.
 from __future__ import annotations
 
 import marshal
-import select
-import socket
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 from grid.kernel.dissemination import RADIX, steps
 from grid.runtime.grants import News
+from grid.runtime.links import LENGTH_BYTES, Link
 
 Parcel = tuple[int, bytes]
 """(receiving process, pickled messages)."""
 
-LENGTH_BYTES = 8
 NUMBERS = struct.Struct("<6q")
 """Of one process: the next time, whether it is idle and wants a pause, and the rest of `News`."""
-READ_BYTES = 1 << 16
 IDLE, WANTS_PAUSE = 1, 2
 NO_TEXT = bytes(LENGTH_BYTES)
-
-
-class PeerLost(Exception):
-    """The process at the other end of a connection is gone."""
-
-
-class Link:
-    """Sends frames one way, to one process, and receives them from another."""
-
-    def __init__(self, to: socket.socket, source: socket.socket) -> None:
-        self._to, self._source = to, source
-        self._left = memoryview(b"")
-        self._came = b""
-        self._poll = select.poll()
-        self._poll.register(to, select.POLLOUT)
-        self._poll.register(source, select.POLLIN)
-
-    def send(self, frame: bytes) -> None:
-        """Send `frame`, or what of it finds room; the rest goes while one receives."""
-        sent = self._send(frame)
-        if sent < len(frame):
-            self._left = memoryview(frame)[sent:]
-
-    def receive(self, numbers: int) -> tuple[bytes, bytes]:
-        """The numbers and the text of the next frame, which has so many bytes of numbers.
-
-        What is left of the last one that was sent goes before: the others may send as much at once.
-        """
-        if self._left:
-            self._send_what_is_left()
-        start = LENGTH_BYTES + numbers
-        came = self._came or self._read()
-        while len(came) < start:
-            came += self._read()
-        end = start + int.from_bytes(came[:LENGTH_BYTES], "little")
-        if len(came) < end:
-            parts, size = [came], len(came)
-            while size < end:
-                parts.append(self._read())
-                size += len(parts[-1])
-            came = b"".join(parts)
-        self._came = came[end:]
-        return came[LENGTH_BYTES:start], came[start:end]
-
-    def _send_what_is_left(self) -> None:
-        while self._left:
-            ready = dict(self._poll.poll())
-            if self._source.fileno() in ready:
-                self._came += self._read()
-            if self._to.fileno() in ready:
-                self._left = self._left[self._send(self._left) :]
-
-    def _send(self, data: bytes | memoryview) -> int:
-        try:
-            return self._to.send(data, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return 0
-        except OSError as error:
-            raise PeerLost from error
-
-    def _read(self) -> bytes:
-        try:
-            came = self._source.recv(READ_BYTES)
-        except OSError as error:
-            raise PeerLost from error
-        if not came:
-            raise PeerLost
-        return came
-
-    def close(self) -> None:
-        self._to.close()
-        self._source.close()
 
 
 class Ring:

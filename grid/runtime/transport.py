@@ -22,11 +22,11 @@ from grid.kernel.dissemination import steps
 from grid.model.arrays import Ints
 from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
-from grid.runtime.cluster import LOOPBACK
 from grid.runtime.cycles import look_rarely
-from grid.runtime.door import Address, Door, NobodyCame, connect
+from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
 from grid.runtime.grants import Grants, News, is_over, is_pause
-from grid.runtime.ring import Link, Parcel, PeerLost, Ring
+from grid.runtime.links import MemoryLink, PeerLost, SocketLink, can_share_memory
+from grid.runtime.ring import Parcel, Ring
 from grid.runtime.window import Played, Saved, Window, play
 from grid.scenario.build import Grid
 
@@ -89,20 +89,21 @@ class WindowActor:
 
     def listen(self, key: bytes, is_one_node: bool) -> list[Address]:
         """Where those are to connect to who tell this actor their news, in the order of steps."""
-        host = LOOPBACK if is_one_node else ray.util.get_node_ip_address()
+        host = THIS_MACHINE if is_one_node else ray.util.get_node_ip_address()
         self._doors = [Door(host, key) for step in steps(self._count) for _ in step]
         return [door.address for door in self._doors]
 
-    def meet(self, addresses: Sequence[Address], key: bytes) -> bool:
+    def meet(self, addresses: Sequence[Address], key: bytes, is_one_node: bool) -> bool:
         """Connect to those whom this actor tells its news, and let the others in; if they come."""
+        kind = MemoryLink if is_one_node and can_share_memory(self._count) else SocketLink
         with ThreadPoolExecutor(len(addresses) or 1) as pool:
             coming = [pool.submit(door.wait) for door in self._doors]
             try:
                 going = [connect(address, key) for address in addresses]
                 came = [one.result() for one in coming]
+                links = [kind(*map(_socket, pair)) for pair in zip(going, came, strict=True)]
             except (ConnectionError, NobodyCame):
                 return False
-        links = [Link(*map(_socket, pair)) for pair in zip(going, came, strict=True)]
         self._ring = Ring(self._number, self._count, links)
         return True
 
@@ -213,7 +214,7 @@ class Sockets:
         meet = []
         for number, actor in enumerate(actors):
             to = [addresses[(number + far) % count][door] for door, far in enumerate(told)]
-            meet.append(actor.meet.remote(to, key))
+            meet.append(actor.meet.remote(to, key, one_node))
         if not all(answers(actors, meet)):
             raise PeerLost
 

@@ -1,7 +1,8 @@
 """Rounds a second of actors that have nothing to do but to stay together.
 
-Beside them: bare sockets that carry as many bytes to the same neighbours in the same steps, and
-calls of Ray to actors that do nothing. A round is one in which everybody hears of everybody.
+Beside them: bare sockets that carry as many bytes to the same neighbours in the same steps, TCP's
+as between nodes and Unix ones as on one, and calls of Ray to actors that do nothing. A round is one
+in which everybody hears of everybody.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
 from grid.runtime.grants import Grants, News
-from grid.runtime.ring import Link, Parcel, Ring
+from grid.runtime.links import MemoryLink, SocketLink, can_share_memory
+from grid.runtime.ring import Parcel, Ring
 from grid.runtime.window import play
 
 ACTORS = (2, 4, 8, 16)
@@ -69,7 +71,8 @@ def ours(number: int, count: int, pairs: list[tuple[socket.socket, socket.socket
     names = [f"entity{entity:02d}" for entity in range(count)]
     network = Network(names, range(count), LATENCY_US, 1000)
     grants = Grants(network.lookahead([[entity] for entity in range(count)]))
-    ring = Ring(number, count, [Link(*pair) for pair in pairs])
+    kind = MemoryLink if can_share_memory(count) else SocketLink
+    ring = Ring(number, count, [kind(*pair) for pair in pairs])
     play(Idle(number, network), number, grants, ring, ROUNDS, np.inf)
 
 
@@ -88,7 +91,7 @@ def bare(_: int, count: int, pairs: list[tuple[socket.socket, socket.socket]]) -
             span *= len(step) + 1
 
 
-def connected() -> tuple[socket.socket, socket.socket]:
+def over_tcp() -> tuple[socket.socket, socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         one = socket.create_connection(server.getsockname())
         other, _ = server.accept()
@@ -97,7 +100,12 @@ def connected() -> tuple[socket.socket, socket.socket]:
     return one, other
 
 
-def rounds_a_second(part: Callable[..., None], count: int) -> float:
+Connected = Callable[[], tuple[socket.socket, socket.socket]]
+
+
+def rounds_a_second(
+    part: Callable[..., None], count: int, connected: Connected = socket.socketpair
+) -> float:
     """Of so many processes that each do their part."""
     pairs: list[list[tuple[socket.socket, socket.socket]]] = [[] for _ in range(count)]
     for far in [far for step in steps(count) for far in step]:
@@ -154,7 +162,8 @@ def measure() -> dict[str, float]:
     found: dict[str, float] = {}
     for count in ACTORS:
         found[f"{count} actors"] = rounds_a_second(ours, count)
-        found[f"{count} actors, bare sockets"] = rounds_a_second(bare, count)
+        found[f"{count} actors, bare sockets"] = rounds_a_second(bare, count, over_tcp)
+        found[f"{count} actors, bare Unix sockets"] = rounds_a_second(bare, count)
     # Ray's threads do not outlive a fork well, and the next measuring forks.
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
         return found | apart.submit(with_ray).result()

@@ -11,18 +11,20 @@ import pytest
 
 from grid.kernel.dissemination import steps
 from grid.runtime.grants import News
-from grid.runtime.ring import Link, Parcel, PeerLost, Ring
+from grid.runtime.links import Link, MemoryLink, PeerLost, SocketLink
+from grid.runtime.ring import Parcel, Ring
 
 T = TypeVar("T")
+KINDS = [SocketLink, MemoryLink]
 
 
-def rings(count: int) -> list[Ring]:
+def rings(count: int, kind: type[Link]) -> list[Ring]:
     """So many, connected in this process."""
     links: list[list[Link]] = [[] for _ in range(count)]
     for far in [far for step in steps(count) for far in step]:
         pairs = [socket.socketpair() for _ in range(count)]
         for number in range(count):
-            links[number].append(Link(pairs[number][0], pairs[number - far][1]))
+            links[number].append(kind(pairs[number][0], pairs[number - far][1]))
     return [Ring(number, count, own) for number, own in enumerate(links)]
 
 
@@ -40,9 +42,12 @@ def together(ring_of: list[Ring], each: Callable[[Ring, int], T]) -> list[T]:
             ring.close()
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 20])
 @pytest.mark.parametrize("size", [1, 100_000])
-def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(count: int, size: int) -> None:
+def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(
+    count: int, size: int, kind: type[Link]
+) -> None:
     """100 kB are more than a socket holds, and all send at once."""
     posts = [bytes([number]) * size for number in range(count)]
 
@@ -56,15 +61,16 @@ def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(count: int, s
         return heard
 
     everybody = [news(number, posts[number]) for number in range(count)]
-    for number, heard in enumerate(together(rings(count), each)):
+    for number, heard in enumerate(together(rings(count, kind), each)):
         for turn, (told, batches) in enumerate(heard):
             assert told == everybody
             senders = [n for n in range(count) if n != number and (number + n + turn) % 3]
             assert sorted(batches) == [bytes([n, number, turn]) for n in senders]
 
 
-def test_who_waits_for_one_that_is_gone_is_told() -> None:
-    first, second, third = rings(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_waits_for_one_that_is_gone_is_told(kind: type[Link]) -> None:
+    first, second, third = rings(3, kind)
     second.close()
 
     def each(ring: Ring, number: int) -> None:
