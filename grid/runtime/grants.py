@@ -40,29 +40,57 @@ class News(NamedTuple):
     busy_us: int = 0
 
 
-def is_over(told: Sequence[News]) -> bool:
+IDLE, WANTS_PAUSE = 1, 2
+"""What `flags` of a process are the sum of."""
+
+
+class Told(NamedTuple):
+    """The news of all processes as columns, by process.
+
+    `posts` are those of each process that has any, with its number; `arrivals` are those of all.
+    """
+
+    next_time: Sequence[Time]
+    flags: Sequence[int]
+    now: Sequence[Time]
+    jobs: Sequence[int]
+    events_held: Sequence[int]
+    busy_us: Sequence[int]
+    posts: Sequence[tuple[int, tuple[PlainPost, ...]]]
+    arrivals: Sequence[tuple[int, Time]]
+
+
+def together(all_news: Sequence[News]) -> Told:
+    """The news of all processes."""
+    numbers = [numbers_of(news) for news in all_news]
+    posts = [(number, news.posts) for number, news in enumerate(all_news) if news.posts]
+    arrivals = [arrival for news in all_news for arrival in news.arrivals]
+    return Told._make((*zip(*numbers, strict=True), posts, arrivals))
+
+
+def numbers_of(news: News) -> tuple[int, int, int, int, int, int]:
+    """The first columns of `Told` for one process."""
+    next_time, idle, now, jobs, events_held, wants_pause, _, _, busy_us = news
+    return next_time, IDLE * idle | WANTS_PAUSE * wants_pause, now, jobs, events_held, busy_us
+
+
+def is_over(told: Told) -> bool:
     """Nothing is left to do anywhere, and nothing is under way."""
-    return told[0].idle and all(news.idle and not news.arrivals for news in told)
+    return not told.arrivals and all(flags & IDLE for flags in told.flags)
 
 
 EVENTS_A_PAUSE = 1_000_000
 """What processes keep of events for the file of events, together: some 30 MB."""
 
 
-def is_full(told: Sequence[News]) -> bool:
+def is_full(told: Told) -> bool:
     """It is time to take away the events that processes hold."""
-    held = 0
-    for news in told:
-        held += news.events_held
-    return held >= EVENTS_A_PAUSE
+    return sum(told.events_held) >= EVENTS_A_PAUSE
 
 
-def is_pause(told: Sequence[News]) -> bool:
+def is_pause(told: Told) -> bool:
     """All stop here for a moment, for those who look at the run or save it."""
-    for news in told:
-        if news.wants_pause:
-            return True
-    return is_full(told)
+    return max(told.flags) >= WANTS_PAUSE or is_full(told)
 
 
 WINDOW_US = 1000
@@ -81,22 +109,18 @@ class Overlap:
         self._window_us = 0
         """About what who works longest has to do in a window."""
 
-    def pays(self, told: Sequence[News]) -> bool:
+    def pays(self, told: Told) -> bool:
         """To be asked once a round."""
-        longest = 0
-        for news in told:
-            longest = max(longest, news.busy_us)
-        self._window_us += ((longest << self._is_on) - self._window_us) // 8
+        self._window_us += ((max(told.busy_us) << self._is_on) - self._window_us) // 8
         self._is_on = self._window_us >= WINDOW_US
         return self._is_on
 
 
-def earliest_events(told: Sequence[News]) -> list[Time]:
+def earliest_events(told: Told) -> list[Time]:
     """When each process has its next event, with what the others send it."""
-    earliest = [news.next_time for news in told]
-    for news in told:
-        for target, arrival in news.arrivals:
-            earliest[target] = min(earliest[target], arrival)
+    earliest = list(told.next_time)
+    for target, arrival in told.arrivals:
+        earliest[target] = min(earliest[target], arrival)
     return earliest
 
 
@@ -156,13 +180,13 @@ class Grants:
         reach = self._reach(earliest)
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
 
-    def first(self, number: int, told: Sequence[News]) -> tuple[Time, Time]:
+    def first(self, number: int, told: Told) -> tuple[Time, Time]:
         """The grants of the next two rounds, where all have told `told` and none is under way."""
         earliest = earliest_events(told)
         grant = self.of(number, earliest)
         return _half(min(earliest), grant), grant
 
-    def next(self, number: int, told: Sequence[News], before: Time) -> Time:
+    def next(self, number: int, told: Told, before: Time) -> Time:
         """The grant that follows that of `before`, to which the process has gone meanwhile."""
         earliest = earliest_events(told)
         grant = self.of(number, earliest)

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from grid.kernel.dissemination import RADIX, steps
-from grid.runtime.grants import News
+from grid.runtime.grants import News, Told, numbers_of
 from grid.runtime.links import LENGTH_BYTES, Link
 
 Parcel = tuple[int, bytes]
 """(receiving process, pickled messages)."""
 
-NUMBERS = struct.Struct("<6q")
-"""Of one process: the next time, whether it is idle and wants a pause, and the rest of `News`."""
-IDLE, WANTS_PAUSE = 1, 2
+COLUMNS = 6
+NUMBERS = struct.Struct(f"<{COLUMNS}q")
+"""Of one process: see `numbers_of`."""
 NO_TEXT = bytes(LENGTH_BYTES)
 
 
@@ -35,7 +35,7 @@ class Ring:
         self._number, self._count = number, count
         left = iter(links)
         self._steps = [[(far, next(left)) for far in step] for step in steps(count)]
-        self._news: News
+        self._layout = struct.Struct(f"<{COLUMNS * count}q")
         self._numbers = b""
         """Those of this process, of the one before it, of the one before that, ..."""
         self._texts: list[tuple[int, Any, Any]] = []
@@ -44,15 +44,14 @@ class Ring:
 
     def tell(self, news: News, parcels: list[Parcel]) -> None:
         """Take the first step, as far as it goes without waiting."""
-        next_time, idle, now, jobs, events_held, wants_pause, posts, arrivals, busy_us = news
-        flags = IDLE * idle | WANTS_PAUSE * wants_pause
-        self._numbers = NUMBERS.pack(next_time, flags, now, jobs, events_held, busy_us)
+        posts, arrivals = news.posts, news.arrivals
+        self._numbers = NUMBERS.pack(*numbers_of(news))
         self._texts = [(0, posts, arrivals)] if posts or arrivals else []
-        self._news, self._parcels = news, parcels
+        self._parcels = parcels
         if self._steps:
             self._send(self._steps[0])
 
-    def hear(self) -> tuple[list[News], list[bytes]]:
+    def hear(self) -> tuple[Told, list[bytes]]:
         """Take the others; returns the news of all processes, and what they sent to this one."""
         number = self._number
         mine: list[bytes] = []
@@ -74,20 +73,18 @@ class Ring:
                         self._parcels.append(parcel)
         return self._all(), mine
 
-    def _all(self) -> list[News]:
+    def _all(self) -> Told:
         """What all told, by process."""
-        number = self._number
-        texts = {far: more for far, *more in self._texts}
-        told = [self._news] * self._count
-        for far, numbers in enumerate(NUMBERS.iter_unpack(self._numbers)):
-            if far:
-                next_time, flags, now, jobs, held, busy_us = numbers
-                posts, arrivals = texts.get(far, ((), ()))
-                pause = flags >= WANTS_PAUSE
-                told[number - far] = News(
-                    next_time, flags & IDLE > 0, now, jobs, held, pause, posts, arrivals, busy_us
-                )
-        return told
+        number, count = self._number, self._count
+        by_distance = self._layout.unpack(self._numbers)
+        columns = []
+        for column in range(COLUMNS):
+            found = by_distance[column::COLUMNS]
+            columns.append(found[number::-1] + found[:number:-1])
+        texts = sorted(((number - far) % count, *text) for far, *text in self._texts)
+        posts = [(process, posts) for process, posts, _ in texts if posts]
+        arrivals = [arrival for _, _, arrivals in texts for arrival in arrivals]
+        return Told._make((*columns, posts, arrivals))
 
     def _send(self, step: list[tuple[int, Link]]) -> None:
         """Send to each in it what it does not know yet, and what goes by way of it."""

@@ -24,7 +24,7 @@ from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cycles import look_rarely
 from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
-from grid.runtime.grants import Grants, News, is_over, is_pause
+from grid.runtime.grants import Grants, News, Told, is_over, is_pause, together
 from grid.runtime.links import MemoryLink, PeerLost, SocketLink, can_share_memory
 from grid.runtime.ring import Parcel, Ring
 from grid.runtime.window import Played, Saved, Window, play
@@ -123,10 +123,10 @@ class WindowActor:
         self._window.resume()
         return self._window.report()
 
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         self._window.accept(told, batches)
 
-    def go_on(self, told: Sequence[News], batches: Sequence[bytes]) -> tuple[News, list[Parcel]]:
+    def go_on(self, told: Told, batches: Sequence[bytes]) -> tuple[News, list[Parcel]]:
         """A round: take in what all told and sent, go on, and report."""
         self._window.accept(told, batches)
         self._window.go_on(self._grants, told)
@@ -187,7 +187,7 @@ class RayCalls:
         reports = answers(actors, [actor.report.remote() for actor in actors])
         played = 0
         while True:
-            told = [news for news, _ in reports]
+            told = together([news for news, _ in reports])
             batches: list[list[bytes]] = [[] for _ in actors]
             for _, parcels in reports:
                 for target, batch in parcels:

@@ -20,7 +20,7 @@ from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
-from grid.runtime.grants import Grants, News, Overlap, earliest_events, is_over, is_pause
+from grid.runtime.grants import Grants, News, Overlap, Told, earliest_events, is_over, is_pause
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.ring import Parcel
@@ -51,7 +51,7 @@ class Others(Protocol):
         """Tell them what this one has to say and send, without waiting for them."""
         ...
 
-    def hear(self) -> tuple[list[News], list[bytes]]:
+    def hear(self) -> tuple[Told, list[bytes]]:
         """What all have told, this one too, since one last heard; and what they send to this one.
 
         To be called once after each `tell`.
@@ -63,14 +63,14 @@ class Played(NamedTuple):
     """So many rounds were played, and then all processes told this."""
 
     rounds: int
-    told: list[News]
+    told: Told
 
 
 class Player(Protocol):
     """What plays rounds: a window, of which the following methods tell more."""
 
     def report(self) -> tuple[News, list[Parcel]]: ...
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None: ...
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None: ...
     def advance(self, grant: Time) -> None: ...
 
 
@@ -86,7 +86,7 @@ class Course:
         player: Player,
         number: int,
         grants: Grants,
-        pays: Callable[[Sequence[News]], bool],
+        pays: Callable[[Told], bool],
     ) -> None:
         self.rounds = 0
         self._player, self._number, self._grants, self._pays = player, number, grants, pays
@@ -98,7 +98,7 @@ class Course:
         if self._after is not None:
             self._advance(self._after)
 
-    def follow(self, told: Sequence[News]) -> None:
+    def follow(self, told: Told) -> None:
         """All have told `told`."""
         if not self._pays(told):
             self._after = None
@@ -201,19 +201,19 @@ class Window:
         self._stopwatch.lap(MESSAGES)
         return News(*stands, False, posts, tuple(arrivals), self._busy_us), parcels
 
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         """Take in what the other processes told and sent."""
         self._stopwatch.lap(WAITING)
         self._has_told = False
-        for number, news in enumerate(told):
-            if news.posts and number != self._number:
-                self._process.accept((), posts_of(news.posts))
+        for number, posts in told.posts:
+            if number != self._number:
+                self._process.accept((), posts_of(posts))
         self._stopwatch.lap(POSTS)
         for batch in batches:
             self._process.accept(unpacked(batch))
         self._stopwatch.lap(MESSAGES)
 
-    def go_on(self, grants: Grants, told: Sequence[News]) -> None:
+    def go_on(self, grants: Grants, told: Told) -> None:
         """Advance to where the process may go now that all have told `told`."""
         self.advance(grants.of(self._number, earliest_events(told)))
 

@@ -167,7 +167,7 @@ class _Workers:
         """Have all actors play up to so many rounds."""
         seconds = SECONDS_A_PAUSE if self._watcher is None else SECONDS_A_LOOK
         played = self.link.play(min(rounds, ROUNDS_A_PAUSE), seconds)
-        self.now = max(news.now for news in played.told)
+        self.now = max(played.told.now)
         return played
 
     def save(self, rounds: int) -> None:
@@ -285,7 +285,7 @@ def _drive(
                 if checkpoints.is_due() or is_full(told):
                     checkpoints.save(partial(workers.save, rounds))
                 if progress is not None:
-                    progress(workers.now, sum(news.jobs for news in told), jobs)
+                    progress(workers.now, sum(told.jobs), jobs)
                 workers.look(rounds)
             workers.look(rounds, is_over=True)
             total = workers.outcome()

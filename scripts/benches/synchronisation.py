@@ -21,7 +21,7 @@ from grid.kernel.entity import Context
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
-from grid.runtime.grants import Grants, News
+from grid.runtime.grants import Grants, News, Told
 from grid.runtime.links import MemoryLink, SocketLink, can_share_memory
 from grid.runtime.ring import Parcel, Ring
 from grid.runtime.window import play
@@ -60,7 +60,7 @@ class Idle:
         stands = (process.next_time(), process.idle, process.now, 0, 0)
         return News(*stands, False, (), ()), []
 
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         """Nothing was sent."""
 
     def advance(self, grant: Time) -> None:

@@ -8,7 +8,7 @@ from itertools import cycle
 
 from grid.kernel.network import Network
 from grid.model.time import Time
-from grid.runtime.grants import Grants, News, is_over
+from grid.runtime.grants import Grants, News, Told, is_over, together
 from grid.runtime.ring import Parcel
 from grid.runtime.window import Course, Player
 
@@ -21,32 +21,32 @@ def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Gr
     return Grants(network.lookahead(members))
 
 
-def rounds(windows: Sequence[Player], grants: Grants) -> Iterator[list[News]]:
+def rounds(windows: Sequence[Player], grants: Grants) -> Iterator[Told]:
     """Before each round, what all told; everything that was sent has arrived then."""
     return _rounds(windows, grants, lambda _: False)
 
 
-def overlapping_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[list[News]]:
+def overlapping_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[Told]:
     """Before each round, what all told before the last one; some is under way."""
     return _rounds(windows, grants, lambda _: True)
 
 
-def mixed_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[list[News]]:
+def mixed_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[Told]:
     """Rounds of both kinds."""
     kinds = cycle((False, False, True, False, True, True, True, True))
     return _rounds(windows, grants, lambda _: next(kinds))
 
 
 def _rounds(
-    windows: Sequence[Player], grants: Grants, pays: Callable[[Sequence[News]], bool]
-) -> Iterator[list[News]]:
+    windows: Sequence[Player], grants: Grants, pays: Callable[[Told], bool]
+) -> Iterator[Told]:
     """As `play` has it."""
     of_round: list[bool] = []
 
-    def same_for_all() -> Callable[[Sequence[News]], bool]:
+    def same_for_all() -> Callable[[Told], bool]:
         asked = counted()
 
-        def answer(told: Sequence[News]) -> bool:
+        def answer(told: Told) -> bool:
             turn = next(asked)
             if turn == len(of_round):
                 of_round.append(pays(told))
@@ -79,18 +79,16 @@ class _Seat:
     def report(self) -> tuple[News, list[Parcel]]:
         return self._windows[self._number].report()
 
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         self._windows[self._number].accept(told, batches)
 
     def advance(self, grant: Time) -> None:
         self._windows[self._number].advance(grant)
 
 
-def _accepted(
-    windows: Sequence[Player], reports: Sequence[tuple[News, list[Parcel]]]
-) -> list[News]:
+def _accepted(windows: Sequence[Player], reports: Sequence[tuple[News, list[Parcel]]]) -> Told:
     """All windows take in what all told and sent."""
-    told = [news for news, _ in reports]
+    told = together([news for news, _ in reports])
     for number, window in enumerate(windows):
         parcels = [parcel for _, sent in reports for parcel in sent]
         window.accept(told, [batch for target, batch in parcels if target == number])

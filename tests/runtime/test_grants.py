@@ -21,9 +21,11 @@ from grid.runtime.grants import (
     Grants,
     News,
     Overlap,
+    Told,
     earliest_events,
     is_over,
     is_pause,
+    together,
 )
 from grid.runtime.ring import Parcel
 from tests.runtime.rounds import mixed_rounds, overlapping_rounds, rounds
@@ -50,7 +52,7 @@ class Toy:
         self.handled: list[Time] = []
         self.sent: dict[int, list[tuple[Time, int]]] = {}
 
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         for batch in batches:
             for event in pickle.loads(batch):
                 assert event[0] >= self.now, "it came too late"
@@ -105,7 +107,7 @@ def handled_at_once(direct: list[list[Time]], events: list[list[tuple[Time, int]
 @pytest.mark.parametrize("few", [0, rule.FEW])
 def test_no_grant_is_too_late_and_all_is_handled(
     few: int,
-    way: Callable[[Sequence[Toy], Grants], Iterator[list[News]]],
+    way: Callable[[Sequence[Toy], Grants], Iterator[Told]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Safe: nothing comes before the time of its receiver. Live: soon somebody works.
@@ -130,7 +132,7 @@ def test_no_grant_is_too_late_and_all_is_handled(
 
 @pytest.mark.parametrize("way", [rounds, overlapping_rounds, mixed_rounds])
 def test_a_grant_that_is_too_long_is_noticed(
-    way: Callable[[Sequence[Toy], Grants], Iterator[list[News]]],
+    way: Callable[[Sequence[Toy], Grants], Iterator[Told]],
 ) -> None:
     """The test above can fail: with ways that are longer than the links."""
     direct = [[UNREACHABLE, 5], [5, UNREACHABLE]]
@@ -174,19 +176,21 @@ def test_all_go_together_and_no_further_than_who_waits() -> None:
 
 def test_what_is_under_way_counts_as_the_next_event_of_its_receiver() -> None:
     sent = told(50, arrivals=((1, 60), (2, 90)))
-    assert earliest_events([sent, told(70), told(80)]) == [50, 60, 80]
-    assert not is_over([told(NEVER, idle=True, arrivals=((1, 60),)), told(NEVER, idle=True)])
-    assert is_over([told(NEVER, idle=True), told(9, idle=True)])
+    assert earliest_events(together([sent, told(70), told(80)])) == [50, 60, 80]
+    idle = [told(NEVER, idle=True), told(9, idle=True)]
+    assert is_over(together(idle))
+    assert not is_over(together([told(NEVER, idle=True, arrivals=((1, 60),)), idle[1]]))
+    assert not is_over(together([idle[0], told(9)]))
 
 
 def test_rounds_that_overlap_share_what_may_be_done() -> None:
     """Two that always have work go half a latency at a time, and catch up after a gap."""
     grants = Grants(np.array([[20, 10], [10, 20]]))
-    assert grants.first(0, [told(100), told(103)]) == (105, 110)
-    assert grants.next(0, [told(105), told(106)], 110) == 115
+    assert grants.first(0, together([told(100), told(103)])) == (105, 110)
+    assert grants.next(0, together([told(105), told(106)]), 110) == 115
     # Nothing was left before 115, so that the next event begins anew.
-    assert grants.next(0, [told(200), told(206)], 115) == 205
-    assert grants.next(0, [told(200), told(206)], 205) == 210
+    assert grants.next(0, together([told(200), told(206)]), 115) == 205
+    assert grants.next(0, together([told(200), told(206)]), 205) == 210
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.just(NEVER)), min_size=2, max_size=6))
@@ -203,8 +207,8 @@ def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[T
 
 
 def test_rounds_overlap_where_windows_have_much_work() -> None:
-    def worked(us: int) -> list[News]:
-        return [told(0)._replace(busy_us=us // 3), told(0)._replace(busy_us=us)]
+    def worked(us: int) -> Told:
+        return together([told(0)._replace(busy_us=us // 3), told(0)._replace(busy_us=us)])
 
     overlap = Overlap()
     assert not any(overlap.pays(worked(WINDOW_US // 2)) for _ in range(50))
@@ -217,11 +221,11 @@ def test_rounds_overlap_where_windows_have_much_work() -> None:
 
 def test_there_is_a_pause_where_one_wants_it_or_much_is_held() -> None:
     stands = [told(0), told(0)]
-    assert not is_pause(stands)
-    assert is_pause([stands[0], stands[1]._replace(wants_pause=True)])
+    assert not is_pause(together(stands))
+    assert is_pause(together([stands[0], stands[1]._replace(wants_pause=True)]))
     half = stands[0]._replace(events_held=rule.EVENTS_A_PAUSE // 2)
-    assert is_pause([half, half])
-    assert not is_pause([half, stands[1]])
+    assert is_pause(together([half, half]))
+    assert not is_pause(together([half, stands[1]]))
 
 
 def test_distances_that_differ_take_the_long_way() -> None:

@@ -10,7 +10,8 @@ from typing import TypeVar
 import pytest
 
 from grid.kernel.dissemination import steps
-from grid.runtime.grants import News
+from grid.runtime.grants import News, Told
+from grid.runtime.grants import together as all_told
 from grid.runtime.links import Link, MemoryLink, PeerLost, SocketLink
 from grid.runtime.ring import Parcel, Ring
 
@@ -51,7 +52,7 @@ def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(
     """100 kB are more than a socket holds, and all send at once."""
     posts = [bytes([number]) * size for number in range(count)]
 
-    def each(ring: Ring, number: int) -> list[tuple[list[News], list[bytes]]]:
+    def each(ring: Ring, number: int) -> list[tuple[Told, list[bytes]]]:
         heard = []
         for turn in range(3):
             others = [to for to in range(count) if to != number and (to + number + turn) % 3]
@@ -60,10 +61,10 @@ def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(
             heard.append(ring.hear())
         return heard
 
-    everybody = [news(number, posts[number]) for number in range(count)]
+    everybody = all_told([news(number, posts[number]) for number in range(count)])
     for number, heard in enumerate(together(rings(count, kind), each)):
         for turn, (told, batches) in enumerate(heard):
-            assert told == everybody
+            assert [list(column) for column in told] == [list(column) for column in everybody]
             senders = [n for n in range(count) if n != number and (number + n + turn) % 3]
             assert sorted(batches) == [bytes([n, number, turn]) for n in senders]
 
