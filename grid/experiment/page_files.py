@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from grid.experiment.claims import Verdict, in_words
@@ -14,8 +15,8 @@ from grid.experiment.pages import (
     Judged,
     Judgement,
     markdown,
+    markdown_row,
     sections,
-    short_cells,
     source_lines,
 )
 from grid.experiment.papers import NAMES, paper
@@ -29,7 +30,7 @@ from grid.experiment.samples import (
 from grid.experiment.store import write_text
 from grid.experiment.sweep import Place
 from grid.report.labels import counted
-from grid.report.page import Section, Table
+from grid.report.page import Section
 from grid.scenario.shipped import experiments_folder
 
 PAGES = experiments_folder() / "reproduced"
@@ -46,9 +47,13 @@ def tally(claims: Sequence[Judged]) -> str:
     counts: Counter[Verdict] = Counter()
     for one in claims:
         counts += one.finding.counts
+    return _tally(len(claims), counts)
+
+
+def _tally(claims: int, counts: Mapping[Verdict, int]) -> str:
     total = sum(counts.values())
     parts = f"{total} sub-claim{'s' * (total != 1)}"
-    return f"{counted(len(claims), 'claim')}, {parts}: {in_words(counts)}"
+    return f"{counted(claims, 'claim')}, {parts}: {in_words(counts)}"
 
 
 def _introduction(judgement: Judgement, quick: bool, renewed: str) -> list[str]:
@@ -94,23 +99,42 @@ def of_other_code(
     return differing(samples, place, say), _in_words(samples)
 
 
-def write_index(folder: Path, judgements: Sequence[Judgement], quick: bool) -> None:
-    """One page with all claims that were judged."""
-    if not judgements:
-        return
+def write_index(folder: Path) -> None:
+    """One page with the claims of all papers that have a page in the folder, read off these pages.
+
+    So a paper that is reproduced alone leaves what is there of the others.
+    """
+    claims, counts, quick = 0, Counter[Verdict](), False
     parts = []
-    for judgement in judgements:
-        name = judgement.paper.name
-        rows = [
-            (f"[{one.claim.name}]({name}.md)", *short_cells(one)[1:]) for one in judgement.judged
-        ]
-        lines = source_lines(judgement.paper)
-        parts.append(Section(name, [*lines, Table(SHORT, rows, prose=True)]))
+    for name in NAMES:
+        path = folder / f"{name}.md"
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        rows = re.findall(rf"^\| ({name}-\d+) (\|.*\|)$", text, re.MULTILINE)
+        shown = re.search(r"claims?, [\d,]+ sub-claims?: (.*?)\. A sub-claim", text)
+        if not rows or shown is None:
+            continue
+        claims += len(rows)
+        counts += _counts(shown.group(1))
+        quick = quick or QUICK in text.splitlines()
+        table = [markdown_row(SHORT), markdown_row(["---"] * len(SHORT))]
+        table += [f"| [{claim}]({name}.md) {cells}" for claim, cells in rows]
+        parts.append(Section(name, [*source_lines(paper(name)), "\n".join(table)]))
+    if not parts:
+        return
     introduction = [QUICK] if quick else []
-    claims = [one for judgement in judgements for one in judgement.judged]
-    introduction.append(f"{tally(claims)}. What the verdicts mean:")
-    introduction.append(MEANINGS)
+    introduction += [f"{_tally(claims, counts)}. What the verdicts mean:", MEANINGS]
     write_text(folder / "README.md", markdown("Papers reproduced", introduction, parts))
+
+
+def _counts(words: str) -> Counter[Verdict]:
+    """What `in_words` has put in words."""
+    known = {one.value: one for one in Verdict} | {"hold": Verdict.HOLDS, "depend": Verdict.DEPENDS}
+    counts: Counter[Verdict] = Counter()
+    for phrase in words.split(", "):
+        count, _, word = phrase.partition(" ")
+        if word in known:
+            counts[known[word]] += int(count)
+    return counts
 
 
 MEANINGS = (

@@ -348,8 +348,8 @@ def _markdown_block(block: Block) -> list[str]:
     if isinstance(block, Picture):
         return [f"![{block.caption}]({block.name}.svg)", "", block.caption]
     if isinstance(block, Table):
-        table = [_markdown_row(block.headers), _markdown_row(["---"] * len(block.headers))]
-        table += [_markdown_row(row) for row in block.rows]
+        table = [markdown_row(block.headers), markdown_row(["---"] * len(block.headers))]
+        table += [markdown_row(row) for row in block.rows]
         if len(block.rows) < FOLDED_FROM:
             return table
         summary = f"<summary>{counted(len(block.rows), 'row')}</summary>"
@@ -357,5 +357,6 @@ def _markdown_block(block: Block) -> list[str]:
     return [str(block)]
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -103,7 +103,7 @@ def reproduce(
     `say` gets what will be run and how long that took before, then a line for each claim as
     soon as it is judged. Runs that are in `out` already are not done again. In the folder `pages`
     each paper whose claims are all judged gets a page in Markdown, ID.md, with its figures beside
-    it; and all of them an index. Raises InputError.
+    it; and all pages that are there an index. Raises InputError.
     """
     chosen = wanted_claims(names)
     for folder in filter(None, (out, pages)):
@@ -138,7 +138,7 @@ def reproduce(
                     _leave_page(pages, judgement, how, say, done)
                     costs.write(pages)
     if pages is not None:
-        write_index(pages, done.judgements, how.quick)
+        write_index(pages)
     return done
 
 

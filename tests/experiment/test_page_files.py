@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,13 @@ from grid.experiment.page_digest import (
     running_modules,
 )
 from grid.experiment.page_files import (
+    PAGES,
     missing_pages,
     of_other_code,
     renew,
     stale_pages,
     tally,
+    write_index,
     write_page,
 )
 from grid.experiment.pages import Judged, Judgement, sections, short_cells
@@ -112,6 +116,43 @@ def test_partial_utility_is_reproduced_in_one_go(
     said = []
     reproduce(["PU"], out, How(in_process=True, quick=True), said.append)
     assert "CPU seconds here last time" in said[0]
+
+
+def test_a_paper_reproduced_alone_leaves_the_others_in_the_index(
+    quick: tuple[Path, Reproduction, list[str]], tmp_path: Path
+) -> None:
+    index = tmp_path / "README.md"
+    for name in NAMES:
+        one = paper(name)
+        write_page(tmp_path, judge(one, one.claims, Studies({}, {})), quick=False)
+    write_index(tmp_path)
+    before = index.read_text()
+    assert "27 claims, 27 sub-claims: 27 not run." in before and "QUICK" not in before
+    how = How(in_process=True, quick=True, as_is=True)
+    # Of a single claim there is no page, so that the index stays as it is.
+    reproduce(["PU-1"], quick[0] / "out", how, [].append, tmp_path)
+    assert index.read_text() == before
+    found = reproduce(["PU"], quick[0] / "out", how, [].append, tmp_path)
+    after = index.read_text()
+
+    def parts(text: str) -> dict[str, str]:
+        return {part.split("\n")[0]: part for part in text.split("\n## ")[1:]}
+
+    assert list(parts(after)) == list(NAMES) == list(parts(before))
+    assert [name for name in NAMES if parts(after)[name] != parts(before)[name]] == ["PU"]
+    counts = sum((one.finding.counts for one in found.claims), Counter[Verdict]())
+    assert (
+        f"27 claims, {22 + sum(counts.values())} sub-claims: {counts[Verdict.HOLDS]} hold" in after
+    )
+    assert "22 not run" in after and "QUICK" in after
+
+
+def test_the_index_that_is_shipped_is_that_of_the_pages_beside_it(tmp_path: Path) -> None:
+    for page in PAGES.glob("*.md"):
+        shutil.copy(page, tmp_path)
+    (tmp_path / "README.md").unlink()
+    write_index(tmp_path)
+    assert (tmp_path / "README.md").read_text() == (PAGES / "README.md").read_text()
 
 
 def test_a_page_of_other_code_is_found(tmp_path: Path) -> None:
