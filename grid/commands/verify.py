@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def verify(
     cases: Annotated[
         list[str] | None,
-        typer.Option("--case", metavar="NAME", help="Only this case; may be given several times."),
+        typer.Option("--case", metavar="NAME", help="Only this case."),
     ] = None,
     quick: Annotated[
         bool,

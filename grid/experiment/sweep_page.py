@@ -60,7 +60,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     ).strip()
     sections = [
         Section("Comparisons", comparisons),
-        Section("Means", [*_plugged_in(folder), means_table(study, metrics)]),
+        Section("Means", [*_plugged_in(folder, metrics), means_table(study, metrics)]),
         Section("Differences, paired by seed", differences(study, metrics)),
         Section("By virtual organization", by_vo(study, metrics)),
         Section("Flows between VOs", flows(study)),
@@ -72,10 +72,11 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
 
 
-def _plugged_in(folder: Path) -> Iterator[Block]:
-    """A line for each metric that was plugged in and says what it means."""
+def _plugged_in(folder: Path, metrics: Sequence[str]) -> Iterator[Block]:
+    """A line for each metric of the table that was plugged in and says what it means."""
     for metric, meaning in read_sweep(folder).get("meanings", {}).items():
-        yield f"{label_of(metric)}: {meaning}"
+        if metric in metrics:
+            yield f"{label_of(metric)}: {meaning}"
 
 
 def _certainty(study: Study, seeds: int) -> str:

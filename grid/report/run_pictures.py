@@ -46,8 +46,13 @@ def courses(run: RunData) -> Iterator[Picture]:
         if np.isnan(values).all():
             continue
         levels = _means(values.reshape(count, length), starts)
-        draw = _lines if count <= LINES else _middle
+        draw = _lines if _known(levels) <= LINES else _middle
         yield draw(run, column, label, unit, time, levels)
+
+
+def _known(levels: Floats) -> int:
+    """How many clusters have any value."""
+    return int((~np.isnan(levels).all(axis=1)).sum())
 
 
 def _means(levels: Floats, starts: Ints) -> Floats:
@@ -85,6 +90,8 @@ def _overlaid(
     caption = _meaning(run, column, label)
     if len(titles) > 1:
         caption += " A line for each cluster."
+    elif len(run.clusters) > 1:
+        caption += f" Only {titles[0]} has such."
     return _course(column, label, caption, {"encoding": encoding, "layer": layers}, columns)
 
 
@@ -154,8 +161,8 @@ def _middle(
         "layer": layers,
     }
     caption = (
-        f"{_meaning(run, column, label)} Over {len(levels)} clusters: the median, and shaded the "
-        "middle 80 %."
+        f"{_meaning(run, column, label)} Over {_known(levels)} clusters: the median, and shaded "
+        "the middle 80 %."
     )
     return _course(column, label, caption, specification, columns)
 
@@ -213,16 +220,24 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     bar = {"type": "bar", "color": "var(--c0)", "tooltip": True}
     colours = by_series(run.vos, field="vo")["color"] | {"legend": None}
     is_tall = len(run.vos) > 30
+    # Room for the figure behind the longest bar.
+    rooms = {
+        metric: 10 + 6 * max((len(text) for (_, of, _), text in
+                              zip(known, columns["text"], strict=True) if of == metric), default=0)
+        for metric in metrics
+    }  # fmt: skip
     # What scrolls has its figures where one begins to read.
     axis = {"format": FIGURE, "tickCount": 5, "orient": "top" if is_tall else "bottom"}
     specification = {
         "width": "container",
         "height": 20 * len(run.vos),
+        "padding": {"expr": "{left: 5, top: 5, right: rooms[metric], bottom: 5}"},
         "title": {"text": {"expr": "titles[metric]"}},
         "data": {"name": "vos"},
         "params": [
             {"name": "metric", "value": metrics[0]},
             {"name": "titles", "value": titles},
+            {"name": "rooms", "value": rooms},
         ],
         "transform": [{"filter": "datum.metric === metric"}],
         "encoding": {

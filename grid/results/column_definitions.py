@@ -48,7 +48,11 @@ JOB_COLUMNS: Columns = {
     "deadline": ("s", "When it should have completed; empty without a deadline."),
     "assigned_time": ("s", "When it was assigned to a resource; empty if it never was."),
     "state": ("", "completed, failed or rejected."),
-    "preemptions": ("", "How often it was stopped to let another job run."),
+    "preemptions": (
+        "",
+        "How often it was stopped before its end: to let another job run, or since its "
+        "machine went down.",
+    ),
     "restarts": ("", "How often it began again from nothing."),
     "power": ("", "Factor of the watts of busy CPUs while this job holds them."),
     "run_time": (

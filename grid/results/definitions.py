@@ -106,7 +106,8 @@ OF_JOBS = (
     ),
     Metric(
         "preemptions", "preemptions", "",
-        "How often a job was stopped to let another one run.", "sum over all jobs", COUNT, "less",
+        "How often a job was stopped before its end: to let another one run, or since its machine "
+        "went down.", "sum over all jobs", COUNT, "less",
     ),
     Metric(
         "restarts", "restarts", "",

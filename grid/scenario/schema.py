@@ -177,7 +177,9 @@ class MachineSection(Section):
     )
     architecture: Architecture = Field(default="x86_64", description="For requirements of jobs.")
     ram_mb: Megabytes = Field(
-        default=0.0, description="Memory, for jobs that hold some and for requirements."
+        default=0.0,
+        description="Memory, which jobs with `ram_mb` share. 0: not given, so that such jobs find "
+        "no limit here, and a requirement of `ram` is not fulfilled.",
     )
     disk_mb: Megabytes = Field(default=0.0, description="Disk space, for requirements of jobs.")
     cpu_type: str = Field(

@@ -75,7 +75,9 @@ class JobSection(Section):
         default=0.0, description="Input that travels with it from VO to VO."
     )
     ram_mb: Megabytes = Field(
-        default=0.0, description="Memory of its machine that it holds from start to end."
+        default=0.0,
+        description="Memory of its machine that it holds from start to end. It runs where so much "
+        "is free, or on a machine without `ram_mb`.",
     )
     checkpointable: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="It keeps what it has done when it goes on on another machine."
@@ -89,7 +91,8 @@ class JobSection(Section):
 
 
 class TraceFilterSection(Section):
-    """Which jobs of a trace are taken: those that meet all that is given. Times are the trace's."""
+    """Which jobs of a trace are taken: those that meet all that is given. Times are the trace's,
+    and jobs keep them: a later week of a log begins later in virtual time, too."""
 
     from_s: Seconds | None = Field(default=None, description="Only jobs submitted then or later.")
     before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")

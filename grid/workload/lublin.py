@@ -77,7 +77,8 @@ class LublinJobs(BaseModel):
     )
     processors: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
         default=None,
-        description="the most that a job may ask for; default: what the VO's largest cluster has",
+        description="the most that a job may ask for; default: all CPUs of the VO's largest "
+        "cluster. Where it has several machines, give what one of them has: a job runs on one",
     )
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,

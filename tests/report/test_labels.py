@@ -15,6 +15,7 @@ import pytest
 from grid.experiment.study import read_study
 from grid.experiment.sweep_texts import named
 from grid.report.page import Section, Table, html_page
+from grid.report.run_data import read_run
 from grid.report.terms import SERIES_LABELS, TERMS
 from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
 from grid.results.decision_definitions import OF_DECISIONS
@@ -80,7 +81,8 @@ def legend(encoding: Any) -> Iterator[str]:
 def names_in(folder: Path) -> set[str]:
     """What the user has named: VOs and clusters of a run; axes of a sweep, and their values."""
     if (folder / "metrics.json").exists():
-        return {*json.loads((folder / "metrics.json").read_text())["vos"]}
+        run = read_run(folder)
+        return {*run.vos, *run.cluster_titles}
     study = read_study(folder)
     values = {named(axis, one) for axis, every in study.axes.items() for one in every}
     return {*study.axes, *values, *map(str, values)}

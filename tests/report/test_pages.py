@@ -19,7 +19,7 @@ from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
 from grid.report.run_page import _results
-from grid.report.run_pictures import vo_bars
+from grid.report.run_pictures import courses, vo_bars
 from grid.report.style import DARK, LIGHT
 from grid.report.waiting import distributions
 from grid.results.definitions import METRICS
@@ -52,6 +52,19 @@ def test_a_bar_is_labelled_as_the_table_has_it(tmp_path: Path) -> None:
         picture.tables["vos"]["text"] == ["21,129.6", "1", "300.0", "1"]
     )
     assert b">21,129.6<" in picture.svg
+
+
+def test_what_one_cluster_of_many_has_is_shown_of_it_alone(tmp_path: Path) -> None:
+    jobs = "workload: {jobs: [{run_s: 10, processors: 2}, {run_s: 10, processors: 2}]}"
+    vos = [f"{{name: vo{n}, clusters: [{{processors: 3, policy: {policy}}}], {jobs}}}"
+           for n, policy in enumerate(["easy"] * 7 + ["lgfs"])]  # fmt: skip
+    scenario = tmp_path / "eight.yaml"
+    scenario.write_text(f"protocol: {{when_busy: never}}\nvos: [{', '.join(vos)}]\n")
+    grid.run(scenario, out=tmp_path / "run")
+    pictures = {one.name: one for one in courses(read_run(tmp_path / "run"))}
+    assert "Over 8 clusters: the median" in pictures["queued"].caption
+    assert pictures["lost-cpus"].caption.endswith("Only vo7 has such.")
+    assert set(pictures["lost-cpus"].tables["lost-cpus"]["series"]) == {"vo7"}
 
 
 def test_a_row_of_a_gantt_chart_has_its_number_once(tmp_path: Path) -> None:

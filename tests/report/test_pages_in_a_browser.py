@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import grid
 from grid.report.charts import Labels, Series, lines
 from grid.report.flows import flow_map
 from grid.report.page import Section, html_page
+from grid.report.run_data import read_run
+from grid.report.run_pictures import vo_bars
 from grid.results.definitions import label_of
 from tests.report import chromium, small_reports
 
@@ -180,6 +183,22 @@ def test_what_is_folded_away_is_printed(
     assert browser.value(is_seen) is True
     browser.value("dispatchEvent(new Event('afterprint'))")
     assert browser.value(is_seen) is False
+
+
+def test_the_figure_behind_a_bar_that_fills_its_axis_is_whole(
+    tmp_path: Path, browser: chromium.Browser
+) -> None:
+    (tmp_path / "one.yaml").write_text(
+        "vos: [{name: a, clusters: [{processors: 2}], workload: {enters: cluster, jobs: "
+        "[{run_s: 1000000, processors: 2}]}}]\n"
+    )
+    grid.run(tmp_path / "one.yaml", out=tmp_path / "run")
+    bars = vo_bars(read_run(tmp_path / "run"), ["response_time_mean", "hops_mean"])
+    page = tmp_path / "bars.html"
+    page.write_text(html_page("a", "b", [Section("c", [bars])]))
+    for width in WIDTHS:
+        show(browser, page, width)
+        assert browser.value(MISPLACED) == []
 
 
 def test_a_map_of_many_vos_scrolls_on_a_small_screen(
