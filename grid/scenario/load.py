@@ -20,7 +20,7 @@ from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import Section
 from grid.scenario.text_file import read_text, reason, refuse_no_file
-from grid.scenario.validate import KEYS, validate
+from grid.scenario.validate import INNER_KEYS, KEYS, validate
 from grid.scenario.yaml_tree import Node, at, child, nearest, read_tree, resolve
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -98,7 +98,7 @@ def _checked(
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
         expected = "a scenario (grid sweep runs an experiment)"
         raise InputError([*mistakes, root.mistake((), expected, "an experiment")])
-    mistakes = mistakes + fill_in(root, overrides, KEYS)
+    mistakes = mistakes + fill_in(root, overrides, KEYS, INNER_KEYS)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
     mistakes += _find_traces(root, path.parent)

@@ -13,6 +13,7 @@ from grid.scenario.python_tree import tree_of_value
 from grid.scenario.yaml_tree import MAX_DEPTH, Node, child, read_tree
 
 SECTION = "parameters"
+UNKNOWN = "no such parameter or key"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
@@ -22,12 +23,15 @@ Overrides = Sequence[str] | Mapping[str, Any]
 """Texts `name=value`, or values by name. A name is that of a parameter, or the path of a key."""
 
 
-def fill_in(root: Node, overrides: Overrides, keys: Sequence[str]) -> list[Mistake]:
+def fill_in(
+    root: Node, overrides: Overrides, keys: Sequence[str], inner: Sequence[str] = ()
+) -> list[Mistake]:
     """Apply `overrides` to a scenario, in order, then put parameters where they are named.
 
     Changes `root` in place, takes its `parameters` out, and returns what is wrong. An override
     is for a parameter or for a `path.to.a.key`; a parameter's name wins. Mappings on the way to a
-    key are made where they are missing. `keys` are those that a scenario can have at its top.
+    key are made where they are missing. `keys` are those that a scenario can have at its top,
+    `inner` paths of others, to name one where somebody gives its end alone.
     """
     parameters, mistakes = _defaults(root)
     declared = dict(parameters)
@@ -36,7 +40,8 @@ def fill_in(root: Node, overrides: Overrides, keys: Sequence[str]) -> list[Mista
     for override in each_of(overrides):
         try:
             name, node = _given(*override) if isinstance(override, tuple) else _written(override)
-            mistakes += _override(root, parameters, name, node, keys)
+            unfit = _override(root, parameters, name, node, keys)
+            mistakes += [_with_path(one, name, inner) for one in unfit]
         except InputError as error:
             mistakes += error.mistakes
     used |= dict.fromkeys(_references(root, parameters))
@@ -170,8 +175,15 @@ def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> li
         return [node.mistake(path, f"at most {MAX_DEPTH} steps", "a longer path")]
     if path[0] not in known:
         likely = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-        return [node.mistake(path, likely[0], "no such parameter or key")]
+        return [node.mistake(path, likely[0], UNKNOWN)]
     return _put(root, path, node)
+
+
+def _with_path(mistake: Mistake, name: str, inner: Sequence[str]) -> Mistake:
+    """The mistake; of a name that is the end of a path, such as `ttl`, with that path."""
+    paths = [path for path in inner if path.endswith(f".{name}")]
+    is_unknown = mistake.found == UNKNOWN and mistake.expected.startswith("one of ")
+    return replace(mistake, expected=" or ".join(paths)) if paths and is_unknown else mistake
 
 
 def _path(name: str) -> Path:

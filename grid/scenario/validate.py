@@ -13,9 +13,17 @@ from grid.parts.settings import expected as expected_by
 from grid.parts.settings import tag_key
 from grid.scenario.parameters import SECTION
 from grid.scenario.schema import Scenario
+from grid.scenario.sections import Section
 from grid.scenario.yaml_tree import Node, at, child, nearest
 
 KEYS = tuple(Scenario.model_fields)
+INNER_KEYS = tuple(
+    f"{key}.{inner}"
+    for key, field in Scenario.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    for inner in field.annotation.model_fields
+)
+"""Paths of the keys of sections that every scenario has, such as protocol.ttl."""
 """The keys at the top of a scenario, beside `parameters`."""
 
 Error = dict[str, Any]

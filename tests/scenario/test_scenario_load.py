@@ -177,6 +177,8 @@ def test_overrides_are_texts_or_values_by_name(file: Path) -> None:
         ({"lat": float("nan")}, "lat: found nan, expected a finite number"),
         ({"protocol": {"ttl": object()}}, "protocol.ttl: found an object of type object"),
         ({"latt": 5}, "latt: found no such parameter or key, expected lat"),
+        ({"ttl": 5}, "ttl: found no such parameter or key, expected protocol.ttl"),
+        ({"rounds": 5}, "rounds: found no such parameter or key, expected one of lat"),
         ([5], "found 5, expected text: name=value"),
         ([("lat", 5)], "found ['lat', 5], expected text: name=value"),
         (5, "found 5, expected texts name=value, or a mapping"),
