@@ -116,7 +116,7 @@ def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> Mis
     if kind == parse.NOT_TEXT:
         found, expected = "binary data", "text"
     elif kind == parse.WRONG_COUNT:
-        found, expected = f"{number} fields", f"{len(layout.fields)}"
+        found, expected = f"{number} field{'s' * (number != 1)}", f"{len(layout.fields)}"
     else:
         name = field_name(layout, number)
         expected = {
