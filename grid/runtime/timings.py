@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from grid.kernel.entity import Effects
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
 from grid.results.ceiling import Timings, VoCosts
@@ -74,19 +73,16 @@ class ProfiledProcess(LogicalProcess):
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
         self.costs: dict[int, float] = {}
-        self._last = 0.0
-
-    def start(self, now: Time = 0) -> None:
-        super().start(now)
-        self.costs.clear()
 
     def advance(self, until: Time, limit: int = NEVER) -> int:
-        self._last = time.thread_time()
-        return super().advance(until, limit)
-
-    def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
-        super()._carry_out(position, now, effects)
-        ended = time.thread_time()
-        site = self._network.sites[position]
-        self.costs[site] = self.costs.get(site, 0.0) + ended - self._last
-        self._last = ended
+        heap, sites, costs = self._heap, self._network.sites, self.costs
+        handled, last = 0, time.thread_time()
+        while handled < limit and heap:
+            site = sites[heap[0][1]]
+            if not super().advance(until, 1):
+                break
+            handled += 1
+            ended = time.thread_time()
+            costs[site] = costs.get(site, 0.0) + ended - last
+            last = ended
+        return handled
