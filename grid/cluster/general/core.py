@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from grid.cluster.arrivals import Arrivals
+from grid.cluster.arrivals import NAMES, Arrivals
 from grid.cluster.estimates import Estimates
 from grid.cluster.general.machine_columns import in_kilobytes
 from grid.cluster.general.plan_clock import PlanClock
-from grid.cluster.general.runs import WAITING, Runs
+from grid.cluster.general.runs import Runs
+from grid.cluster.general.slots import WAITING, JobRecord, record_of
 from grid.cluster.general.usage import LevelNotes, Usage
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import TimedPlans
@@ -21,8 +22,10 @@ from grid.model.time import NEVER, Time
 from grid.parts.origin import label_of
 from grid.policies.interface import ClusterView, Plan, Policy
 
+PROCESSORS, RAM_MB = NAMES.index("processors"), NAMES.index("ram_mb")
 PADDING = 2**20
 """More CPUs than the jobs that are in a cluster at a time can ask for together."""
+_NONE = np.empty(0, np.int64)
 
 
 class GeneralCore:
@@ -74,7 +77,7 @@ class GeneralCore:
         self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._wake_us = NEVER
         self._serial = 0
-        self._arrived: list[int] = []
+        self._arrived = 0
         self._gone: list[int] = []
         self._machine_usage = Usage(self.processors // self._cpus_a_unit)
         self._license_usage = Usage(sum(copies)) if copies else None
@@ -84,28 +87,27 @@ class GeneralCore:
         arrivals = self._arrivals
         while (now := min(self.next_instant(), arrivals.next_us)) < until:
             self._gone += self._runs.complete(now)
-            self._admit(now)
-            arrived = len(self._arrived) > 0
+            if arrivals.next_us <= now:
+                self._admit(now)
+            arrived = self._arrived > 0
             self._apply(self._ask(now), now)
-            runs, unit = self._runs, self._cpus_a_unit
-            required = (runs.busy + runs.waiting) // unit
-            active = runs.busy // unit
-            held, requested = runs.licenses.held, runs.requested
-            self._machine_usage.change(now, active, required, arrived=arrived)
-            self._levels.note(now, runs.busy - active * self._padding, held)
-            if self._license_usage is not None:
-                self._license_usage.change(now, held, requested, arrived=arrived)
+            self._note_use(now, arrived)
+
+    def _note_use(self, now: Time, arrived: bool) -> None:
+        runs, unit = self._runs, self._cpus_a_unit
+        busy, held = runs.busy, runs.licenses.held
+        active = busy // unit
+        self._machine_usage.change(now, active, (busy + runs.waiting) // unit, arrived)
+        self._levels.note(now, busy - active * self._padding, held)
+        if self._license_usage is not None:
+            self._license_usage.change(now, held, runs.requested, arrived)
 
     def next_instant(self) -> Time:
         return min(self._wake_us, self._runs.next_end())
 
     def last_instant(self) -> Time:
-        running = self._runs.running.slots
-        last = self._wake_us
-        if len(running):
-            end = int(self._runs.slots.hidden.end_us[running].max())
-            last = end if last == NEVER else max(last, end)
-        return last
+        end, wake = self._runs.last_end(), self._wake_us
+        return wake if end < 0 else end if wake == NEVER else max(wake, end)
 
     def has_jobs(self) -> bool:
         return len(self._runs.queue) > 0 or len(self._runs.running) > 0
@@ -161,46 +163,45 @@ class GeneralCore:
         self._gone += self._runs.complete(now)
 
     def _admit(self, now: Time) -> None:
-        arrivals, columns, runs = self._arrivals, self._arrivals.columns, self._runs
+        arrivals, runs = self._arrivals, self._runs
         due = arrivals.due(now)
         for place in due:
-            processors = columns.processors.item(place) + self._padding
-            licenses, bound = columns.licenses.item(place), columns.bound_machine.item(place)
-            ram_mb = in_kilobytes(columns.ram_mb.item(place)) if runs.memory else 0.0
-            if not self._may_ever_run(processors, ram_mb, licenses, bound):
-                self._outcomes.add(int(columns.row[place]), rejected(now))
-                continue
-            slot = runs.slots.take(arrivals.arrays, place, self._serial)
-            runs.slots.jobs.processors[slot] = processors
+            values = arrivals.values(place)
+            values[PROCESSORS] += self._padding
             if runs.memory:
-                runs.slots.jobs.ram_mb[slot] = ram_mb
-            runs.slots.hidden.state[slot] = WAITING
+                values[RAM_MB] = in_kilobytes(values[RAM_MB])
+            job = record_of(values, self._serial)
+            if not self._may_ever_run(job):
+                self._outcomes.add(job.row, rejected(now))
+                continue
+            slot = runs.slots.take(job, values)
             if self._estimates.predicts:
-                self._predict(slot)
+                self._predict(job)
             self._serial += 1
-            runs.queue.append(slot)
-            self._arrived.append(slot)
-            runs.waiting += processors
-            runs.requested += licenses.bit_count()
+            runs.queue.add(job.serial, slot)
+            self._arrived += 1
+            runs.waiting += job.processors
+            runs.requested += job.licenses.bit_count()
         arrivals.taken(due.stop)
 
-    def _predict(self, slot: int) -> None:
+    def _predict(self, job: JobRecord) -> None:
         """The policy sees a prediction; what the user says is when the job is killed, if it is."""
-        jobs, hidden = self._runs.slots.jobs, self._runs.slots.hidden
-        limit_us, run_us = int(jobs.estimate_us[slot]), int(hidden.run_us[slot])
-        mips = float(jobs.reference_mips[slot])
-        jobs.estimate_us[slot] = self._estimates.predicted(int(jobs.user[slot]), limit_us, mips)
+        limit_us = job.estimate_us
+        job.estimate_us = self._estimates.predicted(job.user, limit_us, job.reference_mips)
+        self._runs.slots.shown.estimate_us[job.slot] = job.estimate_us
         if self._kills:
-            hidden.killed_after_us[slot] = limit_us
-            hidden.fails[slot] = run_us > limit_us
-            hidden.run_us[slot] = min(run_us, limit_us)
+            job.killed_after_us = limit_us
+            job.fails = job.run_us > limit_us
+            job.run_us = min(job.run_us, limit_us)
 
-    def _may_ever_run(self, processors: int, ram_mb: float, licenses: int, bound: int) -> bool:
+    def _may_ever_run(self, job: JobRecord) -> bool:
         """Whether there is a machine for such a job when nothing else runs."""
+        bound, licenses = job.bound_machine, job.licenses
+        ram_mb = job.ram_mb if self._runs.memory else 0.0
         if bound < 0 and licenses == 0 and ram_mb == 0:
-            return processors <= self._widest
+            return job.processors <= self._widest
         machines = self.machines
-        able = (machines.cpus >= processors) & (machines.ram_mb >= ram_mb)
+        able = (machines.cpus >= job.processors) & (machines.ram_mb >= ram_mb)
         able &= licenses & ~machines.licenses == 0
         return bool(able.any() if bound < 0 else able[bound]) and not licenses & self._never_free
 
@@ -209,44 +210,48 @@ class GeneralCore:
     def _ask(self, now: Time) -> Plan:
         self._wake_us = NEVER
         runs = self._runs
+        queue = runs.queue.slots
         view = ClusterView(
             now,
             self.machines,
             runs.free,
             runs.slots.jobs,
-            runs.queue.slots,
+            queue,
             runs.running.slots,
-            np.array(self._arrived, np.int64),
-            np.array(self._gone, np.int64),
+            queue[len(queue) - self._arrived :],
+            np.array(self._gone, np.int64) if self._gone else _NONE,
             runs.licenses.free,
             runs.licenses.users,
             runs.free_ram_mb,
         )
-        for slot in self._gone:
-            runs.slots.give_back(slot)
-        self._arrived, self._gone = [], []
+        if self._gone:
+            runs.slots.give_back(self._gone)
+            self._gone = []
+        self._arrived = 0
         return self._clock.plan(self._policy, view, now)
 
     def _apply(self, plan: Plan, now: Time) -> None:
+        runs = self._runs
         for slot in plan.kill:
-            self._runs.kill(slot, now)
-            self._gone.append(slot)
+            self._gone.append(runs.kill(slot, now))
         for slot in plan.preempt:
-            self._runs.preempt(slot, now)
+            runs.preempt(slot, now)
         if plan.reject or plan.start:
-            self._runs.queue.remove(self._leaving(plan))
-        for slot in plan.reject:
-            self._runs.reject(slot, now)
-        for slot, machine in plan.start:
-            self._runs.start(slot, machine, now)
+            runs.queue.remove_all(self._leaving(plan))
+            for slot in plan.reject:
+                runs.reject(slot, now)
+            for slot, machine in plan.start:
+                runs.start(slot, machine, now)
         if plan.wake_us <= now:
-            raise self._runs.error(f"wants to wake at {plan.wake_us}, and it is {now}")
-        self._wake_us = plan.wake_us
+            raise runs.error(f"wants to wake at {plan.wake_us}, and it is {now}")
+        self._wake_us = int(plan.wake_us)
 
     def _leaving(self, plan: Plan) -> list[int]:
-        """The slots that the plan rejects and starts: different ones, and all of them wait."""
-        leaving = plan.reject + [slot for slot, _ in plan.start]
-        state = self._runs.slots.hidden.state
-        if len(set(leaving)) < len(leaving) or any(state[slot] != WAITING for slot in leaving):
+        """Of what the plan rejects and starts, the serial numbers: different jobs, that wait."""
+        records = self._runs.slots.records
+        leaving = [records[slot] for slot in plan.reject]
+        leaving += [records[slot] for slot, _ in plan.start]
+        serials = [job.serial for job in leaving if job.state == WAITING]
+        if len(set(serials)) < len(leaving):
             raise self._runs.error("starts or rejects a job that does not wait, or does it twice")
-        return leaving
+        return serials

@@ -10,8 +10,8 @@ import numpy as np
 from grid.cluster.estimates import Estimates
 from grid.cluster.general.licenses import LicensePool
 from grid.cluster.general.machine_columns import machine_columns
-from grid.cluster.general.orders import ByExpectedEnd, Queue
-from grid.cluster.general.slots import Slots
+from grid.cluster.general.orders import InOrder
+from grid.cluster.general.slots import GONE, RUNNING, WAITING, JobRecord, Slots
 from grid.cluster.general.switching import Switching
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import PlanError
@@ -19,7 +19,9 @@ from grid.model.job import JobOutcome, JobState
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 
-GONE, WAITING, RUNNING = 0, int(JobState.WAITING), int(JobState.RUNNING)
+FAILED, COMPLETED, REJECTED = (
+    int(state) for state in (JobState.FAILED, JobState.COMPLETED, JobState.REJECTED)
+)
 
 
 class Runs:
@@ -46,181 +48,208 @@ class Runs:
         self._boot_us: dict[int, Time] = {}
         self._mips: list[float] = self.machines.mips.tolist()
         self.free = self.machines.cpus.copy()
+        self._free: list[int] = self.free.tolist()
         self.free_ram_mb = self.machines.ram_mb.copy()
         self.memory = bool(np.isfinite(self.free_ram_mb).any())
         self._copies = [license.copies for license in platform.licenses]
         self.licenses = LicensePool(self._copies, len(self.free))
         self.slots = Slots()
-        self.queue = Queue()
-        self.running = ByExpectedEnd()
+        self.queue = InOrder()
+        """Waiting jobs by serial number, which is in order of arrival."""
+        self.running = InOrder()
+        """Running jobs by (expected end, serial number)."""
         self._ends: list[tuple[Time, int, int]] = []
         self.busy = self.waiting = self.requested = self.moves = 0
 
     def next_end(self) -> Time:
         """When next a job ends, or passes its estimate where that is extended."""
-        self._forget_stale_ends()
-        first = self._ends[0][0] if self._ends else NEVER
-        if self.extend and len(self.running):
-            first = min(first, self.running.first())
-        return first
+        end = self._first_end()
+        if self.extend and self.running.keys:
+            end = min(end, self._first_expected())
+        return end
+
+    def last_end(self) -> Time:
+        """When the last of the running jobs ends; -1 if none runs."""
+        records = self.slots.records
+        return max((records[slot].end_us for slot in self.running.slots.tolist()), default=-1)
+
+    def _first_end(self) -> Time:
+        """When next a job ends; ends of runs that were cut short are dropped."""
+        ends, records = self._ends, self.slots.records
+        while ends:
+            end, serial, slot = ends[0]
+            job = records[slot]
+            if job.end_us == end and job.serial == serial:
+                return end
+            heappop(ends)
+        return NEVER
+
+    def _first_expected(self) -> Time:
+        expected: Time = self.running.keys[0][0]
+        return expected
 
     def start(self, slot: int, machine: int, now: Time) -> None:
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        processors = int(jobs.processors[slot])
-        if not 0 <= machine < len(self._mips) or self.free[machine] < processors:
+        job, shown = self.slots.records[slot], self.slots.shown
+        self._hold(job, machine)
+        # A policy may have taken them from an array.
+        slot, machine = job.slot, int(machine)
+        self.waiting -= job.processors
+        self._resume(job, machine)
+        if self.switching is not None and (boot_us := self.switching.start(machine, now)):
+            job.overhead_us += boot_us
+            self._boot_us[slot] = boot_us
+        job.start_us = shown.start_us[slot] = now
+        if job.first_start_us == NEVER:
+            job.first_start_us = now
+        begins = now + job.overhead_us
+        expected, end = begins + job.left_estimate_us, begins + job.left_us
+        if not self.extend:
+            end = min(end, expected)
+        job.expected_end_us = shown.expected_end_us[slot] = expected
+        job.end_us = end
+        job.state = RUNNING
+        self.running.add((expected, job.serial), slot)
+        heappush(self._ends, (end, job.serial, slot))
+
+    def _hold(self, job: JobRecord, machine: int) -> None:
+        """Take the CPUs, memory and licenses that the job asks for."""
+        processors = job.processors
+        if not 0 <= machine < len(self._mips) or self._free[machine] < processors:
             raise self.error(f"starts a job of {processors} CPUs on machine {machine}")
-        if self.memory and self.free_ram_mb[machine] < jobs.ram_mb[slot]:
-            raise self.error(f"starts a job of {jobs.ram_mb[slot]:g} MB on machine {machine}")
-        if jobs.bound_machine[slot] not in (-1, machine):
-            raise self.error(f"starts a job of machine {jobs.bound_machine[slot]} on {machine}")
-        needs = int(jobs.licenses[slot])
+        if self.memory and self.free_ram_mb[machine] < job.ram_mb:
+            raise self.error(f"starts a job of {job.ram_mb:g} MB on machine {machine}")
+        if job.bound_machine not in (-1, machine):
+            raise self.error(f"starts a job of machine {job.bound_machine} on {machine}")
+        needs = job.licenses
         if needs and (
             needs & ~int(self.machines.licenses[machine])
             or not self.licenses.acquire(needs, machine)
         ):
             raise self.error(f"starts a job on machine {machine} without its licenses")
-        self.free[machine] -= processors
         if self.memory:
-            self.free_ram_mb[machine] -= jobs.ram_mb[slot]
+            self.free_ram_mb[machine] -= job.ram_mb
+        self._set_free(machine, self._free[machine] - processors)
         self.busy += processors
-        self.waiting -= processors
-        self._resume(slot, machine)
-        if self.switching is not None and (boot_us := self.switching.start(machine, now)):
-            hidden.overhead_us[slot] += boot_us
-            self._boot_us[slot] = boot_us
-        jobs.start_us[slot] = now
-        if hidden.first_start_us[slot] == NEVER:
-            hidden.first_start_us[slot] = now
-        begins = now + int(hidden.overhead_us[slot])
-        expected = begins + int(hidden.left_estimate_us[slot])
-        end = begins + int(hidden.left_us[slot])
-        if not self.extend:
-            end = min(end, expected)
-        jobs.expected_end_us[slot] = expected
-        hidden.end_us[slot] = end
-        hidden.state[slot] = RUNNING
-        serial = int(jobs.serial[slot])
-        self.running.add(expected, serial, slot)
-        heappush(self._ends, (end, serial, slot))
 
-    def _resume(self, slot: int, machine: int) -> None:
+    def _set_free(self, machine: int, cpus: int) -> None:
+        self._free[machine] = self.free[machine] = cpus
+
+    def _resume(self, job: JobRecord, machine: int) -> None:
         """Set what is left of the job on `machine`, from the start or from where it was."""
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        before = int(jobs.machine[slot])
+        before = job.machine
         if before >= 0:
             again = self._overheads.resume_us if before == machine else self._overheads.move_us
-            hidden.overhead_us[slot] = self._overheads.suspend_us + again
+            job.overhead_us = self._overheads.suspend_us + again
         if before == machine:
             return
-        jobs.machine[slot] = machine
+        job.machine = self.slots.shown.machine[job.slot] = machine
         self.moves += before >= 0
-        if before >= 0 and jobs.checkpointable[slot]:
+        if before >= 0 and job.checkpointable:
             moved = self._mips[before] / self._mips[machine]
-            for column in (hidden.left_us, hidden.left_estimate_us):
-                column[slot] = max(1, round(int(column[slot]) * moved))
+            job.left_us = max(1, round(job.left_us * moved))
+            job.left_estimate_us = max(1, round(job.left_estimate_us * moved))
             return
-        hidden.left_us[slot] = self._duration(int(hidden.run_us[slot]), slot, machine)
-        hidden.left_estimate_us[slot] = self._duration(int(jobs.estimate_us[slot]), slot, machine)
+        job.left_us = self._duration(job.run_us, job, machine)
+        job.left_estimate_us = self._duration(job.estimate_us, job, machine)
         if before >= 0:
-            self._lose_work(slot)
+            self._lose_work(job)
 
     def complete(self, now: Time) -> list[int]:
         """End those that end by `now`; their slots are not given back yet."""
         gone = []
-        ends, jobs, hidden = self._ends, self.slots.jobs, self.slots.hidden
-        while ends and ends[0][0] <= now:
-            _, serial, slot = ends[0]
-            self.running.remove(int(jobs.expected_end_us[slot]), serial)
-            self._count_run(slot, now)
-            passed = not self.extend and hidden.left_us[slot] > hidden.left_estimate_us[slot]
-            killed = passed or hidden.fails[slot]
-            self._estimates.ended(jobs.user[slot], hidden.run_us[slot] * jobs.reference_mips[slot])
-            self._release(slot, now)
-            self._end(slot, JobState.FAILED if killed else JobState.COMPLETED, now)
+        while self._first_end() <= now:
+            _, serial, slot = heappop(self._ends)
+            job = self.slots.records[slot]
+            self.running.remove((job.expected_end_us, serial))
+            self._count_run(job, now)
+            killed = job.fails or (not self.extend and job.left_us > job.left_estimate_us)
+            if self._estimates.predicts:
+                self._estimates.ended(job.user, job.run_us * job.reference_mips)
+            self._release(job, now)
+            self._end(job, FAILED if killed else COMPLETED, now)
             gone.append(slot)
-            self._forget_stale_ends()
         if self.extend:
             self._extend_estimates(now)
         return gone
 
     def _extend_estimates(self, now: Time) -> None:
         """A job that has passed its estimate is expected to take as long again as it has so far."""
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        while len(self.running) and self.running.first() <= now:
-            slot = int(self.running.slots[0])
-            self.running.remove(self.running.first(), int(jobs.serial[slot]))
-            start, limit = int(jobs.start_us[slot]), int(hidden.killed_after_us[slot])
-            latest = start + self._duration(limit, slot, int(jobs.machine[slot]))
+        running = self.running
+        while running.keys and self._first_expected() <= now:
+            job = self.slots.records[running.slots[0]]
+            running.remove(running.keys[0])
+            start, limit = job.start_us, job.killed_after_us
+            latest = start + self._duration(limit, job, job.machine)
             expected = now + max(1, now - start)
             if limit < NEVER and now < latest:
                 expected = min(expected, latest)
-            jobs.expected_end_us[slot] = expected
-            self.running.add(expected, int(jobs.serial[slot]), slot)
+            job.expected_end_us = self.slots.shown.expected_end_us[job.slot] = expected
+            running.add((expected, job.serial), job.slot)
 
     def preempt(self, slot: int, now: Time) -> None:
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        if hidden.state[slot] != RUNNING:
+        job, shown = self.slots.records[slot], self.slots.shown
+        if job.state != RUNNING:
             raise self.error("preempts a job that does not run")
-        expected = int(jobs.expected_end_us[slot])
-        self.running.remove(expected, int(jobs.serial[slot]))
-        worked = self._count_run(slot, now)
-        hidden.left_us[slot] -= worked
+        expected = job.expected_end_us
+        self.running.remove((expected, job.serial))
+        worked = self._count_run(job, now)
+        job.left_us -= worked
         if worked:
-            hidden.left_estimate_us[slot] = expected - now
-        machine = int(jobs.machine[slot])
-        left_estimate = int(hidden.left_estimate_us[slot])
-        left = left_estimate * self._mips[machine] / float(jobs.reference_mips[slot])
-        jobs.done_us[slot] = max(0, int(jobs.estimate_us[slot]) - round(left))
-        jobs.expected_end_us[slot] = hidden.end_us[slot] = NEVER
-        hidden.state[slot] = WAITING
-        hidden.preemptions[slot] += 1
-        self._release(slot, now)
-        self.waiting += int(jobs.processors[slot])
-        self.queue.put_back(slot, jobs.serial)
+            job.left_estimate_us = expected - now
+        left = job.left_estimate_us * self._mips[job.machine] / job.reference_mips
+        shown.done_us[slot] = max(0, job.estimate_us - round(left))
+        job.expected_end_us = shown.expected_end_us[slot] = job.end_us = NEVER
+        job.state = WAITING
+        job.preemptions += 1
+        self._release(job, now)
+        self.waiting += job.processors
+        self.queue.add(job.serial, slot)
 
     def end_at(self, slot: int, now: Time) -> None:
         """The job of `slot`, which runs, ends at `now`, as whoever really runs it says."""
-        self.slots.hidden.end_us[slot] = now
-        heappush(self._ends, (now, int(self.slots.jobs.serial[slot]), slot))
+        job = self.slots.records[slot]
+        job.end_us = now
+        heappush(self._ends, (now, job.serial, slot))
 
-    def kill(self, slot: int, now: Time) -> None:
-        """The plan ends the job of `slot`, which runs; its slot is not given back yet."""
-        jobs = self.slots.jobs
-        if self.slots.hidden.state[slot] != RUNNING:
+    def kill(self, slot: int, now: Time) -> int:
+        """The plan ends the job of `slot`, which runs; its slot, which is not given back yet."""
+        job = self.slots.records[slot]
+        if job.state != RUNNING:
             raise self.error("kills a job that does not run")
-        self.running.remove(int(jobs.expected_end_us[slot]), int(jobs.serial[slot]))
-        self._count_run(slot, now)
-        self._release(slot, now)
-        self._end(slot, JobState.FAILED, now)
+        self.running.remove((job.expected_end_us, job.serial))
+        self._count_run(job, now)
+        self._release(job, now)
+        self._end(job, FAILED, now)
+        return job.slot
 
     def machine_down(self, machine: int, now: Time) -> None:
         """What runs there is stopped, and what was done there is lost; see `GeneralCore`."""
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        running = self.running.slots
-        for slot in running[jobs.machine[running] == machine].tolist():
-            self.preempt(slot, now)
-        self.free[machine] = 0
+        records = self.slots.records
+        for slot in self.running.slots.tolist():
+            if records[slot].machine == machine:
+                self.preempt(slot, now)
+        self._set_free(machine, 0)
         if self.switching is not None:
             self.switching.machine_down(machine, now)
-        waiting = self.queue.slots
-        lost = (jobs.machine[waiting] == machine) & ~jobs.checkpointable[waiting]
-        for slot in waiting[lost].tolist():
-            self._lose_work(slot)
-            jobs.machine[slot] = -1
-            jobs.start_us[slot] = NEVER
-            hidden.overhead_us[slot] = 0
+        for slot in self.queue.slots.tolist():
+            job = records[slot]
+            if job.machine == machine and not job.checkpointable:
+                self._lose_work(job)
+                job.machine = self.slots.shown.machine[slot] = -1
+                job.start_us = self.slots.shown.start_us[slot] = NEVER
+                job.overhead_us = 0
 
     def machine_up(self, machine: int, now: Time) -> None:
-        self.free[machine] = self.machines.cpus[machine]
+        self._set_free(machine, int(self.machines.cpus[machine]))
         if self.switching is not None:
             self.switching.machine_up(machine, now)
 
     def reject(self, slot: int, now: Time) -> None:
         """The plan rejects the job of `slot`, which has left the queue."""
-        began = self.slots.hidden.first_start_us[slot] != NEVER
-        self.waiting -= int(self.slots.jobs.processors[slot])
-        self._end(slot, JobState.FAILED if began else JobState.REJECTED, now)
-        self.slots.give_back(slot)
+        job = self.slots.records[slot]
+        self.waiting -= job.processors
+        self._end(job, FAILED if job.first_start_us < NEVER else REJECTED, now)
+        self.slots.give_back([job.slot])
 
     def broken_limits(self) -> Iterator[str]:
         jobs, cpus = self.slots.jobs, self.machines.cpus
@@ -238,75 +267,61 @@ class Runs:
             if users > copies:
                 yield f"{users} machines hold license {number}, of which there are {copies} copies"
 
-    def _lose_work(self, slot: int) -> None:
+    def _lose_work(self, job: JobRecord) -> None:
         """The job begins from the start when it runs again."""
-        hidden = self.slots.hidden
-        self.slots.jobs.done_us[slot] = 0
-        hidden.restarts[slot] += 1
-        hidden.lost_us[slot] += hidden.kept_us[slot]
-        hidden.kept_us[slot] = 0
+        self.slots.shown.done_us[job.slot] = 0
+        job.restarts += 1
+        job.lost_us += job.kept_us
+        job.kept_us = 0
 
-    def _duration(self, time_us: Time, slot: int, machine: int) -> Time:
+    def _duration(self, time_us: Time, job: JobRecord, machine: int) -> Time:
         """How long what takes a CPU of the job's `reference_mips` that time takes the machine."""
-        scaled = time_us * float(self.slots.jobs.reference_mips[slot]) / self._mips[machine]
-        return max(1, round(scaled))
+        return max(1, round(time_us * job.reference_mips / self._mips[machine]))
 
-    def _count_run(self, slot: int, now: Time) -> int:
+    def _count_run(self, job: JobRecord, now: Time) -> int:
         """A run ends or is cut short: book its time; returns for how long the job got on."""
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        ran = now - int(jobs.start_us[slot])
-        overhead = min(ran, int(hidden.overhead_us[slot]))
-        hidden.kept_us[slot] += ran - overhead
-        hidden.lost_us[slot] += overhead
-        booted = min(ran, self._boot_us.pop(slot, 0))
+        ran = now - job.start_us
+        overhead = min(ran, job.overhead_us)
+        job.kept_us += ran - overhead
+        job.lost_us += overhead
         if self._draws:
-            busy, idle = self._watts[int(jobs.machine[slot])]
-            hidden.watts_busy[slot] += (ran - booted) * busy
-            hidden.watts_idle[slot] += (ran - booted) * idle
+            booted = min(ran, self._boot_us.get(job.slot, 0))
+            busy, idle = self._watts[job.machine]
+            job.watts_busy += (ran - booted) * busy
+            job.watts_idle += (ran - booted) * idle
+        self._boot_us.pop(job.slot, None)
         return ran - overhead
 
-    def _release(self, slot: int, now: Time) -> None:
-        """Give back the CPUs, memory and licenses that the job of `slot` holds."""
-        jobs = self.slots.jobs
-        machine, processors = int(jobs.machine[slot]), int(jobs.processors[slot])
-        self.free[machine] += processors
-        if self.memory:
-            self.free_ram_mb[machine] += jobs.ram_mb[slot]
+    def _release(self, job: JobRecord, now: Time) -> None:
+        """Give back the CPUs, memory and licenses that the job holds."""
+        machine, processors = job.machine, job.processors
+        self._set_free(machine, self._free[machine] + processors)
         self.busy -= processors
-        if needs := int(jobs.licenses[slot]):
-            self.licenses.release(needs, machine)
-        if self.switching is not None and self.free[machine] == self.machines.cpus[machine]:
+        if self.memory:
+            self.free_ram_mb[machine] += job.ram_mb
+        if job.licenses:
+            self.licenses.release(job.licenses, machine)
+        if self.switching is not None and self._free[machine] == self.machines.cpus[machine]:
             self.switching.empty(machine, now)
 
-    def _end(self, slot: int, state: JobState, now: Time) -> None:
-        jobs, hidden = self.slots.jobs, self.slots.hidden
-        hidden.state[slot] = GONE
-        hidden.end_us[slot] = NEVER
-        self.requested -= int(jobs.licenses[slot]).bit_count()
-        began, lost = int(hidden.first_start_us[slot]), int(hidden.lost_us[slot])
-        held = int(hidden.kept_us[slot]) + lost
+    def _end(self, job: JobRecord, state: int, now: Time) -> None:
+        job.state = GONE
+        job.end_us = NEVER
+        self.requested -= job.licenses.bit_count()
+        began, held = job.first_start_us, job.kept_us + job.lost_us
         outcome = JobOutcome(
-            int(jobs.machine[slot]),
-            int(state),
+            job.machine,
+            state,
             -1 if began == NEVER else began,
             now,
-            int(hidden.preemptions[slot]),
-            int(hidden.restarts[slot]),
-            lost,
+            job.preemptions,
+            job.restarts,
+            job.lost_us,
             held,
-            float(hidden.watts_busy[slot]) / max(held, 1),
-            float(hidden.watts_idle[slot]) / max(held, 1),
+            job.watts_busy / max(held, 1),
+            job.watts_idle / max(held, 1),
         )
-        self._outcomes.add(int(hidden.row[slot]), outcome)
+        self._outcomes.add(job.row, outcome)
 
     def error(self, what: str) -> PlanError:
         return PlanError(f"{self._label} {what}")
-
-    def _forget_stale_ends(self) -> None:
-        """Drop ends of runs that were cut short by a preemption."""
-        ends, jobs, hidden = self._ends, self.slots.jobs, self.slots.hidden
-        while ends:
-            end, serial, slot = ends[0]
-            if jobs.serial[slot] == serial and hidden.end_us[slot] == end:
-                break
-            heappop(ends)

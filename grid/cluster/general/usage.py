@@ -29,16 +29,17 @@ class Usage:
         self.arriving_part_s = 0.0
         self.arriving_whole_s = 0.0
 
-    def change(self, now: Time, active: int, required: int, *, arrived: bool = False) -> None:
+    def change(self, now: Time, active: int, required: int, arrived: bool = False) -> None:
         """From `now` on so much is active and so much asked for, active ones included.
 
         `arrived`: whether jobs came at `now`.
         """
-        if self._share >= 0:
+        share = self._share
+        if share >= 0:
             seconds = (now - self._since) / SECOND_US
-            self.part_s += self._share * seconds
+            self.part_s += share * seconds
             self.whole_s += seconds
-        wanted = min(self._available, required)
+        wanted = required if required < self._available else self._available
         self._share = active / wanted if wanted else -1.0
         self._since = now
         if arrived:
