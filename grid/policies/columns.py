@@ -56,31 +56,24 @@ class CompiledView(NamedTuple):
     free_ram_mb: Floats
 
 
-class PackedView(NamedTuple):
-    """The same for a call from Python; `jobs` and `machines` are `tables` of their columns."""
+PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools, Tables, Floats]
+"""The same, in that order, for a call from Python; of jobs and machines the `tables`.
 
-    now: Time
-    free: Ints
-    license_copies_free: Ints
-    queue: Ints
-    running: Ints
-    ended: Ints
-    jobs: Tables
-    checkpointable: Bools
-    machines: Tables
-    free_ram_mb: Floats
+A plain tuple, which such a call takes apart in half the time of one with names.
+"""
 
 
 def packed_view(view: ClusterView) -> PackedView:
-    return PackedView(
+    jobs = view.jobs
+    return (
         view.now,
         view.free,
         view.license_copies_free,
         view.queue,
         view.running,
         view.ended,
-        view.jobs.tables,
-        view.jobs.checkpointable,
+        jobs.tables,
+        jobs.checkpointable,
         view.machines.tables,
         view.free_ram_mb,
     )

@@ -52,19 +52,19 @@ class Reservations(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """What the plan starts so far: `number[0]` slots, their machines and expected ends."""
+    """What the plan starts so far: `number[0]` jobs. Rows are slots, machines, expected ends."""
 
     number: Ints
-    slots: Ints
-    machines: Ints
-    ends: Ints
+    started: Ints
+    """Shape (3, room)."""
 
 
 @kernel()
 def backfill(
     packed: PackedView, order: Ints, shortest_first: bool, kept_machine: int, lazy: bool
-) -> tuple[Ints, Ints, Ints]:
-    """Slots to start and their machines; what is reserved, rows of slot, machine and start.
+) -> tuple[Ints, Ints]:
+    """What to start, as two rows, slots and machines; what is reserved, as rows of slot, machine
+    and start.
 
     Jobs are heads in the given order, and candidates for backfilling in that order too or, with
     `shortest_first`, by what their estimates leave to be done. If `kept_machine` is not -1, the
@@ -74,8 +74,7 @@ def backfill(
     view = unpacked(packed)
     now, jobs, machines = view.now, view.jobs, view.machines
     if lazy and _none_fits(order, view.free.max(), jobs):
-        none = np.empty(0, np.int64)
-        return none, none, np.empty((0, 3), np.int64)
+        return np.empty((3, 0), np.int64)[:2, :0], np.empty((0, 3), np.int64)
     free = free_now(view)
     reserved = _no_reservations(len(free.cpus), free)
     starts = _no_starts(len(order))
@@ -96,8 +95,7 @@ def backfill(
         waiting = waiting[np.argsort(work_left(waiting, jobs), kind="mergesort")]
     refused = np.full(max(0, free.cpus.max()) + 1, np.inf)
     _start_behind(now, waiting, refused, jobs, machines, free, reserved, starts)
-    count = starts.number[0]
-    return starts.slots[:count], starts.machines[:count], _listed(reserved)
+    return starts.started[:2, : starts.number[0]], _listed(reserved)
 
 
 @inner(allocates=False)
@@ -184,12 +182,7 @@ def _no_reservations(machines: int, free: Free) -> Reservations:
 
 @inner(forceinline=True)
 def _no_starts(most: int) -> Starts:
-    return Starts(
-        np.zeros(1, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-        np.empty(most, np.int64),
-    )
+    return Starts(np.zeros(1, np.int64), np.empty((3, most), np.int64))
 
 
 @inner(allocates=False, forceinline=True)
@@ -223,8 +216,8 @@ def _start(
             reserved.extra_ram_mb[machine] -= ram_mb
         if outlasts_first:
             book_licenses(licenses, machine, reserved.later)
-        place = starts.number[0]
-        starts.slots[place], starts.machines[place], starts.ends[place] = slot, machine, end
+        place, started = starts.number[0], starts.started
+        started[0, place], started[1, place], started[2, place] = slot, machine, end
         starts.number[0] = place + 1
         return True
     return False
@@ -347,12 +340,21 @@ def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints,
 
     If `only` is not -1, those of that machine alone.
     """
-    count = starts.number[0]
-    slots = np.concatenate((running, starts.slots[:count]))
-    ends = np.concatenate((jobs.expected_end_us[running], starts.ends[:count]))
-    targets = np.concatenate((jobs.machine[running], starts.machines[:count]))
-    if only >= 0:
-        here = targets == only
-        slots, ends, targets = slots[here], ends[here], targets[here]
-    order = np.argsort(ends, kind="mergesort")
-    return slots[order], ends[order], targets[order]
+    started = starts.started[:, : starts.number[0]]
+    order = np.argsort(started[2], kind="mergesort")
+    merged = np.empty((3, len(running) + len(order)), np.int64)
+    place, begun, count = 0, 0, 0
+    while place + begun < merged.shape[1]:
+        # The running ones are in that order, and come first where two end at the same time.
+        if place < len(running) and (
+            begun == len(order) or jobs.expected_end_us[running[place]] <= started[2, order[begun]]
+        ):
+            slot = running[place]
+            target, end = jobs.machine[slot], jobs.expected_end_us[slot]
+            place += 1
+        else:
+            slot, target, end = started[:, order[begun]]
+            begun += 1
+        merged[0, count], merged[1, count], merged[2, count] = slot, end, target
+        count += only < 0 or target == only
+    return merged[0, :count], merged[1, :count], merged[2, :count]

@@ -18,7 +18,9 @@ from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 
 @inner(forceinline=True)
 def unpacked(view: PackedView) -> CompiledView:
-    whole, numbers = view.jobs
+    now, free, copies_free, queue, running, ended = view[:6]
+    of_jobs, checkpointable, of_machines, free_ram_mb = view[6:]
+    whole, numbers = of_jobs
     jobs = Jobs(
         whole[0],
         whole[1],
@@ -33,21 +35,11 @@ def unpacked(view: PackedView) -> CompiledView:
         whole[10],
         numbers[0],
         numbers[1],
-        view.checkpointable,
+        checkpointable,
     )
-    whole, numbers = view.machines
+    whole, numbers = of_machines
     machines = Machines(whole[0], whole[1], whole[2], numbers[0], numbers[1])
-    return CompiledView(
-        view.now,
-        view.free,
-        view.license_copies_free,
-        view.queue,
-        view.running,
-        view.ended,
-        jobs,
-        machines,
-        view.free_ram_mb,
-    )
+    return CompiledView(now, free, copies_free, queue, running, ended, jobs, machines, free_ram_mb)
 
 
 class Free(NamedTuple):

@@ -1,4 +1,7 @@
-"""Starting jobs in a given order: with the first that does not fit in the way, or not. Compiled."""
+"""Starting jobs in a given order: with the first that does not fit in the way, or not. Compiled.
+
+What is to be started comes as an array of two rows, slots and machines.
+"""
 
 from __future__ import annotations
 
@@ -23,41 +26,39 @@ from grid.policies.fitting import (
 
 
 @kernel()
-def start_in_turn(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
-    """Slots to start and their machines: no job passes an earlier one that has to wait.
+def start_in_turn(packed: PackedView, order: Ints) -> Ints:
+    """What to start of `order`, which is not empty: no job passes one that has to wait.
 
     But a job bound to a machine waits in that machine's queue and holds up no other: with all jobs
     bound, each machine has a queue of its own.
     """
     view = unpacked(packed)
     jobs, machines = view.jobs, view.machines
+    started, count = np.empty((2, len(order)), np.int64), 0
+    if jobs.bound_machine[order[0]] < 0 and jobs.processors[order[0]] > view.free.max():
+        return started[:, :0]
     free = free_now(view)
-    slots = np.empty(len(order), np.int64)
-    targets = np.empty(len(order), np.int64)
-    count = 0
     for slot in order:
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
             book(slot, chosen, jobs, free)
-            slots[count], targets[count] = slot, chosen
+            started[0, count], started[1, count] = slot, chosen
             count += 1
         elif jobs.bound_machine[slot] < 0:
             break
         else:
             # Less than no CPUs are free on a blocked machine, so that no job fits.
             free.cpus[jobs.bound_machine[slot]] = -1
-    return slots[:count], targets[:count]
+    return started[:, :count]
 
 
 @kernel()
-def start_all_that_fit(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
-    """Slots to start and their machines: each job in its turn, if it fits then."""
+def start_all_that_fit(packed: PackedView, order: Ints) -> Ints:
+    """What to start: each job in its turn, if it fits then."""
     view = unpacked(packed)
     jobs, machines = view.jobs, view.machines
     free = free_now(view)
-    slots = np.empty(len(order), np.int64)
-    targets = np.empty(len(order), np.int64)
-    count = 0
+    started, count = np.empty((2, len(order)), np.int64), 0
     most = free.cpus.max()
     for slot in order:
         if jobs.processors[slot] > most:
@@ -65,17 +66,17 @@ def start_all_that_fit(packed: PackedView, order: Ints) -> tuple[Ints, Ints]:
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
             book(slot, chosen, jobs, free)
-            slots[count], targets[count] = slot, chosen
+            started[0, count], started[1, count] = slot, chosen
             count += 1
             most = free.cpus.max()
-    return slots[:count], targets[:count]
+    return started[:, :count]
 
 
 @kernel()
 def start_by_preempting(
     packed: PackedView, deadline: Ints, preempts: Bools, order: Ints, victims: Ints
-) -> tuple[Ints, Ints, Ints]:
-    """Slots to start and their machines, and running slots to preempt for them.
+) -> tuple[Ints, Ints]:
+    """What to start, and running slots to preempt for that.
 
     `order` has all jobs, waiting and running, by `deadline`, a column by slot; `victims` the
     running ones by machine, those of a machine by falling deadline. A job that fits nowhere and,
@@ -89,8 +90,7 @@ def start_by_preempting(
     first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
     runs = np.zeros(len(jobs.processors), np.bool_)
     runs[running] = True
-    slots = np.empty(len(order), np.int64)
-    targets = np.empty(len(order), np.int64)
+    started = np.empty((2, len(order)), np.int64)
     preempted = np.empty(len(running), np.int64)
     count, taken, needed = 0, 0, jobs.processors
     latest = np.full(len(free.cpus), -1)
@@ -123,10 +123,10 @@ def start_by_preempting(
                     break
         if chosen >= 0:
             book(slot, chosen, jobs, free)
-            slots[count], targets[count] = slot, chosen
+            started[0, count], started[1, count] = slot, chosen
             count += 1
             most = free_cpus.max()
-    return slots[:count], targets[:count], preempted[:taken]
+    return started[:, :count], preempted[:taken]
 
 
 @inner(forceinline=True)

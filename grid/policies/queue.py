@@ -30,7 +30,7 @@ class InTurn:
         self.shortest_first = shortest_first
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        if len(view.queue) == 0 or not view.free.any():
+        if len(view.queue) == 0:
             return Plan()
         from grid.policies.in_order_kernels import start_in_turn
 
@@ -39,8 +39,7 @@ class InTurn:
             from grid.policies.fitting import work_left_of
 
             order = order[np.argsort(work_left_of(seen, order), kind="stable")]
-        slots, targets = start_in_turn(seen, order)
-        return Plan(start=pairs(slots, targets))
+        return Plan(start=pairs(start_in_turn(seen, order)))
 
 
 class EasyBackfilling:
@@ -93,18 +92,17 @@ class EarliestDeadlineFirst:
             deadlines = self._order_us(deadlines)
         if not self.preemptive:
             order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
-            slots, targets = start_all_that_fit(seen, order)
-            return Plan(start=pairs(slots, targets))
+            return Plan(start=pairs(start_all_that_fit(seen, order)))
         everyone = np.concatenate((view.queue, view.running))
         running = view.running
-        slots, targets, preempted = start_by_preempting(
+        started, preempted = start_by_preempting(
             seen,
             deadlines,
             self._preempting(view, now),
             everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
             running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
         )
-        return Plan(start=pairs(slots, targets), preempt=preempted.tolist())
+        return Plan(start=pairs(started), preempt=preempted.tolist())
 
     def _preempting(self, view: ClusterView, now: Time) -> Bools:
         """By slot: whether the job may preempt others."""
@@ -132,15 +130,14 @@ def backfilled(
     """The plan of `easy_kernels.backfill`, with its reservations."""
     from grid.policies.easy_kernels import backfill
 
-    slots, targets, promised = backfill(
-        packed_view(view), order, shortest_first, kept_machine, lazy
-    )
+    started, promised = backfill(packed_view(view), order, shortest_first, kept_machine, lazy)
     reserve = [(slot, machine, start) for slot, machine, start in promised.tolist()]
-    return Plan(start=pairs(slots, targets), reserve=reserve)
+    return Plan(start=pairs(started), reserve=reserve)
 
 
-def pairs(slots: Ints, targets: Ints) -> list[tuple[int, int]]:
-    return list(zip(slots.tolist(), targets.tolist(), strict=True))
+def pairs(started: Ints) -> list[tuple[int, int]]:
+    """`Plan.start` of two rows, slots and machines."""
+    return list(zip(*started.tolist(), strict=True))
 
 
 def fcfs() -> InTurn:

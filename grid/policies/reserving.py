@@ -42,11 +42,11 @@ class ReservingBackfilling:
         reserved = self._reservations(len(view.jobs.processors), len(view.free))
         if self._profile is None:
             self._profile = all_free(view.free, view.license_copies_free)
-        slots, targets, promised, self._profile = plan_reserving(
+        started, promised, self._profile = plan_reserving(
             packed_view(view), self.slowdown_limit, self._profile, reserved
         )
         wake = int(promised[:, 2].min(initial=NEVER))
-        return Plan(start=pairs(slots, targets), reserve=promised, wake_us=wake)
+        return Plan(start=pairs(started), reserve=promised, wake_us=wake)
 
     def _reservations(self, slots: int, machines: int) -> Reservations:
         """The reservations by slot, with room for all slots."""

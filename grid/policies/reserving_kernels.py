@@ -50,8 +50,8 @@ def plan_reserving(
     slowdown_limit: float,
     profile: AvailabilityProfile,
     reserved: Reservations,
-) -> tuple[Ints, Ints, Ints, AvailabilityProfile]:
-    """Slots to start and their machines; the starts to come; the profile.
+) -> tuple[Ints, Ints, AvailabilityProfile]:
+    """What to start, as two rows, slots and machines; the starts to come; the profile.
 
     Starts to come are rows of slot, machine and start, shape (jobs, 3), in order of arrival.
     """
@@ -185,7 +185,7 @@ def _start_reserved(
     slowdown_limit: float,
     profile: AvailabilityProfile,
     reserved: Reservations,
-) -> tuple[Ints, Ints, Ints, AvailabilityProfile]:
+) -> tuple[Ints, Ints, AvailabilityProfile]:
     """What `plan_reserving` returns.
 
     A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
@@ -211,10 +211,9 @@ def _start_reserved(
             if reserved.start[slot] == now:
                 room = room_from(now, profile, machines.mips)
             place = _next_with_room(place + 1, queue, room, reserved, jobs)
-    slots, targets = np.empty(waiting, np.int64), np.empty(waiting, np.int64)
-    promised = np.empty((waiting, 3), np.int64)
-    count, held = _list_starts(now, queue, reserved, slots, targets, promised)
-    return slots[:count], targets[:count], promised[:held], profile
+    started, promised = np.empty((2, waiting), np.int64), np.empty((waiting, 3), np.int64)
+    count, held = _list_starts(now, queue, reserved, started, promised)
+    return started[:, :count], promised[:held], profile
 
 
 @inner(allocates=False)
@@ -267,14 +266,14 @@ def _next_with_room(
 
 @inner(allocates=False)
 def _list_starts(
-    now: int, queue: Ints, reserved: Reservations, slots: Ints, targets: Ints, promised: Ints
+    now: int, queue: Ints, reserved: Reservations, started: Ints, promised: Ints
 ) -> tuple[int, int]:
     """List the jobs that start now, and those that do later; how many those are."""
     count, held = 0, 0
     for slot in queue:
         start, machine = reserved.start[slot], reserved.machine[slot]
         if start <= now:
-            slots[count], targets[count] = slot, machine
+            started[0, count], started[1, count] = slot, machine
             count += 1
         elif start < NEVER:
             promised[held, 0], promised[held, 1], promised[held, 2] = slot, machine, start

@@ -81,18 +81,18 @@ class ScheduleBased:
             )
             if whole:
                 return _plan(started, rejected.tolist())
-        return self._plan_in_pieces(seen, iterations)
+        return self._plan_in_pieces(seen, view.queue, iterations)
 
-    def _plan_in_pieces(self, packed: PackedView, iterations: int) -> Plan:
+    def _plan_in_pieces(self, packed: PackedView, queue: Ints, iterations: int) -> Plan:
         """The same, with any number of jobs to place and iterations to make."""
         from grid.policies.schedule import instant
 
         instant.repair_only(self._storage, packed, self._moves)
         unplaced = 0
         rejected: list[int] = []
-        for first in range(0, len(packed.queue), MOVES_AT_ONCE):
+        for first in range(0, len(queue), MOVES_AT_ONCE):
             self._make_room(MOVES_AT_ONCE)
-            piece = packed.queue[first : first + MOVES_AT_ONCE]
+            piece = queue[first : first + MOVES_AT_ONCE]
             impossible = instant.place_only(self._storage, packed, piece)
             unplaced += int(self._storage.totals[UNPLACED])
             rejected += impossible.tolist()
