@@ -98,6 +98,36 @@ def backfill(
     return starts.started[:2, : starts.number[0]], _listed(reserved)
 
 
+@kernel()
+def that_matter(packed: PackedView, priority: Floats) -> Ints:
+    """The waiting jobs that matter to `backfill`, the highest priority first, equals by arrival.
+
+    `priority` is by place in the queue. A reservation that is not kept matters only to those that
+    could pass, which no machine has too few free CPUs for. Of the others, only the first can
+    matter, and those that wait for a machine of their own.
+    """
+    view = unpacked(packed)
+    queue, processors, bound = view.queue, view.jobs.processors, view.jobs.bound_machine
+    most, places, count, first = view.free.max(), np.empty(len(queue), np.int64), 0, -1
+    for place in range(len(queue)):
+        slot = queue[place]
+        matters = processors[slot] <= most or bound[slot] >= 0
+        if not matters and (first < 0 or priority[place] > priority[first]):
+            first = place
+        places[count] = place
+        count += matters
+    if first >= 0:
+        # To its place among them.
+        after = count
+        while after > 0 and places[after - 1] > first:
+            places[after] = places[after - 1]
+            after -= 1
+        places[after] = first
+        count += 1
+    places = places[:count]
+    return queue[places[np.argsort(-priority[places], kind="mergesort")]]
+
+
 @inner(allocates=False)
 def _none_fits(order: Ints, most: int, jobs: Jobs) -> bool:
     """Whether every job asks for more CPUs than any machine has free."""

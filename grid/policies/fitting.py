@@ -13,6 +13,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
+from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 
 
@@ -177,6 +178,17 @@ def free_now(view: CompiledView) -> Free:
 @inner(forceinline=True)
 def copied(free: Free) -> Free:
     return Free(free.cpus.copy(), free.ram_mb.copy(), free.copies.copy(), free.users.copy())
+
+
+@kernel()
+def any_fits(packed: PackedView) -> bool:
+    """Whether any machine has the CPUs that are free for any waiting job."""
+    view = unpacked(packed)
+    most, processors = view.free.max(), view.jobs.processors
+    least = NEVER
+    for slot in view.queue:
+        least = min(least, processors[slot])
+    return bool(least <= most)
 
 
 @inner()

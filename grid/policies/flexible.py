@@ -38,15 +38,15 @@ class EgFactors:
     boost_value: float = 2.0
 
 
-def eg_priority(view: ClusterView, _now: Time, factors: EgFactors) -> Floats:
+def eg_priority(view: ClusterView, _now: Time, factors: tuple[float, ...]) -> Floats:
     """EG 3.1: the sum of Aging, Deadline and Wait Minimization, times in seconds.
 
     The machine m of the Deadline heuristic is the fastest of the cluster. A job without a deadline
-    is one whose deadline is far away.
+    is one whose deadline is far away. `factors` are those of `EgFactors`.
     """
     from grid.policies.eg_priority import eg_priorities
 
-    return eg_priorities(packed_view(view), *astuple(factors))
+    return eg_priorities(packed_view(view), *factors)
 
 
 class FlexibleBackfilling:
@@ -60,7 +60,9 @@ class FlexibleBackfilling:
     def __init__(self, priority: Priority | EgFactors, *, keep_reservation: bool) -> None:
         self.factors = priority if isinstance(priority, EgFactors) else None
         self.keeps_reservation = keep_reservation
-        self._priority = priority if callable(priority) else partial(eg_priority, factors=priority)
+        self._priority = (
+            priority if callable(priority) else partial(eg_priority, factors=astuple(priority))
+        )
         self._kept_serial, self._kept_machine = -1, -1
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
@@ -80,20 +82,13 @@ class FlexibleBackfilling:
 
     def _plan_anew(self, view: ClusterView, now: Time) -> Plan:
         """The plan with no reservation kept."""
-        queue = view.queue
-        # A reservation that is not kept matters only to those that could pass.
-        matters = view.jobs.processors[queue] <= view.free.max()
-        if not matters.any():
+        from grid.policies.easy_kernels import that_matter
+        from grid.policies.fitting import any_fits
+
+        seen = packed_view(view)
+        if not any_fits(seen):
             return Plan()
-        priority = self._priority(view, now)
-        # Of the others, only the first can matter, and those that wait for a machine of their own.
-        matters |= view.jobs.bound_machine[queue] >= 0
-        others = np.flatnonzero(~matters)
-        if len(others):
-            matters[others[np.argmax(priority[others])]] = True
-        places = np.flatnonzero(matters)
-        order = queue[places[np.argsort(-priority[places], kind="stable")]]
-        return backfilled(view, order)
+        return backfilled(view, that_matter(seen, self._priority(view, now)))
 
     def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
         """Keep the reservation of the job that is first in order, of those that have one."""

@@ -84,9 +84,12 @@ class EarliestDeadlineFirst:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
             return Plan()
+        from grid.policies.fitting import any_fits
         from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
 
         seen, jobs = packed_view(view), view.jobs
+        if not self.preemptive and not any_fits(seen):
+            return Plan()
         deadlines, serial, machine = jobs.deadline_us, jobs.serial, jobs.machine
         if self.without_deadline_first or self.latest_first:
             deadlines = self._order_us(deadlines)

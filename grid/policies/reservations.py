@@ -36,15 +36,23 @@ class Reservations(NamedTuple):
     gain_to: Ints
 
 
-def no_reservations(slots: int, machines: int) -> Reservations:
-    return Reservations(
-        np.full(slots, -1, np.int64),
-        np.full(slots, NEVER, np.int64),
-        np.zeros(slots, np.int64),
-        np.full(slots, -1, np.int64),
-        np.full(machines, NEVER, np.int64),
-        np.zeros(machines, np.int64),
-    )
+def no_reservations(slots: int) -> Ints:
+    """Rows of machine, start, end and due, by slot."""
+    none = np.zeros((4, slots), np.int64)
+    none[0], none[1], none[3] = -1, NEVER, -1
+    return none
+
+
+def with_slots(reservations: Ints, slots: int) -> Ints:
+    """The same with room for jobs in so many slots, no fewer than now."""
+    return np.concatenate((reservations, no_reservations(slots - reservations.shape[1])), axis=1)
+
+
+def no_gains(machines: int) -> Ints:
+    """Rows of `gain_from` and `gain_to`."""
+    none = np.zeros((2, machines), np.int64)
+    none[0] = NEVER
+    return none
 
 
 @inner()

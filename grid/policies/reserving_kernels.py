@@ -43,21 +43,31 @@ from grid.policies.reservations import (
     reserve_earliest,
 )
 
+Profile = tuple[Ints, Ints, Ints, int, int]
+"""What `AvailabilityProfile` has."""
+
 
 @kernel()
 def plan_reserving(
-    packed: PackedView,
-    slowdown_limit: float,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-) -> tuple[Ints, Ints, AvailabilityProfile]:
-    """What to start, as two rows, slots and machines; the starts to come; the profile.
+    packed: PackedView, slowdown_limit: float, kept: Profile, of_slots: Ints, of_machines: Ints
+) -> tuple[Ints, Ints, int, Profile]:
+    """What to start, as two rows, slots and machines; the starts to come; the first of them, or
+    NEVER; the profile.
 
     Starts to come are rows of slot, machine and start, shape (jobs, 3), in order of arrival.
     """
     view = unpacked(packed)
+    profile = AvailabilityProfile(kept[0], kept[1], kept[2], kept[3], kept[4])
+    reserved = Reservations(
+        of_slots[0], of_slots[1], of_slots[2], of_slots[3], of_machines[0], of_machines[1]
+    )
     profile = _keep_up(view, profile, reserved)
-    return _start_reserved(view, slowdown_limit, profile, reserved)
+    started, promised, profile = _start_reserved(view, slowdown_limit, profile, reserved)
+    wake = NEVER
+    for place in range(len(promised)):
+        wake = min(wake, promised[place, 2])
+    time, level, length, machines, licenses = profile
+    return started, promised, wake, (time, level, length, machines, licenses)
 
 
 @inner()
@@ -186,7 +196,7 @@ def _start_reserved(
     profile: AvailabilityProfile,
     reserved: Reservations,
 ) -> tuple[Ints, Ints, AvailabilityProfile]:
-    """What `plan_reserving` returns.
+    """What to start, the starts to come, and the profile; see `plan_reserving`.
 
     A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
     above the limit; the others start where they delay no reservation, in order of arrival.
