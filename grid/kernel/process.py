@@ -68,7 +68,8 @@ class LogicalProcess:
         self._sequence = [first_sequence] * len(network.names)
         self._timers: list[dict[str, int]] = [{} for _ in network.names]
         self._heap: list[Envelope] = []
-        self._foreground = 0
+        self._background = 0
+        """How many of the queue are background timers."""
         self._outbox = Outbox()
         self.now: Time = 0
         self.messages = 0
@@ -123,7 +124,7 @@ class LogicalProcess:
     @property
     def idle(self) -> bool:
         """Nothing is left to do here but background timers."""
-        return self._foreground == 0
+        return len(self._heap) == self._background
 
     def accept(self, envelopes: Sequence[Envelope], posts: Iterable[Post] = ()) -> None:
         """Take in what processes sent. In virtual time, nothing may be due before this one's time.
@@ -133,7 +134,6 @@ class LogicalProcess:
         for envelope in envelopes:
             if envelope[0] < self.now and self._present is None:
                 raise ValueError(f"an envelope for {envelope[0]} came at {self.now}")
-        self._foreground += len(envelopes)
         if len(envelopes) * 4 > len(self._heap):
             self._heap.extend(envelopes)
             heapify(self._heap)
@@ -161,13 +161,12 @@ class LogicalProcess:
         handled = messages = receiver = 0
         try:
             while heap and heap[0][0] < until and handled < limit:
-                if until == NEVER and self._foreground == 0:
+                if until == NEVER and len(heap) == self._background:
                     break
                 time, receiver, sender, sequence, message = heappop(heap)
                 handled += 1
-                is_timer = sender >= TIMER
-                if is_timer:
-                    self._foreground -= sender == TIMER
+                if sender >= TIMER:
+                    self._background -= sender != TIMER
                     pending = timers[receiver]
                     if pending.get(message) != sequence:
                         continue
@@ -177,17 +176,23 @@ class LogicalProcess:
                 context: Context = contexts[receiver]  # type: ignore[assignment]
                 entity: Entity = entities[receiver]  # type: ignore[assignment]
                 self.now = context.now = time
-                if is_timer:
+                if sender >= TIMER:
                     entity.timeout(context, message)
                 else:
-                    self._foreground -= 1
                     messages += 1
                     if kinds is not None:
                         # A message that is sent again if need be is one inside another.
                         kind = type(message)
                         kinds[type(message.message) if kind is Data else kind] += 1
                     entity.handle(context, names[sender], message)
-                self._carry_out(receiver, time, context.effects)
+                # What `_carry_out` does, for it would be called for every event.
+                effects = context.effects
+                if effects.sent:
+                    self._send(receiver, time, effects.sent)
+                if effects.timers:
+                    self._set_timers(receiver, effects.timers)
+                if effects.records or effects.posts:
+                    self._tell(receiver, time, effects)
         except Exception as error:
             error.add_note(f"in {names[receiver]}")
             raise
@@ -207,7 +212,6 @@ class LogicalProcess:
         position = self._position[to]
         self._sequence[position] += 1
         envelope = (due, position, position, self._sequence[position], content)
-        self._foreground += 1
         heappush(self._heap, envelope)
 
     def set_faults(self, faults: Faults) -> None:
@@ -224,69 +228,77 @@ class LogicalProcess:
 
     def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
         """Do what the handler of entity `position` has asked for; only what it saved stays."""
-        if effects.sent:
-            self._send(position, now, effects.sent)
-            effects.sent.clear()
-        if effects.timers:
-            self._set_timers(position, effects.timers)
-            effects.timers.clear()
-        if effects.records:
-            self.records += effects.records
-            effects.records.clear()
-        if effects.posts:
-            self._publish(self._publisher[position], now, effects.posts)
-            effects.posts.clear()
+        self._send(position, now, effects.sent)
+        self._set_timers(position, effects.timers)
+        self._tell(position, now, effects)
 
     def _send(self, position: int, now: Time, sent: list[tuple[str, Any, float]]) -> None:
         network, here, heap, positions = self._network, self._here, self._heap, self._position
-        sites, faults = network.sites, network.faults
-        site = sites[position]
-        latency = self._latency[position]
+        if network.faults is not None:
+            self._send_badly(position, now, sent)
+            return
+        sites, latency = network.sites, self._latency[position]
         sequence = self._sequence[position]
         for to, message, megabytes in sent:
             receiver = positions[to]
             peer = sites[receiver]
             arrival = now + latency[peer]
-            if megabytes and peer != site:
+            if megabytes and peer != sites[position]:
                 arrival += network.transfer_us(megabytes)
             sequence += 1
-            envelope = (arrival, receiver, position, sequence, message)
-            if faults is not None:
-                sequence = self._send_badly(now, (site, peer), envelope)
-            elif here[receiver]:
-                self._foreground += 1
-                heappush(heap, envelope)
+            if here[receiver]:
+                heappush(heap, (arrival, receiver, position, sequence, message))
             else:
+                envelope = (arrival, receiver, position, sequence, message)
                 self._outbox.envelopes.append(envelope)
         self._sequence[position] = sequence
+        sent.clear()
 
-    def _send_badly(self, now: Time, sites: tuple[int, int], envelope: Envelope) -> int:
-        """Send `envelope` over a network with faults; returns the sequence after it."""
-        assert self._network.faults is not None
-        arrival, receiver, position, sequence, message = envelope
-        key = (position, receiver, sequence)
-        for time in self._network.faults.arrivals(now, arrival, sites, key):
-            envelope = (time, receiver, position, sequence, message)
-            sequence += 1
-            if self._here[receiver]:
-                self._foreground += 1
-                heappush(self._heap, envelope)
-            else:
-                self._outbox.envelopes.append(envelope)
-        return sequence
+    def _send_badly(self, position: int, now: Time, sent: list[tuple[str, Any, float]]) -> None:
+        """The same over a network with faults."""
+        network, latency, sequence = self._network, self._latency[position], self._sequence
+        assert network.faults is not None
+        site = network.sites[position]
+        for to, message, megabytes in sent:
+            receiver = self._position[to]
+            peer = network.sites[receiver]
+            arrival = now + latency[peer]
+            if megabytes and peer != site:
+                arrival += network.transfer_us(megabytes)
+            sequence[position] += 1
+            key = (position, receiver, sequence[position])
+            for time in network.faults.arrivals(now, arrival, (site, peer), key):
+                envelope = (time, receiver, position, sequence[position], message)
+                sequence[position] += 1
+                if self._here[receiver]:
+                    heappush(self._heap, envelope)
+                else:
+                    self._outbox.envelopes.append(envelope)
+        sent.clear()
 
     def _set_timers(self, position: int, timers: list[tuple[Time, str, int]]) -> None:
         sequence = self._sequence[position]
-        pending = self._timers[position]
+        pending, heap = self._timers[position], self._heap
         for time, name, kind in timers:
             if time == NEVER:
                 pending.pop(name, None)
                 continue
             sequence += 1
             pending[name] = sequence
-            self._foreground += kind == TIMER
-            heappush(self._heap, (time, position, kind, sequence, name))
+            if kind != TIMER:
+                self._background += 1
+            heappush(heap, (time, position, kind, sequence, name))
         self._sequence[position] = sequence
+        timers.clear()
+
+    def _tell(self, position: int, now: Time, effects: Effects) -> None:
+        """Hand over what the entity has recorded and posted."""
+        if effects.records:
+            self.records += effects.records
+            effects.records.clear()
+        if effects.posts:
+            self._publish(self._publisher[position], now, effects.posts)
+            effects.posts.clear()
 
     def _publish(self, publisher: int, now: Time, posts: list[Rows]) -> None:
         self.snapshots += len(posts)
