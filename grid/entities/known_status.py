@@ -9,7 +9,7 @@ import numpy as np
 
 from grid.kernel.entity import Rows
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import kernel
+from grid.model.compiled import inner, kernel
 from grid.model.messages import Entry
 from grid.model.resources import (
     ASSIGNED_CPUS,
@@ -30,6 +30,8 @@ from grid.model.time import SECOND_US, Time
 
 ASSIGNED, WORK, TOLD, CONFIRMED = range(4)
 """Rows of the array that a table of resources is made of."""
+NO_ROWS: Rows = np.empty((0, STATUS_COLUMNS))
+NO_PLACES: Ints = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,17 +134,14 @@ class KnownStatus:
         if not self._laid_out:
             self._lay_out()
             self._laid_out = True
-        status = self._status.copy()
-        if board is not None:
-            fill_in(status, board, self._heard, self._base, confirmed_us)
+        rows, heard = (NO_ROWS, NO_PLACES) if board is None else (board, self._heard)
+        own = self._own_rows.start if self._vo in self.members else -1
+        status = status_now(
+            self._status, rows, heard, self._base, confirmed_us, own, self._own_assigned,
+            self._own_work_s_at(now), now,
+        )  # fmt: skip
         for entry in answers:
             self._fill_in(status, entry)
-        if self._vo in self.members:
-            own = self._own_rows
-            status[ASSIGNED, own] = self._own_assigned
-            if len(self._own_work_s):
-                status[WORK, own] = self._own_work_s_at(now)
-            status[TOLD:, own] = now
         assigned, work_s, told_us, confirmed = status
         return ResourceTable(self._columns, assigned, work_s, told_us, confirmed, now)
 
@@ -157,17 +156,11 @@ class KnownStatus:
 
         `places` are in ascending order, and none of them is of this VO.
         """
-        first, end = classes.first[self._vo], classes.first[self._vo + 1]
-        before = int(places.searchsorted(first))
-        own = slice(before, before + end - first)
-        every = np.concatenate((places[:before], np.arange(first, end), places[before:]))
-        block = np.empty((len(every), STATUS_COLUMNS))
-        block[:before] = rows[:before]
-        block[own.stop :] = rows[before:]
-        assigned, work_s, confirmed, told_us = block.T.copy()
-        assigned[own], work_s[own], told_us[own] = self._own_assigned, self._own_work_s_at(now), now
-        np.maximum(told_us, confirmed_us, out=confirmed)
-        confirmed[own] = now
+        every, status = own_among(
+            places, rows, confirmed_us, classes.first[self._vo], self._own_assigned,
+            self._own_work_s_at(now), now,
+        )  # fmt: skip
+        assigned, work_s, told_us, confirmed = status
         columns = SomeResources(classes.columns, every)
         return ResourceTable(columns, assigned, work_s, told_us, confirmed, now)
 
@@ -182,8 +175,9 @@ class KnownStatus:
             fill_in(status, entry.rows, every, np.full(len(every), base), entry.confirmed_us)
 
     def _own_work_s_at(self, now: Time) -> Floats:
+        """Of shape (0,) where nobody asks for it."""
         if not len(self._own_work_s):
-            return np.full(len(self._own_assigned), np.nan)
+            return NOT_TOLD
         at_work = np.minimum(self._own_assigned, self.members[self._vo].cpus)
         since_s = (now - self._own_told_us) / SECOND_US
         left: Floats = np.maximum(self._own_work_s - at_work * since_s, 0.0)
@@ -234,3 +228,69 @@ def fill_in(status: Rows, rows: Rows, new_rows: Ints, base: Ints, confirmed_us: 
         status[WORK, place] = rows[row, WORK_S]
         status[TOLD, place] = rows[row, TOLD_US]
         status[CONFIRMED, place] = max(rows[row, TOLD_US], confirmed_us)
+
+
+@kernel()
+def status_now(
+    kept: Rows,
+    board: Rows,
+    heard: Ints,
+    base: Ints,
+    confirmed_us: float,
+    own: int,
+    own_assigned: Floats,
+    own_work_s: Floats,
+    now: float,
+) -> Rows:
+    """A new array like `kept`, with what is `heard` from the `board` and a VO's own status now.
+
+    For `heard` and `base` see `fill_in`. The VO's own resources stand from `own` on; -1: nowhere.
+    """
+    status = kept.copy()
+    fill_in(status, board, heard, base, confirmed_us)
+    if own >= 0:
+        _fill_in_own(status, own, own_assigned, own_work_s, now)
+    return status
+
+
+@kernel()
+def own_among(
+    places: Ints,
+    rows: Rows,
+    confirmed_us: float,
+    first: int,
+    own_assigned: Floats,
+    own_work_s: Floats,
+    now: float,
+) -> tuple[Ints, Rows]:
+    """The places on the board, and the status, of others' `rows` and a VO's own resources.
+
+    Those are on the board from `first` on.
+    """
+    own = int(np.searchsorted(places, first))
+    count = len(own_assigned)
+    every = np.empty(len(places) + count, np.int64)
+    status = np.empty((4, len(every)))
+    for i in range(len(places)):
+        place = i if i < own else i + count
+        every[place] = places[i]
+        status[ASSIGNED, place] = rows[i, ASSIGNED_CPUS]
+        status[WORK, place] = rows[i, WORK_S]
+        status[TOLD, place] = rows[i, TOLD_US]
+        status[CONFIRMED, place] = max(rows[i, TOLD_US], confirmed_us)
+    for i in range(count):
+        every[own + i] = first + i
+        status[WORK, own + i] = np.nan
+    _fill_in_own(status, own, own_assigned, own_work_s, now)
+    return every, status
+
+
+@inner(allocates=False)
+def _fill_in_own(
+    status: Rows, own: int, own_assigned: Floats, own_work_s: Floats, now: float
+) -> None:
+    for i in range(len(own_assigned)):
+        status[ASSIGNED, own + i] = own_assigned[i]
+        if len(own_work_s):
+            status[WORK, own + i] = own_work_s[i]
+        status[TOLD, own + i] = status[CONFIRMED, own + i] = now

@@ -133,10 +133,8 @@ class LocalScheduler:
             case SubmitJob(job):
                 self._cases[job.key] = _Case(job, self._vo, self._ttl, 0)
                 ctx.send(self._neighbours.information, QueryResources(job.key))
-            case Resources(key, table) if key in self._cases:
-                self._select(ctx, self._cases[key], table)
-            case Resources(call, table):
-                self._look(ctx, call, table)
+            case Resources(key, table):
+                self._look(ctx, key, table)
             case Assigned(key, assigned_us):
                 self._cases[key].assigned_us = assigned_us
                 self._settled(ctx, key)
@@ -193,12 +191,15 @@ class LocalScheduler:
             self._look_again(ctx, self._caller.timeout(ctx, timer))
         self._tally.sent(ctx)
 
-    def _look(self, ctx: Context, call: CallId, table: ResourceTable) -> None:
-        """What there is, asked for on behalf of another VO, or of nobody yet."""
-        if self._puller is not None and call == (ctx.name, 0):
+    def _look(self, ctx: Context, key: JobKey | CallId, table: ResourceTable) -> None:
+        """What there is: for a job, or on behalf of another VO, or of nobody yet."""
+        case = self._cases.get(key)
+        if case is not None:
+            self._select(ctx, case, table)
+        elif self._puller is not None and key == (ctx.name, 0):
             self._puller.ask(ctx, table)
         else:
-            self._bidder.look(ctx, call, table)
+            self._bidder.look(ctx, key, table)
 
     def _may_leave_for(self, vo: int, job: Job) -> bool:
         case = self._cases[job.key]
@@ -288,12 +289,10 @@ class LocalScheduler:
             failed = spent and case.hops and not case.stays
             self._fail(ctx, case, JobState.FAILED if failed else JobState.REJECTED)
             return
-        columns = table.columns
         case.utility = self._selection.utility(case.job, table, row)
-        vo, belief = int(columns.vo[row]), None
-        if vo != self._vo:
-            belief = self._tally.forwards(table, row, case.job)
-        self._go(ctx, case, vo, int(columns.number[row]), wait, late=late, belief=belief)
+        vo, number = table.columns.place(row)
+        belief = None if vo == self._vo else self._tally.forwards(table, row, case.job)
+        self._go(ctx, case, vo, number, wait, late=late, belief=belief)
 
     def _go(
         self,

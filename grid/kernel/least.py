@@ -46,6 +46,10 @@ class Least:
         self._best = np.full(count, -1)
         self._second = np.full(count, -1)
         self._changed = np.ones(count, np.bool_)
+        # One more than there are publishers: a reader may be none of them, -1.
+        self._holds = np.zeros(int(publishers.max(initial=-1)) + 2, np.bool_)
+        self._answers: dict[int, tuple[Ints, Rows]] = {}
+        """What readers see who have any of the best, and -1: what all others see."""
         self._coming = [
             (time, number, publisher, posted)
             for number, (time, publisher, posted) in enumerate(under_way)
@@ -61,7 +65,8 @@ class Least:
     def read(self, now: Time, reader: int) -> tuple[Ints, Rows]:
         """The places on the board, in ascending order, and the rows themselves.
 
-        `reader` is the publisher whose own rows are left out. Nobody looks back in time.
+        `reader` is the publisher whose own rows are left out. Nobody looks back in time, or writes
+        in what it is given: others are given it, too.
         """
         coming = self._coming
         while coming and coming[0][0] + self.latency_us <= now:
@@ -69,11 +74,18 @@ class Least:
             here = slice(self._starts[publisher], self._starts[publisher] + len(rows))
             self._rows[here] = rows
             self._changed[self.classes[here]] = True
+            self._answers.clear()
+        if self._answers:
+            answer = self._answers.get(reader if self._holds[reader] else -1)
+            if answer is not None:
+                return answer
         places = least_rows(
             self._rows, self._publishers, self._members, self._first, self._changed, self._best,
-            self._second, reader,
+            self._second, self._holds, reader,
         )  # fmt: skip
-        return places, self._rows[places]
+        answer = places, self._rows[places]
+        self._answers[reader if self._holds[reader] else -1] = answer
+        return answer
 
 
 @kernel()
@@ -85,22 +97,26 @@ def least_rows(
     changed: Bools,
     best: Ints,
     second: Ints,
+    holds: Bools,
     reader: int,
 ) -> Ints:
     """See `Least.read`. The rows of class c are members[first[c]] to before first[c + 1].
 
     For each class that has not `changed`, `best` is its least row and `second` the least of another
-    publisher than that one's; -1: there is none.
+    publisher than that one's; -1: there is none. Then the publisher of a best row `holds` it.
     """
     places = np.empty(len(best), np.int64)
     count = 0
+    holds[:] = False
     for c in range(len(best)):
         if changed[c]:
             _find_least(rows, publishers, members[first[c] : first[c + 1]], best, second, c)
             changed[c] = False
         row = best[c]
-        if row >= 0 and publishers[row] == reader:
-            row = second[c]
+        if row >= 0:
+            holds[publishers[row]] = True
+            if publishers[row] == reader:
+                row = second[c]
         if row >= 0:
             places[count] = row
             count += 1

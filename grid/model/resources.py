@@ -59,6 +59,10 @@ class ResourceColumns:
         enough = self.widest >= processors
         return enough & (self.most_ram_mb >= ram_mb) if ram_mb else enough
 
+    def place(self, row: int) -> tuple[int, int]:
+        """The VO and the number of the resource in that row."""
+        return int(self.vo[row]), int(self.number[row])
+
     def take(self, rows: Bools | Ints) -> ResourceColumns:
         """Those of the rows."""
         return ResourceColumns(*(column[rows] for column in _columns(self)))
@@ -95,6 +99,10 @@ class SomeResources(ResourceColumns):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Without columns for it."""
+        return self.whole.place(int(self.rows[row]))
 
     def to_read(self) -> ResourceColumns:
         """The same: its columns are copies."""
@@ -216,7 +224,7 @@ def status_rows(resources: ResourceColumns, assigned: Floats, work_s: Floats, no
     rows = np.empty((len(resources), STATUS_COLUMNS))
     rows[:, ASSIGNED_CPUS] = assigned
     rows[:, WORK_S] = work_s if len(work_s) else np.nan
-    rows[:, NUMBER] = np.arange(len(resources))
+    rows[:, NUMBER] = resources.number
     rows[:, TOLD_US] = now
     return rows
 

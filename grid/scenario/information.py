@@ -30,7 +30,7 @@ from grid.selection.registry import SELECTIONS
 BY_CLASS = (queue, forward, reject, never, when_nothing_free)
 """Rules that ask for no more than the best resource: free, anywhere, here, elsewhere."""
 LEAST_OF_A_CLASS = 2
-LEAST_RESOURCES = 600
+LEAST_RESOURCES = 100
 """With fewer resources a class, on average, or fewer in all, nothing is gained."""
 
 

@@ -8,6 +8,7 @@ and each selection makes a choice, before a run is timed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,12 +16,13 @@ import numpy as np
 
 from grid.cluster import make_cluster
 from grid.entities import names
-from grid.entities.known_status import fill_in
+from grid.entities.known_status import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
 from grid.kernel.entity import random_stream
+from grid.kernel.least import Least
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
-from grid.model.resources import STATUS_COLUMNS, ResourceTable, resources_of
+from grid.model.resources import STATUS_COLUMNS, ResourceTable, SomeResources, resources_of
 from grid.model.time import SECOND_US
 from grid.policies.batsim.policy import Batsim
 from grid.policies.gang_policy import GangPolicy
@@ -30,7 +32,7 @@ from grid.results.cpu_assignment import number_cpus
 from grid.results.csv_lines import write_intervals, write_lines
 from grid.results.starts_and_ends import first_overbooked, merged
 from grid.scenario.build import Grid
-from grid.selection.interface import Selection
+from grid.selection.interface import Selection, best_choice
 from grid.selection.registry import GuardedSelection
 
 LONG_ENOUGH_US = 1000 * SECOND_US
@@ -92,13 +94,18 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
     """A selection among the resources of a VO, and an update of a table without any snapshot."""
     resources = resources_of(vo, 0)
     table = ResourceTable(resources, np.zeros(len(resources)))
+    by_class = replace(table, columns=SomeResources(resources, np.arange(len(resources))))
     kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
     for asked in ((), kinds_asked):
         job = _job(vo.name, 0, 1, asked)
         if not isinstance(selection, GuardedSelection):
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
-    nothing = np.zeros(0, np.int64)
-    fill_in(np.zeros((4, 0)), np.zeros((0, STATUS_COLUMNS)), nothing, nothing, 0)
+        best_choice(np.ones(len(resources)), job, by_class, 0, False)
+    one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros(0)
+    Least(one, one, np.zeros((1, STATUS_COLUMNS)), [], 1).read(0, -1)
+    fill_in(status, NO_ROWS, NO_PLACES, NO_PLACES, 0)
+    status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none, 0)
+    own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)
 
 
 def _number_cpus() -> None:

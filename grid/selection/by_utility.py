@@ -13,7 +13,7 @@ from grid.model.time import to_seconds
 from grid.selection import kernels
 from grid.selection.interface import MODES, PARTIAL, Choice, best_choice
 
-ALL_ROWS = slice(None)
+NO_ROWS: Ints = np.empty(0, np.int64)
 
 
 class ByUtility:
@@ -48,7 +48,11 @@ class ByUtility:
             if before is job and columns is table.columns:
                 # Rules of forwarding ask for what the selection has just gone by.
                 return known
-        utilities = self._utilities(self.mode, job, table.columns, ALL_ROWS)
+        if not job.requirements:
+            ones = np.empty(len(table.columns))
+            ones.fill(1.0)
+            return ones
+        utilities = self._utilities(self.mode, job, table.columns, None)
         self._last = (job, table.columns, utilities)
         return utilities
 
@@ -59,49 +63,34 @@ class ByUtility:
             before, columns, utilities = self._last
             if before is job and columns is table.columns:
                 return float(utilities[row])
-        return float(self._utilities(self.measured_by, job, table.columns, slice(row, row + 1))[0])
+        return float(self._utilities(self.measured_by, job, table.columns, row)[0])
 
-    def _utilities(self, mode: int, job: Job, columns: ResourceColumns, rows: slice) -> Floats:
-        if not job.requirements:
-            return np.ones(len(columns) if rows is ALL_ROWS else 1)
-        attributes = self._attributes_of(columns, rows)
-        kinds, weights, first_option, values, worth = _asked(job.requirements)
-        result: Floats = kernels.utilities(
-            mode,
-            kinds,
-            weights,
-            first_option,
-            values,
-            worth,
-            to_seconds(job.estimate_us) * job.reference_mips,
-            attributes,
-        )
+    def _utilities(self, mode: int, job: Job, columns: ResourceColumns, row: int | None) -> Floats:
+        """What that resource is worth to the job, or what all are."""
+        rows = NO_ROWS if row is None else np.array([row])
+        if isinstance(columns, SomeResources):
+            attributes = _shared_attributes_of(columns.whole)
+            rows = columns.rows if row is None else columns.rows[rows]
+        else:
+            if columns is not self._columns:
+                self._columns = columns
+                self._attributes = attributes_of(columns)
+            attributes = self._attributes
+        work_mi = to_seconds(job.estimate_us) * job.reference_mips
+        asked = _asked(job.requirements)
+        every = rows is NO_ROWS
+        result: Floats = kernels.utilities(mode, asked, work_mi, attributes, rows, every)
         return result
 
-    def _attributes_of(self, columns: ResourceColumns, rows: slice) -> Floats:
-        """What these resources offer, shape (7, rows)."""
-        if isinstance(columns, SomeResources):
-            offered: Floats = _shared_attributes_of(columns.whole)[:, columns.rows[rows]]
-            return np.ascontiguousarray(offered)
-        if columns is not self._columns:
-            self._columns = columns
-            self._attributes = attributes_of(columns)
-        return np.ascontiguousarray(self._attributes[:, rows])
 
-
-def _asked(requirements: tuple[Requirement, ...]) -> tuple[Ints, Floats, Ints, Floats, Floats]:
-    """Requirements as `kernels.utilities` takes them: kinds, weights, and options in a row."""
-    options = [option for one in requirements for option in one.options]
-    first_option = [0]
+def _asked(requirements: tuple[Requirement, ...]) -> Floats:
+    """Requirements as `kernels.utilities` takes them."""
+    asked: list[float] = []
     for one in requirements:
-        first_option.append(first_option[-1] + len(one.options))
-    return (
-        np.array([one.kind for one in requirements], np.int64),
-        np.array([one.weight for one in requirements], np.float64),
-        np.array(first_option, np.int64),
-        np.array([option.value for option in options], np.float64),
-        np.array([option.utility for option in options], np.float64),
-    )
+        asked += (one.kind, one.weight, len(one.options))
+        for option in one.options:
+            asked += (option.value, option.utility)
+    return np.array(asked, np.float64)
 
 
 def attributes_of(columns: ResourceColumns) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
-from grid.model.resources import ResourceTable
+from grid.model.resources import ResourceTable, SomeResources
 
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
 OWN_VO, FIRST, LESS_LOADED = 0, 1, 2
@@ -83,7 +83,7 @@ def best_choice(
     holds, and of which a status is known, count; where `rows` are given, in ascending order, only
     those. For equal ones see TIES; the `random` one needs the `rng` that `choose` is given.
     """
-    from grid.selection.kernels import best_resources
+    from grid.selection.kernels import best_of_some, best_resources
 
     columns = table.columns
     if len(utilities) != len(columns):
@@ -101,6 +101,13 @@ def best_choice(
     values, assigned = utilities, table.assigned_cpus
     if job.ram_mb:
         values = np.where(columns.most_ram_mb >= job.ram_mb, values, 0.0)
+    if rows is None and isinstance(columns, SomeResources):
+        whole = columns.whole
+        found = best_of_some(
+            columns.rows, values, whole.vo, whole.cpus, whole.widest, assigned, own_vo, own_only,
+            job.processors, TIES[ties],
+        )  # fmt: skip
+        return Choice(*found)
     vo, cpus, widest = columns.vo, columns.cpus, columns.widest
     if rows is not None:
         values, assigned = values[rows], assigned[rows]

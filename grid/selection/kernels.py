@@ -11,36 +11,32 @@ from grid.selection.interface import BINARY, FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
 @kernel()
 def utilities(
-    mode: int,
-    kinds: Ints,
-    weights: Floats,
-    first_option: Ints,
-    values: Floats,
-    option_utilities: Floats,
-    work_mi: float,
-    attributes: Floats,
+    mode: int, asked: Floats, work_mi: float, attributes: Floats, rows: Ints, every: bool
 ) -> Floats:
-    """Utility of each resource for one job, shape (resources,).
+    """Utility for one job of the resources in `rows`, or in every row. Shape (resources,).
 
-    Requirement i has the options first_option[i] to first_option[i + 1]. `attributes`, of shape
-    (7, resources), holds by kind of requirement what the resource offers; for the execution time
-    it holds the MIPS, and the time is work_mi / MIPS in seconds.
+    `asked` has each requirement's kind, weight, number of options, and their values and utilities.
+    `attributes`, of shape (7, all resources), holds by kind of requirement what the resource
+    offers; for the execution time it holds the MIPS, and the time is work_mi / MIPS in seconds.
     """
-    count = attributes.shape[1]
-    requirements = len(kinds)
-    if requirements == 0:
-        return np.ones(count)
+    count = attributes.shape[1] if every else len(rows)
     total = np.zeros(count)
     best = np.empty(count)
-    for i in range(requirements):
+    place = requirements = 0
+    while place < len(asked):
+        kind, weight, options = int(asked[place]), asked[place + 1], int(asked[place + 2])
+        place, after = place + 3, place + 3 + 2 * options
+        offered = attributes[kind] if every else attributes[kind][rows]
         best[:] = 0.0
-        last = first_option[i + 1] if mode == PARTIAL else first_option[i] + 1
-        for k in range(first_option[i], last):
-            worth = option_utilities[k] if mode == PARTIAL else 1.0
-            _take_option(best, attributes[kinds[i]], kinds[i], values[k], worth, work_mi)
-        weight = 1.0 if mode == MATCHMAKING else weights[i]
+        for k in range(place, after if mode == PARTIAL else place + 2, 2):
+            worth = asked[k + 1] if mode == PARTIAL else 1.0
+            _take_option(best, offered, kind, asked[k], worth, work_mi)
+        if mode == MATCHMAKING:
+            weight = 1.0
         for r in range(count):
             total[r] += best[r] * weight
+        place = after
+        requirements += 1
     for r in range(count):
         if mode == MATCHMAKING:
             total[r] = 1.0 if total[r] == requirements else 0.0
@@ -106,6 +102,25 @@ def best_resources(
         elif _better(r, others, utility, vo, cpus, assigned, own, ties):
             others = r
     return free, anywhere, mine, others
+
+
+@kernel()
+def best_of_some(
+    rows: Ints,
+    utility: Floats,
+    vo: Ints,
+    cpus: Floats,
+    widest: Floats,
+    assigned: Floats,
+    own: int,
+    own_only: bool,
+    processors: int,
+    ties: int,
+) -> tuple[int, int, int, int]:
+    """The same among `rows` of all resources: these have a `vo`, `cpus` and `widest`."""
+    return best_resources(
+        utility, vo[rows], cpus[rows], widest[rows], assigned, own, own_only, processors, ties
+    )
 
 
 assert (PARTIAL, BINARY, MATCHMAKING) == (0, 1, 2)
