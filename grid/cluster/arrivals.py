@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -32,22 +33,25 @@ class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
 
 _TYPES = dtypes(ArrivalColumns)
 NAMES = tuple(_TYPES)
-_ARRIVAL = NAMES.index("arrival_us")
 _OF_A_JOB = (*dtypes(JobRequest), "run_us")
 assert (*_OF_A_JOB, "arrival_us", "bound_machine", "row") == NAMES
 _request = attrgetter(*_OF_A_JOB)
+_CELLS: dict[Any, str] = {np.int64: "q", np.float64: "d", np.bool_: "?7x"}
+_row = Struct("=" + "".join(_CELLS[kind] for kind in _TYPES.values()))
+"""A row of `Arrivals.block`: to put a job there at once takes a third of column by column."""
+_ESTIMATE, _RUN = NAMES.index("estimate_us"), NAMES.index("run_us")
 
 
 class Arrivals:
     """Jobs in order of arrival; at one instant the direct ones first, then as they were submitted.
 
     They stand in `columns` from position `first` to before `end`; `arrays` are the same columns in
-    the order of `NAMES`, and `block` has all but the flags as its rows, floats by their bits.
+    the order of `NAMES`, and so are those of `block`, whose rows are jobs, floats by their bits.
     `routed` has the routed jobs by row until they have left the cluster.
     """
 
     def __init__(self, estimates: Estimates) -> None:
-        self._set_room(64)
+        self._lay_out(np.zeros((64, len(_TYPES)), np.int64))
         self.first = self.end = 0
         self.next_us: Time = NEVER
         """When the next job arrives; NEVER if none will."""
@@ -58,33 +62,30 @@ class Arrivals:
         self._last_direct_us: Time = -1
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("block", "columns", "_views")
+        names = ("columns", "arrays", "_bytes", "_times")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Of a copy: its columns have to be the rows of its own block."""
         self.__dict__.update(state)
-        arrays = self.arrays
-        self._set_room(len(arrays[0]))
-        for column, values in zip(self.arrays, arrays, strict=True):
-            column[:] = values
+        self._lay_out(self.block)
 
     def submit(self, job: Job, machine: int, now: Time) -> None:
         """The routed `job` arrives at `now`, bound to that machine (-1: to none)."""
         self._routed_row -= 1
         self.routed[self._routed_row] = job
-        if self.end == len(self.columns.row):
+        if self.end == len(self.block):
             self._make_room(1)
-        place, end, times = self.end, self.end, self.columns.arrival_us
-        while place > self.first and times[place - 1] > now:
-            place -= 1
-        if place < end:
-            for column in self.arrays:
-                column[place + 1 : end + 1] = column[place:end]
-        values = (*_request(job), now, machine, self._routed_row)
-        for column, value in zip(self.arrays, values, strict=True):
-            column[place] = value
-        self.columns.estimate_us[place] = self._estimates.of(job.estimate_us, job.run_us)
+        place, end = self.end, self.end
+        if place > self.first:
+            times = self.columns.arrival_us
+            while place > self.first and times[place - 1] > now:
+                place -= 1
+            if place < end:
+                self.block[place + 1 : end + 1] = self.block[place:end]
+        values = list(_request(job))
+        values[_ESTIMATE] = self._estimates.of(values[_ESTIMATE], values[_RUN])
+        _row.pack_into(self._bytes, place * _row.size, *values, now, machine, self._routed_row)
         self.end += 1
         self.next_us = min(self.next_us, now)
 
@@ -108,25 +109,24 @@ class Arrivals:
         if before > first and columns.arrival_us[before - 1] >= jobs.submit_us[0]:
             rows, times = columns.row[first:after], columns.arrival_us[first:after]
             order = np.lexsort((rows < 0, times))
-            for column in self.arrays:
-                column[first:after] = column[first:after][order]
+            self.block[first:after] = self.block[first:after][order]
         self.taken(first)
 
     def due(self, now: Time) -> range:
         """The positions of those that have arrived by `now`; see `taken`."""
-        place, times = self.first, self._views[_ARRIVAL]
+        place, times = self.first, self._times
         while place < self.end and times[place] <= now:
             place += 1
         return range(self.first, place)
 
     def values(self, place: int) -> list[Any]:
         """The columns of the job at that position, in the order of `NAMES`, as plain numbers."""
-        return [column[place] for column in self._views]
+        return list(_row.unpack_from(self._bytes, place * _row.size))
 
     def taken(self, first: int) -> None:
         """Those before position `first` are in the cluster."""
         self.first = first
-        self.next_us = self._views[_ARRIVAL][first] if first < self.end else NEVER
+        self.next_us = self._times[first] if first < self.end else NEVER
 
     def last_direct_us(self) -> Time:
         """When the last direct job arrives; -1 if all have."""
@@ -141,20 +141,22 @@ class Arrivals:
 
     def _make_room(self, count: int) -> None:
         """Room for `count` more; those that have arrived are forgotten."""
-        old, coming = self.arrays, slice(self.first, self.end)
+        coming = self.block[self.first : self.end]
         self.first, self.end = 0, self.end - self.first
-        if len(self.columns.row) < 2 * (self.end + count):
-            self._set_room(2 * (self.end + count))
-        for column, values in zip(self.arrays, old, strict=True):
-            column[: self.end] = values[coming].copy()
+        if len(self.block) < 2 * (self.end + count):
+            self._lay_out(np.zeros((2 * (self.end + count), len(_TYPES)), np.int64))
+        # They may overlap: a copy.
+        self.block[: self.end] = coming.copy()
 
-    def _set_room(self, room: int) -> None:
-        self.block = np.zeros((len(_TYPES), room), np.int64)
+    def _lay_out(self, block: Ints) -> None:
+        self.block = block
+        self._bytes = block.data.cast("B")
         columns: dict[str, Any] = {
-            name: row.view(dtype) if dtype != np.bool_ else np.zeros(room, np.bool_)
-            for row, (name, dtype) in zip(self.block, _TYPES.items(), strict=True)
+            # Of a flag, the first of the eight bytes of its cell.
+            name: block.view(dtype)[:, (8 * place if dtype == np.bool_ else place)]
+            for place, (name, dtype) in enumerate(_TYPES.items())
         }
         self.columns = ArrivalColumns(**columns)
         self.arrays: list[npt.NDArray[Any]] = list(columns.values())
         # Plain numbers out of an array take twice as long.
-        self._views: list[Any] = [memoryview(column) for column in columns.values()]
+        self._times = memoryview(self.columns.arrival_us)

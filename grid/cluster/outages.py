@@ -55,20 +55,22 @@ class Outages:
         ends = [MachineChange(one.end_us, one.machine, False) for one in self._all]
         self._changes = sorted(one for one in starts + ends if one.time < NEVER)
         self._next = bisect_right(self._changes, self._taken_us, key=lambda one: one.time)
+        self.next_us = self._next_us()
+        """When the next change comes; NEVER if none does."""
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def next_us(self) -> Time:
-        """When the next change comes; NEVER if none does."""
+    def _next_us(self) -> Time:
         return self._changes[self._next].time if self._next < len(self._changes) else NEVER
 
     def take(self, now: Time) -> list[MachineChange]:
         """The changes until `now` that have not been taken yet."""
         first = self._next
         self._taken_us = now
-        while self.next_us() <= now:
+        while self.next_us <= now:
             self._next += 1
+            self.next_us = self._next_us()
         return self._changes[first : self._next]
 
     def down(self, at_us: Time) -> list[int]:

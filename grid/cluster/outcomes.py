@@ -51,6 +51,8 @@ class Outcomes:
 
     def take(self) -> list[Ended]:
         """The routed jobs that ended since the last call."""
+        if not self._ended:
+            return []
         ended, self._ended = self._ended, []
         return ended
 

@@ -138,7 +138,7 @@ class ClusterShell:
 
     def advance(self, until: Time) -> None:
         """Play every instant strictly before `until`."""
-        while (now := self._outages.next_us()) < until:
+        while (now := self._outages.next_us) < until:
             self.core.play(now)
             for _, machine, down in self._outages.take(now):
                 change = self.core.machine_down if down else self.core.machine_up
@@ -156,7 +156,8 @@ class ClusterShell:
 
     def next_instant(self) -> Time:
         """When something next happens here; NEVER if nothing will."""
-        return min(self.core.next_instant(), self._arrivals.next_us, self._next_change_us())
+        next_us = min(self.core.next_instant(), self._arrivals.next_us)
+        return min(next_us, self._next_change_us()) if self._outages.next_us < next_us else next_us
 
     def horizon(self) -> Time:
         """The latest instant known to come: of direct arrivals, of running jobs' ends; or NEVER."""
@@ -220,5 +221,5 @@ class ClusterShell:
 
     def _next_change_us(self) -> Time:
         """When a machine next goes down or comes up; NEVER where no job is that could notice."""
-        change_us = self._outages.next_us()
+        change_us = self._outages.next_us
         return change_us if change_us < NEVER and self.core.has_jobs() else NEVER

@@ -17,12 +17,13 @@ from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import JobEnded, Load, Mend, Placed, QueryLoad, RunJob, TakeDown
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
-from grid.model.time import NEVER
+from grid.model.time import NEVER, Time
 
 if TYPE_CHECKING:
     from grid.entities.migration import Migration
 
-WAKE = "wake"
+PLAY, WAKE = "play", "wake"
+"""Timers: what has come at this instant is to be played; something happens of itself."""
 ROWS_AT_A_TIME = 20_000
 
 
@@ -62,6 +63,8 @@ class LocalDispatcher:
         self._next_row = 0
         self._reported = 0
         self._recorded = 0
+        self._wake_us: Time = NEVER
+        """When WAKE runs out; NEVER if it is not set."""
 
     @property
     def cluster(self) -> ClusterShell:
@@ -75,32 +78,34 @@ class LocalDispatcher:
 
     def start(self, ctx: Context) -> None:
         if self._has_direct:
-            ctx.set_timer(0, WAKE)
+            ctx.set_timer(0, PLAY)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
             case RunJob(job, _, machine):
                 self._cluster.submit(job, machine, ctx.now)
                 self._reported += 1
-                ctx.set_timer(0, WAKE)
+                ctx.set_timer(0, PLAY)
             case QueryLoad(key, processors, ram_mb):
                 able = processors <= self._processors and ram_mb <= self._most_ram_mb
                 ctx.send(sender, Load(key, self._number, self._cluster.load(), able))
             case TakeDown(machine):
                 self._cluster.take_down(machine, ctx.now)
-                ctx.set_timer(0, WAKE)
+                ctx.set_timer(0, PLAY)
             case Mend():
                 self._cluster.mend(ctx.now)
-                ctx.set_timer(0, WAKE)
+                ctx.set_timer(0, PLAY)
             case _ if self._migration is not None:
                 self._migrate(ctx, self._migration, sender, message)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        if self._migration is not None and timer != WAKE:
+        if timer == WAKE:
+            self._wake_us = NEVER
+        elif timer != PLAY and self._migration is not None:
             self._migration.timeout(ctx, timer)
-            ctx.set_timer(0, WAKE)
+            ctx.set_timer(0, PLAY)
             return
         cluster = self._cluster
         if self._has_direct:
@@ -111,11 +116,22 @@ class LocalDispatcher:
             self._migration.after_plan(ctx)
         if self._has_direct:
             self._record_direct(ctx)
+        self._wake(ctx)
+
+    def _wake(self, ctx: Context) -> None:
+        """Wake up when something next happens; mostly that is settled already."""
+        cluster = self._cluster
         wake = cluster.next_instant() if self._reported else cluster.horizon()
         if self._has_direct and self._next_row < len(self._direct):
             wake = min(wake, int(self._direct.submit_us[self._next_row]))
-        if wake != NEVER:
-            ctx.set_timer(max(0, wake - ctx.now), WAKE)
+        wake = max(wake, ctx.now)
+        if wake == self._wake_us:
+            return
+        self._wake_us = wake
+        if wake == NEVER:
+            ctx.cancel_timer(WAKE)
+        else:
+            ctx.set_timer(wake - ctx.now, WAKE)
 
     def finish(self, ctx: Context) -> None:
         levels = self._cluster.take_history()
@@ -137,7 +153,7 @@ class LocalDispatcher:
         self._reported += more
         if more > 0:
             ctx.send(self._resource_manager, Placed(message.job.key, self._number))
-        ctx.set_timer(0, WAKE)
+        ctx.set_timer(0, PLAY)
 
     def _report(self, ctx: Context) -> None:
         """Tell the Resource Manager of the jobs it sent that have ended."""

@@ -56,12 +56,13 @@ class PoolCore:
         self._ends = _no_ends(FIRST_ENDS)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_pool"}
+        names = ("_pool", "_counters")
+        return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Of a copy: its pool has to be the rows of its own block."""
         self.__dict__.update(state)
-        self._pool = _rows_of(self._block)
+        self._take_rows()
 
     def play(self, until: Time) -> None:
         arrivals = self._arrivals
@@ -69,7 +70,7 @@ class PoolCore:
             first, end, block = arrivals.first, arrivals.end, arrivals.block
             blocks = self._block, block, self._ends
             what = loop.advance(until, first, end, *blocks, *self._kinds)
-            arrivals.taken(int(self._pool.counters[at.NEXT_ARRIVAL]))
+            arrivals.taken(self._counters[at.NEXT_ARRIVAL])
             if what == loop.DONE:
                 break
             if what == loop.ENDED_FULL:
@@ -79,7 +80,7 @@ class PoolCore:
                     self._ends = _no_ends(2 * most)
             else:
                 self._grow()
-        if self._pool.counters[at.ENDED]:
+        if self._counters[at.ENDED]:
             self._hand_over_ends()
 
     def machine_down(self, machine: int, now: Time) -> None:
@@ -88,7 +89,7 @@ class PoolCore:
     machine_up = machine_down
 
     def next_instant(self) -> Time:
-        return int(self._pool.counters[at.NEXT_INSTANT])
+        return self._counters[at.NEXT_INSTANT]
 
     def last_instant(self) -> Time:
         pool = self._pool
@@ -100,12 +101,12 @@ class PoolCore:
         return end if reserved == NEVER else max(end, reserved)
 
     def has_jobs(self) -> bool:
-        counters = self._pool.counters
-        return bool(counters[at.RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST])
+        counters = self._counters
+        return counters[at.RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST]
 
     def processors_wanted(self) -> int:
-        counters = self._pool.counters
-        return int(counters[at.CPUS] - counters[at.FREE] + counters[at.ASKED])
+        counters = self._counters
+        return counters[at.CPUS] - counters[at.FREE] + counters[at.ASKED]
 
     def occupancy(self) -> tuple[int, int, int]:
         cpus, free, running, first, last = self._pool.counters[at.CPUS : at.LAST + 1].tolist()
@@ -145,8 +146,13 @@ class PoolCore:
         """
         self._slots = slots
         self._block = np.zeros((len(Pool._fields), 2 * slots + 1), np.int64)
-        self._pool = _rows_of(self._block)
+        self._take_rows()
         self._pool.free_slots[:slots] = np.arange(slots - 1, -1, -1)
+
+    def _take_rows(self) -> None:
+        self._pool = _rows_of(self._block)
+        # For Python, to which a cell of a numpy array costs thrice as much.
+        self._counters = self._pool.counters.data
 
     def _grow(self) -> None:
         """Twice as many slots, more if the next instant brings more jobs than that."""
@@ -160,8 +166,8 @@ class PoolCore:
         self._pool.free_slots[: added + len(kept)] = np.concatenate(free)
 
     def _hand_over_ends(self) -> None:
-        count = int(self._pool.counters[at.ENDED])
-        self._pool.counters[at.ENDED] = 0
+        count = self._counters[at.ENDED]
+        self._counters[at.ENDED] = 0
         ends = self._ends[:, :count]
         if self._arrivals.routed:
             # Routed jobs end a few at a time: whole columns would cost more than they.
@@ -180,7 +186,7 @@ class PoolCore:
     def _hand_over_routed(self, ends: Ints) -> int:
         """How many routed jobs there were."""
         routed = 0
-        for row, state, start, end in ends.T.tolist():
+        for row, state, start, end in zip(*ends.tolist(), strict=True):
             if row >= 0:
                 continue
             machine, held_us = (-1, 0) if state == REJECTED else (0, end - start)

@@ -118,10 +118,10 @@ def coming_in(block: Ints) -> Coming:
     They are taken out of their block in compiled code: to hand over an array costs more than to
     play a job. So are the two below.
     """
-    mips = block[_C5].view(np.float64)
+    mips = block.view(np.float64)[:, _C5]
     return Coming(
-        block[_C0], block[_C1], block[_C2], block[_C3], block[_C4], mips, block[_C6], block[_C7],
-        block[_C8],
+        block[:, _C0], block[:, _C1], block[:, _C2], block[:, _C3], block[:, _C4], mips,
+        block[:, _C6], block[:, _C7], block[:, _C8],
     )  # fmt: skip
 
 
