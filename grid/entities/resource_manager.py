@@ -101,6 +101,8 @@ class ResourceManager:
         leaves_us: Time | None = None,
     ) -> None:
         self._vo = vo
+        self._name = scheduler.partition("/")[0]
+        """The VO's own; jobs of others are guests."""
         self._resources = resources
         self._rules = rules
         self._reception = reception
@@ -143,19 +145,16 @@ class ResourceManager:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
-            case AssignJob(job, _, _, call):
-                if call is not None and call in self._leases:
-                    self._take_place(ctx, sender, job, call)
-                else:
-                    self._assign(ctx, sender, message)
+            case AssignJob():
+                self._assign(ctx, sender, message)
+            case JobEnded():
+                self._release(ctx, message)
             case WithdrawJob(key):
                 self._withdraw(ctx, key)
             case HoldPlace():
                 self._offer(ctx, message)
             case ReleasePlace(call):
                 self._release_place(ctx, call)
-            case JobEnded():
-                self._release(ctx, message)
             case Placed(key, cluster):
                 self._move(ctx, key, cluster)
             case _:
@@ -180,21 +179,26 @@ class ResourceManager:
         self._tally.finish(ctx)
 
     def _assign(self, ctx: Context, scheduler: str, asked: AssignJob) -> None:
-        job, resource, wait, _, late, _ = asked
+        job, resource, wait, call, late, belief = asked
+        if call is not None and call in self._leases:
+            self._take_place(ctx, scheduler, job, call)
+            return
         key, processors = job.key, job.processors
-        is_guest = _is_guest(ctx, job.vo)
-        self._tally.comes(asked, float(self._assigned[resource]), self._cpus[resource])
+        is_guest = job.vo != self._name
+        assigned = self._assigned.item(resource)
+        if belief is not None:
+            self._tally.comes(asked, belief, assigned, self._cpus[resource])
         if is_guest and not self._admits(job, ctx.now):
             self._tally.add("not_admitted")
             ctx.send(scheduler, NotAdmitted(key))
             return
-        no_room = not wait and self._cpus[resource] - self._assigned[resource] < processors
+        no_room = not wait and self._cpus[resource] - assigned < processors
         if no_room or (self._left and is_guest):
             self._tally.add("refused")
             ctx.send(scheduler, Refused(key))
             return
         self._holds[key] = (resource, processors)
-        self._count(ctx, job.vo, resource, processors, 1)
+        self._count(job.vo, resource, processors, 1)
         self._backlog.comes(key, job, resource, ctx.now)
         self._submitted_since += 1
         ctx.send(scheduler, Assigned(key, ctx.now))
@@ -215,7 +219,7 @@ class ResourceManager:
         given = resource >= 0 and self._room.withdraw(key, resource)
         if given:
             del self._holds[key]
-            self._count(ctx, key[0], resource, processors, -1)
+            self._count(key[0], resource, processors, -1)
         ctx.send(self._scheduler, Withdrawn(key, given))
         if given:
             self._go_on(ctx, resource)
@@ -225,10 +229,10 @@ class ResourceManager:
         """Say whether there is a place, hold it if that is wanted, or have the job wait for it."""
         job, resource = asked.job, asked.resource
         assigned = float(self._assigned[resource])
-        if self._is_barred(ctx, job):
+        if self._is_barred(job, ctx.now):
             ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
             return
-        rank = self._rank(_is_guest(ctx, job.vo))
+        rank = self._rank(job.vo != self._name)
         free = self._cpus[resource] - assigned >= job.processors
         free = free and not self._room.has_line(resource, rank)
         if free and asked.lease_us:
@@ -242,8 +246,8 @@ class ResourceManager:
         """Whether the job goes first here (0) or second (1)."""
         return int(self._reception.priority == ("home" if is_guest else "afar"))
 
-    def _is_barred(self, ctx: Context, job: Job) -> bool:
-        return _is_guest(ctx, job.vo) and (self._left or not self._admits(job, ctx.now))
+    def _is_barred(self, job: Job, now: Time) -> bool:
+        return job.vo != self._name and (self._left or not self._admits(job, now))
 
     def _hold(self, ctx: Context, asked: HoldPlace) -> None:
         """CPUs are kept for the job of a call, as if it ran, until its lease is over."""
@@ -251,7 +255,7 @@ class ResourceManager:
         assigned = float(self._assigned[resource])
         self._leases[asked.call] = (job, resource)
         self._tally.add("leases")
-        self._count(ctx, job.vo, resource, job.processors, 1)
+        self._count(job.vo, resource, job.processors, 1)
         self._backlog.comes(asked.call, job, resource, ctx.now)
         self._room.sent_down(resource, job.processors)
         ctx.set_timer(asked.lease_us, _lease(asked.call))
@@ -285,7 +289,7 @@ class ResourceManager:
 
     def _fall_back(self, ctx: Context, call: CallId) -> None:
         job, resource = self._leases.pop(call)
-        self._count(ctx, job.vo, resource, job.processors, -1)
+        self._count(job.vo, resource, job.processors, -1)
         self._backlog.ends(call, 0, ctx.now)
         self._room.come_up(resource, job.processors)
         self._go_on(ctx, resource)
@@ -298,17 +302,17 @@ class ResourceManager:
                 ctx.send(self._scheduler, InLine(job.key, False))
             if asked is None:
                 self._send_down(ctx, job, resource)
-            elif self._is_barred(ctx, job):
+            elif self._is_barred(job, ctx.now):
                 assigned = float(self._assigned[resource])
                 ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
             else:
                 self._hold(ctx, asked)
 
-    def _count(self, ctx: Context, vo: str, resource: int, processors: int, sign: int) -> None:
+    def _count(self, vo: str, resource: int, processors: int, sign: int) -> None:
         """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""
         self._held += sign * processors
         self._assigned[resource] += sign * processors
-        if _is_guest(ctx, vo):
+        if vo != self._name:
             jobs, there = self._guests.get(vo, (0, 0))
             self._guests[vo] = (jobs + sign, there + sign * processors)
 
@@ -325,7 +329,7 @@ class ResourceManager:
 
     def _release(self, ctx: Context, ended: JobEnded) -> None:
         resource, processors = self._holds.pop(ended.key)
-        self._count(ctx, ended.key[0], resource, processors, -1)
+        self._count(ended.key[0], resource, processors, -1)
         self._backlog.ends(ended.key, ended.outcome.held_us, ctx.now)
         self._room.come_up(resource, processors)
         self._go_on(ctx, resource)
@@ -385,11 +389,6 @@ class ResourceManager:
         self._tally.messages("Snapshot", self._rules.audience, rows.size * self._rules.audience)
         self._submitted_since = 0
         self._to_tell = False
-
-
-def _is_guest(ctx: Context, vo: str) -> bool:
-    """Whether a job of `vo` is one of another VO than the entity's own."""
-    return vo != ctx.name.partition("/")[0]
 
 
 def _lease(call: CallId) -> str:

@@ -117,11 +117,8 @@ class ManagerTally(Tally):
         super().__init__(vo, name)
         self._herds = Herds()
 
-    def comes(self, asked: AssignJob, assigned: float, cpus: float) -> None:
+    def comes(self, asked: AssignJob, belief: Belief, assigned: float, cpus: float) -> None:
         """A job has come: hold what its sender believed of the resource against what is true."""
-        belief = asked.belief
-        if belief is None:
-            return
         self.add("misjudged", belief.is_free and assigned + asked.job.processors > cpus)
         if isfinite(belief.assigned_cpus):
             self.add("error.sum", abs(belief.assigned_cpus - assigned) / cpus)

@@ -54,26 +54,27 @@ class WorkloadSource:
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer.startswith(THINKS):
-            job = self._jobs.job(int(timer.removeprefix(THINKS)), self._vo)
-            ctx.send(self._scheduler, SubmitJob(_at(job, ctx.now)))
+            late = self._jobs.job(int(timer.removeprefix(THINKS)), self._vo)
+            ctx.send(self._scheduler, SubmitJob(_at(late, ctx.now)))
             return
-        submit_us = self._jobs.submit_us
-        while self._row < len(self._jobs) and submit_us[self._row] <= ctx.now:
+        while (job := self._next_job()) is not None and job.submit_us <= ctx.now:
             if self._row not in self._held:
-                ctx.send(self._scheduler, SubmitJob(self._job()))
+                ctx.send(self._scheduler, SubmitJob(job))
             self._row += 1
         self._wait(ctx)
 
-    def _job(self) -> Job:
+    def _next_job(self) -> Job | None:
         """The next job, of a block of some that are made together."""
-        if self._row >= self._block_row + len(self._block):
-            self._block_row = self._row
+        place = self._row - self._block_row
+        if place >= len(self._block):
+            self._block_row, place = self._row, 0
             self._block = self._jobs.jobs(self._row, self._row + ROWS_AT_A_TIME, self._vo)
-        return self._block[self._row - self._block_row]
+        return self._block[place] if self._block else None
 
     def _wait(self, ctx: Context) -> None:
-        if self._row < len(self._jobs):
-            ctx.set_timer(max(0, int(self._jobs.submit_us[self._row]) - ctx.now), NEXT)
+        job = self._next_job()
+        if job is not None:
+            ctx.set_timer(max(0, job.submit_us - ctx.now), NEXT)
 
 
 def _at(job: Job, now: Time) -> Job:
