@@ -159,4 +159,4 @@ class Arrivals:
         self.columns = ArrivalColumns(**columns)
         self.arrays: list[npt.NDArray[Any]] = list(columns.values())
         # Plain numbers out of an array take twice as long.
-        self._times = memoryview(self.columns.arrival_us)
+        self._times = self.columns.arrival_us.data
