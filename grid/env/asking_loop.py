@@ -125,7 +125,7 @@ def play(
         _end_jobs(now, pool, farm, ends, ended[MACHINE_OF_END])
         serial = counters[at.SERIAL]
         for arrival in range(upcoming, last):
-            bound = arrivals[_BOUND, arrival]
+            bound = arrivals[arrival, _BOUND]
             _admit(now, arrival, bound, turn[MACHINES], pool, farm, coming, ends)
         counters[at.NEXT_ARRIVAL] = last
         turn[NOW], turn[ARRIVED] = now, counters[at.SERIAL] > serial
