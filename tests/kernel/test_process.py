@@ -16,7 +16,7 @@ from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
 from grid.runtime.batches import plain_posts, posts_of
-from grid.runtime.grants import News
+from grid.runtime.grants import News, Told
 from grid.runtime.ring import Parcel
 from tests.runtime.rounds import grants_of, rounds
 
@@ -163,11 +163,11 @@ class Alone:
         stands = (process.next_time(), process.idle, process.now, 0, 0)
         return News(*stands, False, posts, arrivals), sent
 
-    def accept(self, told: Sequence[News], batches: Sequence[bytes]) -> None:
+    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         self.process.accept([pickle.loads(batch) for batch in batches])
-        for number, news in enumerate(told):
+        for number, posts in told.posts:
             if number != self.number:
-                self.process.accept([], posts_of(news.posts))
+                self.process.accept([], posts_of(posts))
 
     def advance(self, grant: Time) -> None:
         self.process.advance(grant)
