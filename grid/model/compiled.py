@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+from grid.model.compiled_parts import CompiledPart, CompiledWhole
+
 # Not all of its options are in its types.
 _njit: Any = njit
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -24,7 +26,9 @@ def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _
     One that `allocates` nothing may slice arrays, but must not make any, nor return any; numba
     refuses most of what does.
     """
-    made: Callable[[_Function], _Function] = _njit(cache=True, **_options(allocates, options))
+    made: Callable[[_Function], _Function] = _njit(
+        cache=True, pipeline_class=CompiledWhole, **_options(allocates, options)
+    )
     return made
 
 
@@ -33,7 +37,7 @@ def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _F
 
     def made(function: _Function) -> _Function:
         said = _options(allocates, {"no_cpython_wrapper": True, **options})
-        compiled: Any = _njit(**said)(function)
+        compiled: Any = _njit(pipeline_class=CompiledPart, **said)(function)
         if compiled is not function:
             # What numba takes the function for where compiled code names it.
             function.compiled = compiled  # type: ignore[attr-defined]
