@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import njit, types
 
 from grid.model.compiled_parts import CompiledPart, CompiledWhole
 
@@ -39,6 +39,7 @@ def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _F
         said = _options(allocates, {"no_cpython_wrapper": True, **options})
         compiled: Any = _njit(pipeline_class=CompiledPart, **said)(function)
         if compiled is not function:
+            compiled.get_call_template = _without_literals(compiled.get_call_template)
             # What numba takes the function for where compiled code names it.
             function.compiled = compiled  # type: ignore[attr-defined]
             function._numba_type_ = compiled._numba_type_  # type: ignore[attr-defined]
@@ -51,6 +52,18 @@ def inlined(function: _Function) -> _Function:
     """A part that allocates nothing, put into its callers before they are compiled."""
     made: _Function = _njit(inline="always", **_options(False, {}))(function)
     return made
+
+
+def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
+    """For numba compiles a function for each number that stands in a call of it, and for others."""
+
+    def general(given: Any, named: Any) -> Any:
+        return template(
+            tuple(types.unliteral(one) for one in given),
+            {name: types.unliteral(one) for name, one in named.items()},
+        )
+
+    return general
 
 
 def _options(allocates: bool, more: dict[str, Any]) -> dict[str, Any]:
