@@ -54,7 +54,6 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     return CpuIntervals(*number_cpus(events, machines, processors, first_cpu, first_block))
 
 
-@kernel()
 def number_cpus(
     events: SomeInts,
     machines: SomeInts,
@@ -67,13 +66,31 @@ def number_cpus(
     An end is written ~row in `events`. By row: `machines`, numbered through the grid, and
     `processors`; `first_cpu` and `first_block` are where those of each machine begin.
     """
-    free = np.ones(first_cpu[-1], np.bool_)
-    free_in_block = np.zeros(first_block[-1], np.int64)
+    # Made here, for in compiled code they would cost more to compile than all the rest.
+    free, free_in_block = np.ones(first_cpu[-1], np.bool_), np.zeros(first_block[-1], np.int64)
+    begin, count = np.zeros(len(machines), np.int64), np.zeros(len(machines), np.int32)
+    first, last = _number_cpus(
+        events, machines, processors, first_cpu, first_block, free, free_in_block, begin, count
+    )
+    return begin, count, first, last
+
+
+@kernel()
+def _number_cpus(
+    events: SomeInts,
+    machines: SomeInts,
+    processors: SomeInts,
+    first_cpu: SomeInts,
+    first_block: SomeInts,
+    free: Bools,
+    free_in_block: SomeInts,
+    begin: SomeInts,
+    count: SomeInts,
+) -> tuple[SomeInts, SomeInts]:
+    """`first` and `last`, with `begin` and `count` written where they were zeros."""
     for machine in range(len(first_cpu) - 1):
         for cpu in range(first_cpu[machine + 1] - first_cpu[machine]):
             free_in_block[first_block[machine] + cpu // _BLOCK] += 1
-    begin = np.zeros(len(machines), np.int64)
-    count = np.zeros(len(machines), np.int32)
     first = np.empty(max(len(events) // 2, 16), np.int32)
     last = np.empty(max(len(events) // 2, 16), np.int32)
     used = 0
@@ -85,14 +102,23 @@ def number_cpus(
         if event < 0:
             for interval in range(begin[row], begin[row] + count[row]):
                 _release(flags, blocks, first[interval] - base, last[interval] - base)
-        elif blocks.sum() >= processors[row]:
+        elif _has_free(blocks, processors[row]):
             if used + processors[row] > len(first):
                 room = len(first) + len(first) // 2 + processors[row]
                 first, last = _longer(first, room), _longer(last, room)
             begin[row] = used
             used = _take(flags, blocks, processors[row], base, first, last, used)
             count[row] = used - begin[row]
-    return begin, count, first[:used], last[:used]
+    return first[:used], last[:used]
+
+
+@inner(allocates=False)
+def _has_free(free_in_block: SomeInts, wanted: int) -> bool:
+    """Whether so many CPUs are free."""
+    total = 0
+    for block in range(len(free_in_block)):
+        total += free_in_block[block]
+    return total >= wanted
 
 
 @inner()

@@ -50,7 +50,6 @@ def merged(starts: SomeInts, start_rows: SomeInts, ends: SomeInts, end_rows: Som
     return events
 
 
-@kernel()
 def first_overbooked(
     events: SomeInts, machines: SomeInts, processors: SomeInts, cpus: SomeInts
 ) -> tuple[SomeInts, SomeInts]:
@@ -58,9 +57,23 @@ def first_overbooked(
 
     Both of shape (machines,).
     """
-    busy = np.zeros(len(cpus), np.int64)
+    # Made here, for in compiled code they would cost more to compile than all the rest.
+    busy, most = np.zeros(len(cpus), np.int64), np.zeros(len(cpus), np.int64)
     first = np.full(len(cpus), -1, np.int64)
-    most = np.zeros(len(cpus), np.int64)
+    _count_busy(events, machines, processors, cpus, busy, first, most)
+    return first, most
+
+
+@kernel(allocates=False)
+def _count_busy(
+    events: SomeInts,
+    machines: SomeInts,
+    processors: SomeInts,
+    cpus: SomeInts,
+    busy: SomeInts,
+    first: SomeInts,
+    most: SomeInts,
+) -> None:
     for place in range(len(events)):
         event = events[place]
         row = event if event >= 0 else ~event
@@ -68,4 +81,3 @@ def first_overbooked(
         busy[machine] += processors[row] if event >= 0 else -processors[row]
         if busy[machine] > cpus[machine] and first[machine] < 0:
             first[machine], most[machine] = place, busy[machine]
-    return first, most

@@ -20,14 +20,17 @@ def utilities(
     offers; for the execution time it holds the MIPS, and the time is work_mi / MIPS in seconds.
     """
     count = attributes.shape[1] if every else len(rows)
-    total = np.zeros(count)
-    best = np.empty(count)
+    # Loops, which cost less to compile than arrays that are made full.
+    total, best = np.empty(count), np.empty(count)
+    for r in range(count):
+        total[r] = 0.0
     place = requirements = 0
     while place < len(asked):
         kind, weight, options = int(asked[place]), asked[place + 1], int(asked[place + 2])
         place, after = place + 3, place + 3 + 2 * options
         offered = attributes[kind] if every else attributes[kind][rows]
-        best[:] = 0.0
+        for r in range(count):
+            best[r] = 0.0
         for k in range(place, after if mode == PARTIAL else place + 2, 2):
             worth = asked[k + 1] if mode == PARTIAL else 1.0
             _take_option(best, offered, kind, asked[k], worth, work_mi)

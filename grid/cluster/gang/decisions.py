@@ -201,11 +201,13 @@ def destinations(
 ) -> Ints:
     """Idle processors for `wanted` migrated tasks of `gang` (NONE: of another cluster's), fewer
     if there are not so many: none that has a task of the gang, JSQ among the others."""
-    eligible = processors.idle_place != NONE
+    idle_place = processors.idle_place
+    eligible = np.empty(len(idle_place), np.bool_)
     head, gang_of, overtaken = processors.head, tasks.gang, gangs.overtaken
     for p in range(len(eligible)):
-        if eligible[p]:
-            eligible[p] = takes_migrated(head, gang_of, overtaken, gangs.serial, p, gang, aging)
+        eligible[p] = idle_place[p] != NONE and takes_migrated(
+            head, gang_of, overtaken, gangs.serial, p, gang, aging
+        )
     task = gangs.first_task[gang] if gang != NONE else NONE
     while task != NONE:
         eligible[tasks.processor[task]] = False
