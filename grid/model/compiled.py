@@ -11,13 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numba
 from numba import njit, types
-
-from grid.model.compiled_parts import CompiledPart, CompiledWhole
 
 # Not all of its options are in its types.
 _njit: Any = njit
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_TRIED = "0.68."
+"""The numba that `compiled_parts` was written for, of which it uses more than what is public."""
+_PART: dict[str, Any] = {}
+_WHOLE: dict[str, Any] = {}
+"""Options of the two kinds. Any other numba compiles as it always does, which takes longer."""
+if numba.__version__.startswith(_TRIED):
+    from grid.model.compiled_parts import CompiledPart, CompiledWhole
+
+    _PART, _WHOLE = {"pipeline_class": CompiledPart}, {"pipeline_class": CompiledWhole}
 
 
 def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _Function]:
@@ -26,9 +35,8 @@ def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _
     One that `allocates` nothing may slice arrays, but must not make any, nor return any; numba
     refuses most of what does.
     """
-    made: Callable[[_Function], _Function] = _njit(
-        cache=True, pipeline_class=CompiledWhole, **_options(allocates, options)
-    )
+    said = _options(allocates, {**_WHOLE, **options})
+    made: Callable[[_Function], _Function] = _njit(cache=True, **said)
     return made
 
 
@@ -36,8 +44,8 @@ def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _F
     """A part of compiled functions. Called from Python, it is a plain Python function."""
 
     def made(function: _Function) -> _Function:
-        said = _options(allocates, {"no_cpython_wrapper": True, **options})
-        compiled: Any = _njit(pipeline_class=CompiledPart, **said)(function)
+        said = _options(allocates, {"no_cpython_wrapper": True, **_PART, **options})
+        compiled: Any = _njit(**said)(function)
         if compiled is not function:
             compiled.get_call_template = _without_literals(compiled.get_call_template)
             # What numba takes the function for where compiled code names it.
