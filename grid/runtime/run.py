@@ -353,8 +353,7 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
 def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
     counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
     final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
-    jobs: dict[str, Any] = {state.name.lower(): counts[state.value] for state in final}
-    jobs["skipped"] = {}
+    jobs = {state.name.lower(): counts[state.value] for state in final} | {"skipped": {}}
     return {
         "version": __version__,
         "scenario": name,
