@@ -284,6 +284,8 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := [name for name in given.ordeals if name not in every]:
         parser.error(f"found {unknown[0]}, expected one of {', '.join(every)}")
+    # In the background of a script an interruption is ignored, by all that is started there, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = 0
     for which in given.ordeals or every:
         counts: Counter[str] = Counter()
