@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.compiled import inlined, kernel
-from grid.model.in_place import in_place
 from grid.policies.columns import PackedView
 from grid.policies.fitting import Free, fastest_fit, unpacked
 
@@ -37,7 +36,7 @@ def fits_in_pool(jobs: Ints, free: int, queue: Ints, offered: int) -> tuple[Ints
 @kernel()
 def fits_on_machines(packed: PackedView, queue: Ints, offered: int) -> tuple[Ints, int]:
     """The same of several machines without licenses: the fastest that each job fits on."""
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     users = np.zeros((len(view.free), 0), np.int64)
     free = Free(view.free, view.free_ram_mb, view.license_copies_free, users)
     machines = np.full(offered, -1, np.int64)

@@ -11,22 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
-from numba import njit, types
+from numba import njit
 
 # Not all of its options are in its types.
 _njit: Any = njit
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-_TRIED = "0.68."
-"""The numba that `compiled_parts` was written for, of which it uses more than what is public."""
-_PART: dict[str, Any] = {}
-_WHOLE: dict[str, Any] = {}
-"""Options of the two kinds. Any other numba compiles as it always does, which takes longer."""
-if numba.__version__.startswith(_TRIED):
-    from grid.model.compiled_parts import CompiledPart, CompiledWhole
-
-    _PART, _WHOLE = {"pipeline_class": CompiledPart}, {"pipeline_class": CompiledWhole}
 
 
 def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _Function]:
@@ -35,8 +24,7 @@ def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _
     One that `allocates` nothing may slice arrays, but must not make any, nor return any; numba
     refuses most of what does.
     """
-    said = _options(allocates, {**_WHOLE, **options})
-    made: Callable[[_Function], _Function] = _njit(cache=True, **said)
+    made: Callable[[_Function], _Function] = _njit(cache=True, **_options(allocates, options))
     return made
 
 
@@ -44,10 +32,9 @@ def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _F
     """A part of compiled functions. Called from Python, it is a plain Python function."""
 
     def made(function: _Function) -> _Function:
-        said = _options(allocates, {"no_cpython_wrapper": True, **_PART, **options})
+        said = _options(allocates, {"no_cpython_wrapper": True, **options})
         compiled: Any = _njit(**said)(function)
         if compiled is not function:
-            compiled.get_call_template = _without_literals(compiled.get_call_template)
             # What numba takes the function for where compiled code names it.
             function.compiled = compiled  # type: ignore[attr-defined]
             function._numba_type_ = compiled._numba_type_  # type: ignore[attr-defined]
@@ -60,18 +47,6 @@ def inlined(function: _Function) -> _Function:
     """A part that allocates nothing, put into its callers before they are compiled."""
     made: _Function = _njit(inline="always", **_options(False, {}))(function)
     return made
-
-
-def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
-    """For numba compiles a function for each number that stands in a call of it, and for others."""
-
-    def general(given: Any, named: Any) -> Any:
-        return template(
-            tuple(types.unliteral(one) for one in given),
-            {name: types.unliteral(one) for name, one in named.items()},
-        )
-
-    return general
 
 
 def _options(allocates: bool, more: dict[str, Any]) -> dict[str, Any]:

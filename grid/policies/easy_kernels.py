@@ -19,7 +19,6 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import (
@@ -72,7 +71,7 @@ def backfill(
     first job of `order` has its reservation there. With `lazy` nothing is reserved where no machine
     has the CPUs for any job.
     """
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     now, jobs, machines = view.now, view.jobs, view.machines
     if lazy and _none_fits(order, view.free.max(), jobs):
         return np.empty((3, 0), np.int64)[:2, :0], np.empty((0, 3), np.int64)

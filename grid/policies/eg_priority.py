@@ -6,7 +6,6 @@ import numpy as np
 
 from grid.model.arrays import Floats
 from grid.model.compiled import kernel
-from grid.model.in_place import in_place
 from grid.model.time import SECOND_US
 from grid.policies.columns import PackedView
 from grid.policies.fitting import unpacked
@@ -25,7 +24,7 @@ def eg_priorities(
 
     For the factors see `grid.policies.flexible.EgFactors`; times in the formulas are seconds.
     """
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     now, queue = view.now, view.queue
     submit_us, deadline_us = view.jobs.submit_us, view.jobs.deadline_us
     estimate_us, reference_mips = view.jobs.estimate_us, view.jobs.reference_mips

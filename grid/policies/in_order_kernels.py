@@ -9,7 +9,6 @@ import numpy as np
 
 from grid.model.arrays import Bools, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.model.time import NEVER
 from grid.policies.columns import Jobs, Machines, PackedView
 from grid.policies.fitting import (
@@ -33,7 +32,7 @@ def start_in_turn(packed: PackedView, order: Ints) -> Ints:
     But a job bound to a machine waits in that machine's queue and holds up no other: with all jobs
     bound, each machine has a queue of its own.
     """
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     jobs, machines = view.jobs, view.machines
     started, count = np.empty((2, len(order)), np.int64), 0
     if jobs.bound_machine[order[0]] < 0 and jobs.processors[order[0]] > view.free.max():
@@ -56,7 +55,7 @@ def start_in_turn(packed: PackedView, order: Ints) -> Ints:
 @kernel()
 def start_all_that_fit(packed: PackedView, order: Ints) -> Ints:
     """What to start: each job in its turn, if it fits then."""
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     jobs, machines = view.jobs, view.machines
     free = free_now(view)
     started, count = np.empty((2, len(order)), np.int64), 0
@@ -85,7 +84,7 @@ def start_by_preempting(
     the latest ones first, on the fastest machine where that is enough. These are then in for
     another machine, in their turn.
     """
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     jobs, machines, running = view.jobs, view.machines, view.running
     free = free_now(view)
     first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))

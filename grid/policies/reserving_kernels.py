@@ -22,7 +22,6 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import free_now, may_run, time_left, unbook, unpacked
@@ -57,7 +56,7 @@ def plan_reserving(
 
     Starts to come are rows of slot, machine and start, shape (jobs, 3), in order of arrival.
     """
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     profile = AvailabilityProfile(kept[0], kept[1], kept[2], kept[3], kept[4])
     reserved = Reservations(
         of_slots[0], of_slots[1], of_slots[2], of_slots[3], of_machines[0], of_machines[1]

@@ -27,7 +27,6 @@ from grid.cluster.gang.outages import displace
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.model.time import NEVER, SECOND_US, Time
 
 
@@ -48,7 +47,6 @@ class Rules(NamedTuple):
 @kernel(allocates=False)
 def advance(state: State, rules: Rules, until: Time) -> Time:
     """Carry out all instants before `until`, or until the history is full; when the next is."""
-    state = in_place(state)
     while True:
         now = next_instant_us(state, rules)
         if now >= until or state.number[at.NOTED] == len(state.lists.history):
@@ -61,25 +59,21 @@ def advance(state: State, rules: Rules, until: Time) -> Time:
 
 @kernel(allocates=False)
 def next_piece_us(state: State, rules: Rules) -> Time:
-    state = in_place(state)
     return next_instant_us(state, rules)
 
 
 @kernel(allocates=False)
 def first_piece(state: State, rules: Rules, now: Time) -> None:
-    state = in_place(state)
     begin_instant(state, rules, now)
 
 
 @kernel(allocates=False)
 def assigning_piece(state: State, gang: int, chosen: Ints) -> None:
-    state = in_place(state)
     assign(state, gang, chosen)
 
 
 @kernel(allocates=False)
 def last_piece(state: State, rules: Rules, now: Time) -> None:
-    state = in_place(state)
     end_instant(state, rules, now)
 
 

@@ -22,14 +22,12 @@ from grid.cluster.gang import queues, runs
 from grid.cluster.gang import state as at
 from grid.cluster.gang.state import NONE, State
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.model.time import Time
 
 
 @kernel(allocates=False)
 def break_down(state: State, first: int, after: int, now: Time) -> None:
     """Processors from `first` to before `after` go down. Tasks that end now have ended."""
-    state = in_place(state)
     processors, gang_of = state.processors, state.tasks.gang
     for p in range(first, after):
         processors.down[p] = True

@@ -7,14 +7,12 @@ from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import destinations
 from grid.cluster.gang.state import NONE, State
 from grid.model.compiled import kernel
-from grid.model.in_place import in_place
 from grid.model.time import Time
 
 
 @kernel()
 def reserve(state: State, slot: int, size: int, aging: int) -> bool:
     """Keep `size` idle processors in the name of an empty slot; nothing where there are fewer."""
-    state = in_place(state)
     number = state.number
     chosen = destinations(
         state.processors, state.gangs, state.tasks, NONE, size, number[at.ROUND], aging
@@ -34,7 +32,6 @@ def reserve(state: State, slot: int, size: int, aging: int) -> bool:
 @kernel(allocates=False)
 def unreserve(state: State, slot: int, now: Time) -> None:
     """Nobody comes: the reserved processors are free for others."""
-    state = in_place(state)
     runs.release(state, slot)
     state.gangs.state[slot] = at.FREE
     state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
@@ -46,7 +43,6 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
 
     What the slot says of the gang is written by the caller.
     """
-    state = in_place(state)
     gangs, tasks = state.gangs, state.tasks
     task = gangs.first_task[slot]
     while task != NONE:
@@ -61,7 +57,6 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
 @kernel(allocates=False)
 def withdraw(state: State, slot: int, now: Time) -> None:
     """A queued gang leaves."""
-    state = in_place(state)
     queues.stop_watching(state, slot)
     queues.dequeue_gang(state, slot)
     queues.free_tasks(state, slot)

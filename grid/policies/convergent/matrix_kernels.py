@@ -8,7 +8,6 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import PackedView
 from grid.policies.fitting import unpacked
@@ -50,7 +49,7 @@ def capacity_and_copies(packed: PackedView) -> tuple[Ints, Ints]:
 
     A license is in use once on each machine that runs a job with it.
     """
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     jobs = view.jobs
     capacity, copies = view.free.copy(), view.license_copies_free.copy()
     held = np.zeros(len(capacity), np.int64)
@@ -67,7 +66,7 @@ def capacity_and_copies(packed: PackedView) -> tuple[Ints, Ints]:
 @kernel()
 def describe_jobs(packed: PackedView, slots: Ints) -> tuple[MatrixJobs, Ints]:
     """The jobs in `slots`, running ones first; and how many of them ask for each license."""
-    view = in_place(unpacked(packed))
+    view = unpacked(packed)
     now, columns, running = view.now, view.jobs, len(view.running)
     estimate_us, done_us = columns.estimate_us, columns.done_us
     start_us, expected_end_us = columns.start_us, columns.expected_end_us

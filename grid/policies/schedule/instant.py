@@ -9,7 +9,6 @@ import numpy as np
 
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
-from grid.model.in_place import in_place
 from grid.policies.columns import CompiledView, Jobs, PackedView
 from grid.policies.fitting import unpacked
 from grid.policies.schedule.arrays import (
@@ -40,7 +39,7 @@ def play(
     The result is (whether it was played to its end, what to start, what to reject), see `due` and
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
-    schedule, view = in_place(schedule_of(storage)), in_place(unpacked(packed))
+    schedule, view = schedule_of(storage), unpacked(packed)
     if repair(schedule, view, moves):
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
     rejected = place_all(schedule, view, waiting)
@@ -55,27 +54,27 @@ def play(
 
 @kernel()
 def repair_only(storage: Storage, packed: PackedView, moves: bool) -> None:
-    repair(in_place(schedule_of(storage)), in_place(unpacked(packed)), moves)
+    repair(schedule_of(storage), unpacked(packed), moves)
 
 
 @kernel()
 def place_only(storage: Storage, packed: PackedView, waiting: Ints) -> Ints:
-    return place_all(in_place(schedule_of(storage)), in_place(unpacked(packed)), waiting)
+    return place_all(schedule_of(storage), unpacked(packed), waiting)
 
 
 @kernel()
 def fill_only(storage: Storage, packed: PackedView, moves: bool) -> None:
-    fill(in_place(schedule_of(storage)), in_place(unpacked(packed)), moves)
+    fill(schedule_of(storage), unpacked(packed), moves)
 
 
 @kernel()
 def improve_only(storage: Storage, packed: PackedView, tabu_list: Ints, iterations: int) -> None:
-    improve(in_place(schedule_of(storage)), in_place(unpacked(packed)), tabu_list, iterations)
+    improve(schedule_of(storage), unpacked(packed), tabu_list, iterations)
 
 
 @kernel()
 def due_only(storage: Storage, packed: PackedView) -> Ints:
-    return due(in_place(schedule_of(storage)), in_place(unpacked(packed)))
+    return due(schedule_of(storage), unpacked(packed))
 
 
 @inner()
