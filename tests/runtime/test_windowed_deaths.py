@@ -94,6 +94,7 @@ def test_a_mistake_in_an_entity_is_told_as_it_is() -> None:
     grid = partial_utility()
     table = grid.submitted[0]
     assert table is not None
-    del table.requirements[20:]
-    with pytest.raises(ValueError, match="in vo1/source"):
+    # Nothing that a scheduler could weigh.
+    table.requirements[20] = ("nonsense",)  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match="in vo1/scheduler"):
         run_windowed(grid, actors=2)
