@@ -36,7 +36,7 @@ def in_windows(grid: Grid, processes: int, path: Path) -> int:
     spool = spool_of(grid)
     times_saved, chunks = 0, []
     for told in rounds(windows, grants_of(grid.network, process_of, processes)):
-        if sum(news.events_held for news in told) > 150:
+        if sum(told.events_held) > 150:
             times_saved += 1
             for number, window in enumerate(windows):
                 saved = window.save()
