@@ -46,6 +46,10 @@ def trace(
     max_processors: Annotated[
         int | None, typer.Option(min=1, help="Only jobs of so many processors or fewer.")
     ] = None,
+    shift_s: Annotated[
+        float | None,
+        typer.Option(help="Submit jobs so much later; below 0, earlier.", show_default=False),
+    ] = None,
     interarrival_factor: Annotated[
         float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
     ] = None,
@@ -72,6 +76,8 @@ def trace(
             min_processors=min_processors,
             max_processors=max_processors,
         )
+        if shift_s is not None:
+            chosen = _shifted(chosen, shift_s)
         if interarrival_factor is not None:
             chosen = _scaled(chosen, interarrival_factor)
         if to is not None:
@@ -108,6 +114,17 @@ def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None
 
         text = users_text(said["users_with_most_work"], said["users"])
         typer.echo(f"{'most work, by user':24}{text}")
+
+
+def _shifted(log: SwfLog | GwfLog, shift_s: float) -> SwfLog | GwfLog:
+    from grid.workload.trace import shift_submissions
+
+    shift_us = _time("--shift-s", shift_s)
+    assert shift_us is not None
+    try:
+        return shift_submissions(log, shift_us)
+    except ValueError as error:
+        wrong([f"--shift-s: found {shift_s!r}, expected {error}"])
 
 
 def _scaled(log: SwfLog | GwfLog, factor: float) -> SwfLog | GwfLog:

@@ -19,7 +19,7 @@ from grid.workload.convert import read_any_log
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
 from grid.workload.repeated import repeated
 from grid.workload.swf import Route, SwfLog, jobs_from_swf
-from grid.workload.trace import filter_log, scale_interarrival
+from grid.workload.trace import filter_log, scale_interarrival, shift_submissions
 
 
 class _Read(NamedTuple):
@@ -76,14 +76,7 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
         lines = log.lines
         log = _filtered(log, workload.filter)
         taken = np.isin(lines, log.lines)
-    if workload.interarrival_factor is not None:
-        try:
-            log = scale_interarrival(log, workload.interarrival_factor)
-        except ValueError as error:
-            found = str(workload.interarrival_factor)
-            raise InputError(
-                [Mistake(str(path), None, "interarrival_factor", found, str(error))]
-            ) from None
+    log = _moved(log, workload)
     waits = workload.waits_for_predecessors
     if isinstance(log, GwfLog):
         if waits:
@@ -97,6 +90,19 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
             log, route=route, max_processors=max_processors, predecessors=waits
         )
     return _Read(_repeated(jobs, workload.repeat, path), reasons, taken, log.blank_lines)
+
+
+def _moved(log: SwfLog | GwfLog, workload: WorkloadSection) -> SwfLog | GwfLog:
+    """Its jobs at other times. Raises InputError where these pass what a log may hold."""
+    shift_s, factor = workload.shift_s, workload.interarrival_factor
+    key, found = "shift_s", shift_s
+    try:
+        if shift_s is not None:
+            log = shift_submissions(log, from_seconds(shift_s))
+        key, found = "interarrival_factor", factor
+        return log if factor is None else scale_interarrival(log, factor)
+    except ValueError as error:
+        raise InputError([Mistake(str(log.path), None, key, str(found), str(error))]) from None
 
 
 def _repeated(jobs: JobTable, times: int, path: Path) -> JobTable:

@@ -92,7 +92,7 @@ class JobSection(Section):
 
 class TraceFilterSection(Section):
     """Which jobs of a trace are taken: those that meet all that is given. Times are the trace's,
-    and jobs keep them: a later week of a log begins later in virtual time, too."""
+    and jobs keep them, unless `shift_s` moves them: a later week of a log begins later, too."""
 
     from_s: Seconds | None = Field(default=None, description="Only jobs submitted then or later.")
     before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")
@@ -194,6 +194,12 @@ class WorkloadSection(Section):
     filter: TraceFilterSection | None = Field(
         default=None, description="Which jobs of the trace are taken. Default: all."
     )
+    shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = Field(
+        default=None,
+        description="Every job that is taken of the trace is submitted so much later than the "
+        "trace says; below 0, earlier: `-604800` with the filter's `from_s: 604800` lets the second "
+        "week begin at 0. Default: as the trace has it.",
+    )
     interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
         default=None,
         description="Multiplies the times between submissions of the trace. Below 1 the load "
@@ -231,7 +237,7 @@ class WorkloadSection(Section):
         for name in ("settings", "seed"):
             if getattr(self, name) not in ({}, None) and self.generator is None:
                 raise ValueError(f"`{name}` only with `generator`")
-        for name in ("route", "filter", "interarrival_factor", "waits_for_predecessors"):
+        for name in ("route", "filter", "shift_s", "interarrival_factor", "waits_for_predecessors"):
             if getattr(self, name) not in (None, False) and self.trace is None:
                 raise ValueError(f"`{name}` only with `trace`")
         if self.repeat > 1 and self.trace is None:

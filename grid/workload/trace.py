@@ -117,6 +117,23 @@ def filter_log(
     return replace(log, columns=log.columns[kept], lines=log.lines[kept])
 
 
+def shift_submissions(log: Log, shift_us: int) -> Log:
+    """The same jobs, each submitted so much later, or earlier where `shift_us` is below zero.
+
+    Raises ValueError where a job would be submitted before zero, or beyond what a log may hold.
+    """
+    columns = log.columns.copy()
+    column = columns[:, SwfField.SUBMIT_TIME]
+    known = column >= 0
+    column[known] += shift_us
+    if (column[known] < 0).any():
+        first_s = _seconds(log.columns[known, SwfField.SUBMIT_TIME].min())
+        raise ValueError(f"at least {-first_s:g}: the first job was submitted at {first_s:g} s")
+    if (column[known] >= TIME_LIMIT_S * SECOND_US).any():
+        raise ValueError(f"less: times pass {TIME_LIMIT_S} s")
+    return replace(log, columns=columns)
+
+
 def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
     """The same jobs with all times between submissions multiplied by `factor`, about the first.
 

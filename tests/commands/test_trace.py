@@ -66,6 +66,13 @@ def test_parts_of_a_log(tmp_path: Path) -> None:
     said = json.loads(trace(log, "--json", "--interarrival-factor", 2.5).output)
     assert said["span_s"] == 250.0
     assert trace(log, "--interarrival-factor", 0).exit_code == 2
+    first_s = said["first_submit_s"]
+    moved = json.loads(trace(log, "--json", "--shift-s", 30).output)
+    assert (moved["first_submit_s"], moved["span_s"]) == (first_s + 30, 100.0)
+    early = trace(log, "--shift-s", -first_s - 1)
+    assert early.exit_code == 2
+    assert f"--shift-s: found {-first_s - 1}, expected at least" in early.output
+    assert trace(log, "--shift-s", 1e13).exit_code == 2
 
 
 @pytest.mark.parametrize("ending", ("gwf", "gwf.gz", "parquet", "swf.gz"))

@@ -118,6 +118,18 @@ def test_load_scaling(tmp_path: Path) -> None:
         replay(tmp_path, "", "factor=0")
 
 
+def test_a_later_part_of_a_log_may_begin_at_zero(tmp_path: Path) -> None:
+    """From second 10 on, and moved as much; the times between are scaled about the first job."""
+    from_10 = ", filter: {from_s: 10}, shift_s: "
+    assert replay(tmp_path, from_10 + "-10").results.submit_us.tolist() == [0, 20_000_000]
+    run = replay(tmp_path, from_10 + "2.5", "factor=0.5")
+    assert run.results.submit_us.tolist() == [12_500_000, 22_500_000]
+    with pytest.raises(InputError, match=r"shift_s: found -11.0, .* first job .* at 10 s"):
+        replay(tmp_path, from_10 + "-11")
+    with pytest.raises(InputError, match="shift_s: found 100000000000.0, expected less"):
+        replay(tmp_path, from_10 + "1e11")
+
+
 def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
     (tmp_path / "replay.yaml").write_text(
         "vos: [{name: a, clusters: [{processors: 1}], "
