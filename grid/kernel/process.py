@@ -102,12 +102,17 @@ class LogicalProcess:
     def start(self, now: Time = 0) -> None:
         """Start every entity, in order of name."""
         self.now = now
-        for position, entity in enumerate(self._entities):
-            context = self._contexts[position]
-            if entity is not None and context is not None:
-                context.now = now
-                entity.start(context)
-                self._carry_out(position, now, context.effects)
+        position = 0
+        try:
+            for position, entity in enumerate(self._entities):
+                context = self._contexts[position]
+                if entity is not None and context is not None:
+                    context.now = now
+                    entity.start(context)
+                    self._carry_out(position, now, context.effects)
+        except Exception as error:
+            error.add_note(f"in {self._network.names[position]}")
+            raise
 
     def entities(self) -> Iterator[Entity]:
         """Those of this process, for those who only look."""
@@ -185,7 +190,7 @@ class LogicalProcess:
                         kind = type(message)
                         kinds[type(message.message) if kind is Data else kind] += 1
                     entity.handle(context, names[sender], message)
-                # What `_carry_out` does, for it would be called for every event.
+                # As `_carry_out`, which is a call too many for every event.
                 effects = context.effects
                 if effects.sent:
                     self._send(receiver, time, effects.sent)

@@ -177,7 +177,10 @@ class Host:
         now = clock.now()
         for name, entity in self._entities.items():
             entity.is_stopped = is_stopped(self._done, self._places[name][0], now)
-        self._process.start(now)
+        try:
+            self._process.start(now)
+        except Exception as error:
+            self._fail(error)
         self._give_orders(stops_after=now)
         self._dirty.set()
         self._set_alarm()
@@ -233,16 +236,20 @@ class Host:
                 if clock.seconds_until(process.next_time()) > EARLY_SECONDS:
                     break
                 process.advance(NEVER - 1, 1)
-        except PartFailed as error:
-            self.status.part_failed = error
         except Exception as error:
-            # A mistake in an entity, which cannot go on. The run ends and reports it.
-            where = ", ".join(getattr(error, "__notes__", ()))
-            self.status.error = f"{where}: {type(error).__name__}: {error}"
+            self._fail(error)
         self.status.handled = process.messages
         self.status.now = process.now
         self._dirty.set()
         self._set_alarm()
+
+    def _fail(self, error: Exception) -> None:
+        """A mistake in an entity, which cannot go on: the run ends and reports it."""
+        if isinstance(error, PartFailed):
+            self.status.part_failed = error
+            return
+        where = ", ".join(getattr(error, "__notes__", ()))
+        self.status.error = f"{where}: {type(error).__name__}: {error}"
 
     def _present(self, due: Time, sender: int, message: Any) -> Time:
         """What time it is for the handler of what is due, which is never before that."""

@@ -102,6 +102,27 @@ def test_a_process_refuses_what_should_have_come_before() -> None:
         process.accept([(99, 0, 0, 1, "late")])
 
 
+@pytest.mark.parametrize("when", ("it starts", "a message comes", "its timer is due"))
+def test_a_mistake_names_its_entity(when: str) -> None:
+    class Fails(Scripted):
+        def start(self, ctx: Context) -> None:
+            super().start(ctx)
+            if when == "it starts":
+                raise KeyError("own")
+
+        def handle(self, ctx: Context, sender: str, message: Any) -> None:
+            raise KeyError("own")
+
+        def timeout(self, ctx: Context, timer: str) -> None:
+            raise KeyError("own")
+
+    due = LOCAL if when == "its timer is due" else 2 * LOCAL
+    entities = {"a": Scripted(("send", "b", 1)), "b": Fails(("set_timer", due - 1, "t"))}
+    with pytest.raises(KeyError, match="own") as failed:
+        run(entities, [0, 0])
+    assert failed.value.__notes__ == ["in b"]
+
+
 def test_posts_are_kept_for_others_only_where_there_are_others() -> None:
     post = ("publish", np.zeros((1, 1)))
     rows = {"a": np.zeros((1, 1))}

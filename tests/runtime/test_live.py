@@ -173,13 +173,22 @@ class TestOnRay:
         assert {total for _, total, _ in seen} == {jobs}
         assert all("wait or run, 0 actors killed" in more for _, _, more in seen)
 
-    def test_a_mistake_in_an_entity_ends_the_run_and_is_told(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("when", ("it starts", "a message comes"))
+    def test_a_mistake_in_an_entity_ends_the_run_and_is_told(
+        self, when: str, tmp_path: Path
+    ) -> None:
         grid = grid_of("partial-utility")
         table = grid.submitted[0]
         assert table is not None
-        # Nothing that a scheduler could weigh.
-        table.requirements[1] = ("nonsense",)  # type: ignore[assignment]
-        with pytest.raises(LiveFailed, match="AttributeError"):
+        if when == "it starts":
+            # The source makes its first jobs then, all with their requirements.
+            del table.requirements[1:]
+            told = "in vo1/.*: ValueError: zip"
+        else:
+            # Nothing that a scheduler could weigh.
+            table.requirements[1] = ("nonsense",)  # type: ignore[assignment]
+            told = "in vo1/scheduler: AttributeError"
+        with pytest.raises(LiveFailed, match=told):
             run_live(grid, tmp_path / "journals", Pace(speedup=10), "vo")
         assert not (tmp_path / "journals").exists()
 
