@@ -197,8 +197,8 @@ class WorkloadSection(Section):
     shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = Field(
         default=None,
         description="Every job that is taken of the trace is submitted so much later than the "
-        "trace says; below 0, earlier: `-604800` with the filter's `from_s: 604800` lets the second "
-        "week begin at 0. Default: as the trace has it.",
+        "trace says; below 0, earlier: `-604800` with the filter's `from_s: 604800` lets the "
+        "second week begin at 0. Default: as the trace has it.",
     )
     interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
         default=None,
