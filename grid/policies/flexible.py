@@ -19,6 +19,7 @@ from grid.model.time import Time
 from grid.parts.registry import Parts
 from grid.parts.settings import MOST, PartSettings, Weight
 from grid.policies.columns import packed_view
+from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfilled
 
@@ -88,6 +89,8 @@ class FlexibleBackfilling:
         seen = packed_view(view)
         if not any_fits(seen):
             return Plan()
+        if isinstance(self._priority, HeuristicPriority):
+            return backfilled(view, self._priority.that_matter(view, now))
         return backfilled(view, that_matter(seen, self._priority(view, now)))
 
     def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
@@ -146,7 +149,6 @@ def flexible(settings: FlexibleSettings, parts: Parts) -> FlexibleBackfilling:
         names = EgFactors.__dataclass_fields__
         priority = EgFactors(**{name: getattr(settings, name) for name in names})
     else:
-        from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
         from grid.policies.convergent.weights import weighed
 
         own, default = heuristics_of(settings.priority, settings.f1)

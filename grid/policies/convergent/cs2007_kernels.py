@@ -132,25 +132,34 @@ def mean_priorities(priority: Floats, eligible: Ints) -> Floats:
     jobs, machines = priority.shape
     means, counted = np.zeros(jobs), np.empty(machines)
     for row in range(jobs):
-        for m in range(machines):
-            counted[m] = priority[row, m] if priority[row, m] > -np.inf else 0.0
-        if eligible[row]:
-            means[row] = total_of(counted) / eligible[row]
+        means[row] = mean_of(priority[row], eligible[row], counted)
     return means
+
+
+@inner(allocates=False, forceinline=True)
+def mean_of(priorities: Floats, eligible: int, counted: Floats) -> float:
+    """The mean of a row; `counted` is there to be written to."""
+    for m in range(len(counted)):
+        counted[m] = priorities[m] if priorities[m] > -np.inf else 0.0
+    return total_of(counted) / eligible if eligible else 0.0
 
 
 @kernel()
 def largest_priorities(priority: Floats, eligible: Ints) -> Floats:
     """Largest element of each row; 0 of a row that is nothing but -inf."""
-    jobs, machines = priority.shape
-    largest = np.zeros(jobs)
-    for row in range(jobs):
-        if eligible[row]:
-            highest = -np.inf
-            for m in range(machines):
-                highest = max(highest, priority[row, m])
-            largest[row] = highest
+    largest = np.zeros(len(priority))
+    for row in range(len(priority)):
+        largest[row] = largest_of(priority[row], eligible[row])
     return largest
+
+
+@inner(allocates=False, forceinline=True)
+def largest_of(priorities: Floats, eligible: int) -> float:
+    """The largest of a row."""
+    highest = -np.inf
+    for m in range(len(priorities)):
+        highest = max(highest, priorities[m])
+    return highest if eligible else 0.0
 
 
 @kernel()

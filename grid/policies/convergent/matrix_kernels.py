@@ -161,21 +161,38 @@ def fill_matrix(
     per_mips = 1.0 / machines.mips
     for row in range(len(priority)):
         job = first + row
-        needed, wanted, left = processors[job], licenses[job], work[job]
-        own, bound = machine[job], bound_machine[job]
-        able, remaining = priority[row], remaining_s[row]
-        count = 0
-        for m in range(len(cpus)):
-            fits = (cpus[m] >= needed) & ((usable[m] & wanted) == wanted)
-            able[m] = 0.0 if fits else -np.inf
-            count += fits
-        for m in range(len(cpus)):
-            remaining[m] = left * per_mips[m]
-        if own >= 0:
-            remaining[own] = remaining_on_own_s[job]
-        if bound >= 0:
-            at_home = able[bound]
-            able[:] = -np.inf
-            able[bound] = at_home
-            count = 1 if at_home == 0.0 else 0
-        eligible[row] = count
+        needs = processors[job], licenses[job], bound_machine[job]
+        eligible[row] = fill_able(priority[row], needs, cpus, usable)
+        own = machine[job], remaining_on_own_s[job]
+        fill_remaining(remaining_s[row], work[job], own, per_mips)
+
+
+@inner(allocates=False, forceinline=True)
+def fill_able(able: Floats, needs: tuple[int, int, int], cpus: Ints, usable: Ints) -> int:
+    """0 where a job with those `needs` can run, -inf elsewhere; on how many machines it can.
+
+    Needs are CPUs, licenses, and the machine that it is bound to or -1.
+    """
+    needed, wanted, bound = needs
+    count = 0
+    for m in range(len(cpus)):
+        fits = (cpus[m] >= needed) & ((usable[m] & wanted) == wanted)
+        able[m] = 0.0 if fits else -np.inf
+        count += fits
+    if bound >= 0:
+        at_home = able[bound]
+        able[:] = -np.inf
+        able[bound] = at_home
+        count = 1 if at_home == 0.0 else 0
+    return count
+
+
+@inner(allocates=False, forceinline=True)
+def fill_remaining(
+    remaining: Floats, work: float, own: tuple[int, float], per_mips: Floats
+) -> None:
+    """Seconds left of a job on each machine; `own` is one and what is left on it, or -1."""
+    for m in range(len(remaining)):
+        remaining[m] = work * per_mips[m]
+    if own[0] >= 0:
+        remaining[own[0]] = own[1]

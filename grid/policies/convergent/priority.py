@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from grid.model.arrays import Floats
+from grid.model.arrays import Floats, Ints
 from grid.model.time import Time
+from grid.policies.columns import packed_view
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
 from grid.policies.convergent.cs2007 import BANDWIDTH_MBPS
 from grid.policies.convergent.cs2007_heuristics import (
@@ -52,14 +53,46 @@ largest elements (IV.B): these are the readings for the baselines of the one and
 """
 
 
+FiveWeights = tuple[float, float, float, float, float]
+
+
 class HeuristicPriority:
     """The priority of each job of `ClusterView.queue`, from heuristics with their weights."""
 
     def __init__(self, heuristics: WeighedHeuristics, row: str) -> None:
         self._heuristics = heuristics
         self._of_rows = ROW_PRIORITIES[row]
+        self._weights_of_cs2 = _weights_of_cs2(heuristics)
+        self._of_mean = row == "mean"
         self._builder = MatrixBuilder()
 
     def __call__(self, view: ClusterView, now: Time) -> Floats:
         parts = self._builder.waiting_parts(view, self._heuristics)
         return np.concatenate([self._of_rows(part) for part in parts])
+
+    def that_matter(self, view: ClusterView, now: Time) -> Ints:
+        """See `easy_kernels.that_matter`; by CS 2.0, what cannot matter is not worked out."""
+        if self._weights_of_cs2 is None:
+            from grid.policies.easy_kernels import that_matter
+
+            slots: Ints = that_matter(packed_view(view), self(view, now))
+        else:
+            from grid.policies.convergent.cs2_order import Weights, that_matter_by_cs2
+
+            weights = Weights(*self._weights_of_cs2, of_mean=self._of_mean)
+            slots = that_matter_by_cs2(packed_view(view), weights)
+        return slots
+
+
+def _weights_of_cs2(heuristics: WeighedHeuristics) -> FiveWeights | None:
+    """Those of `cs2_order.Weights`; None if there are others, another order, or one below 0."""
+    own = list(CS2_HEURISTICS.values())
+    if any(heuristic not in own or weight < 0.0 for heuristic, weight in heuristics):
+        return None
+    places = [own.index(heuristic) for heuristic, _ in heuristics]
+    if places != sorted(set(places)):
+        return None
+    weights = [0.0] * len(own)
+    for place, (_, weight) in zip(places, heuristics, strict=True):
+        weights[place] = float(weight)
+    return weights[0], weights[1], weights[2], weights[3], weights[4]
