@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -25,19 +25,46 @@ _values = attrgetter(*_NAMES)
 _KINDS = {kind.value: kind for kind in RequirementKind}
 
 
+def _setters(kind: type, names: Sequence[str]) -> list[Callable[[Any, Any], None]]:
+    """What fills in fields of a new object; a frozen dataclass takes twice as long to call."""
+    return [getattr(kind, name).__set__ for name in names]
+
+
+_new = object.__new__
+_FILL_IN = _setters(Job, _NAMES)
+_fill_in_requirements, *_ = _setters(Job, ["requirements"])
+_fill_in_kind, _fill_in_options, _fill_in_weight = _setters(
+    Requirement, ["kind", "options", "weight"]
+)
+_fill_in_value, _fill_in_utility = _setters(Option, ["value", "utility"])
+
+
 def _job(values: Sequence[Any], requirements: Sequence[Any]) -> Job:
-    wanted = tuple(
-        Requirement(_KINDS[kind], tuple(Option(*option) for option in options), weight)
-        for kind, options, weight in requirements
-    )
-    return Job(**dict(zip(_NAMES, values, strict=True)), requirements=wanted)
+    job = _new(Job)
+    for fill_in, value in zip(_FILL_IN, values, strict=True):
+        fill_in(job, value)
+    wanted = []
+    for kind, weight, options in requirements:
+        found = []
+        for value, utility in options:
+            option = _new(Option)
+            _fill_in_value(option, value)
+            _fill_in_utility(option, utility)
+            found.append(option)
+        one = _new(Requirement)
+        _fill_in_kind(one, _KINDS[kind])
+        _fill_in_options(one, tuple(found))
+        _fill_in_weight(one, weight)
+        wanted.append(one)
+    _fill_in_requirements(job, tuple(wanted))
+    return job
 
 
 def _plain(job: Job) -> tuple[Any, ...]:
-    wanted = tuple(
-        (int(one.kind), tuple((option.value, option.utility) for option in one.options), one.weight)
+    wanted = [
+        (int(one.kind), one.weight, [(option.value, option.utility) for option in one.options])
         for one in job.requirements
-    )
+    ]
     return _job, (_values(job), wanted)
 
 
