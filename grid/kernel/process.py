@@ -114,9 +114,42 @@ class LogicalProcess:
             error.add_note(f"in {self._network.names[position]}")
             raise
 
+    def take_over(self, others: Sequence[LogicalProcess]) -> None:
+        """Go on with the entities of this process as they stand in `others`.
+
+        These have all entities of the grid between them, and what they have sent has arrived or is
+        in their outboxes. This process has been made with its part of the very same entities, and
+        has not started.
+        """
+        # Nobody has looked at an earlier time than this one, whose board has all that can be seen
+        # from there on. One that had no entities may not have been told of anything.
+        earliest = min((one for one in others if any(one._here)), key=lambda one: one.now)
+        self.now, self._board = earliest.now, earliest._board
+        for other in others:
+            if other is not earliest:
+                for publisher, time, rows in other._outbox.posts:
+                    self._board.post(publisher, time, rows, self.now)
+                other._outbox.posts.clear()
+            for position, old in enumerate(other._contexts):
+                new = self._contexts[position]
+                if old is not None and new is not None:
+                    old.read_board, old.read_least = new.read_board, new.read_least
+                    self._contexts[position] = old
+                    self._sequence[position] = other._sequence[position]
+                    self._timers[position] = other._timers[position]
+            events = [*other._heap, *other._outbox.envelopes]
+            self._heap += [event for event in events if self._here[event[1]]]
+        heapify(self._heap)
+        self._background = sum(event[2] > TIMER for event in self._heap)
+
     def entities(self) -> Iterator[Entity]:
         """Those of this process, for those who only look."""
         return (entity for entity in self._entities if entity is not None)
+
+    def by_name(self) -> dict[str, Entity]:
+        """Those of this process."""
+        named = zip(self._network.names, self._entities, strict=True)
+        return {name: entity for name, entity in named if entity is not None}
 
     def count_kinds(self) -> None:
         """Count messages by their classes from now on."""
@@ -125,6 +158,10 @@ class LogicalProcess:
     def next_time(self) -> Time:
         """The earliest instant at which something happens here; NEVER if nothing will."""
         return self._heap[0][0] if self._heap else NEVER
+
+    def next_site(self) -> int:
+        """The site of the entity that handles what happens next; something must."""
+        return self._network.sites[self._heap[0][1]]
 
     @property
     def idle(self) -> bool:

@@ -227,6 +227,11 @@ MANIFEST_KEYS: Columns = {
     "messages": ("", "Messages that entities handled."),
     "snapshots": ("", "Status snapshots that VOs published."),
     "rounds": ("", "Windows that the Ray actors advanced by, together; 0 in one process."),
+    "dealt_anew": (
+        "",
+        "How often VOs were dealt anew over the Ray actors, since they took other time than was "
+        "expected.",
+    ),
     "actors": ("", "Ray actors of the run; 0 in one process."),
     "start_seconds": ("s", "Real time before the first event: compiling, starting Ray, actors."),
     "wall_seconds": ("s", "Real time from the first event to the last."),

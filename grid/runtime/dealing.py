@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from grid.policies.batsim.policy import Batsim
 from grid.scenario.build import Grid
 
 JOB_US = 150.0
@@ -27,6 +32,10 @@ PLANS_US = {
 
 A wrong figure costs time and nothing else."""
 OTHER_US = 200.0
+ENOUGH_SECONDS = 0.1
+"""With less it is not known what VOs take."""
+WORTH_IT = 1.1
+"""So much longer the process with most work takes where VOs are dealt anew."""
 
 
 def deal(grid: Grid, placement: str, actors: int) -> list[int]:
@@ -43,14 +52,51 @@ def deal(grid: Grid, placement: str, actors: int) -> list[int]:
         homes = [name if name in grid.local_dispatchers else site for name, site in together]
         number = {home: process for process, home in enumerate(dict.fromkeys(homes))}
         return [number[home] for home in homes]
-    work = expected_work_us(grid)
+    process_of_vo = dealt_by_work(expected_work_us(grid), actors)
+    return [process_of_vo[vo] for vo in grid.sites]
+
+
+def dealt_by_work(work: Sequence[float], actors: int) -> list[int]:
+    """The process of each VO: the one with most work first, to the process with least so far."""
     loads = [0.0] * min(actors, len(work))
     process_of_vo = [0] * len(work)
     for vo in sorted(range(len(work)), key=lambda v: (-work[v], v)):
         lightest = min(range(len(loads)), key=lambda p: (loads[p], p))
         process_of_vo[vo] = lightest
         loads[lightest] += work[vo] + 1
-    return [process_of_vo[vo] for vo in grid.sites]
+    return process_of_vo
+
+
+def better_process_of(
+    grid: Grid, process_of: Sequence[int], seconds: Sequence[float]
+) -> list[int] | None:
+    """The process of each entity where VOs are dealt anew, as `better_dealing` has it.
+
+    None as well where the entities of a VO are not together, or a scheduler of another program
+    decides for a cluster, which cannot be moved.
+    """
+    of_vo = dict(zip(grid.sites, process_of, strict=True))
+    is_by_vo = all(of_vo[vo] == p for vo, p in zip(grid.sites, process_of, strict=True))
+    policies = (grid.policy_of(cluster) for vo in grid.vos for cluster in vo.clusters)
+    if not is_by_vo or any(isinstance(policy, Batsim) for policy in policies):
+        return None
+    found = better_dealing([of_vo[vo] for vo in range(len(grid.vos))], seconds)
+    return None if found is None else [found[vo] for vo in grid.sites]
+
+
+def better_dealing(process_of_vo: Sequence[int], seconds: Sequence[float]) -> list[int] | None:
+    """The process of each VO by what VOs took so far; None if that would be hardly better.
+
+    `seconds` are those of each VO, of some of the run.
+    """
+    count = max(process_of_vo) + 1
+    found = dealt_by_work([1e6 * one for one in seconds], count)
+    heaviest = [
+        np.bincount(dealing, weights=seconds, minlength=count).max()
+        for dealing in (process_of_vo, found)
+    ]
+    is_better = sum(seconds) > ENOUGH_SECONDS and heaviest[0] > WORTH_IT * heaviest[1]
+    return found if is_better else None
 
 
 def expected_work_us(grid: Grid) -> list[float]:

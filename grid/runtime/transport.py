@@ -69,22 +69,23 @@ class WindowActor:
         self,
         grid: Grid,
         number: int,
-        process_of: Sequence[int],
-        lookahead: Ints,
         how: Mapping[str, Any],
     ) -> None:
         # To look as often as before in each pause would be to look at all objects in each pause.
         look_rarely()
-        self._plan = (grid, number, process_of)
+        self._grid = grid
         self._how = dict(how)
-        self._grants = Grants(lookahead)
-        self._number, self._count = number, len(lookahead)
+        self._number = number
+        self._count: int
+        self._grants: Grants
         self._window: Window
         self._ring: Ring
 
-    def begin(self, state: bytes | None) -> str:
+    def begin(self, state: bytes | None, process_of: Sequence[int], lookahead: Ints) -> str:
         """Go back to `state`, or start; returns the Ray node that this is on."""
-        self._window = Window(*self._plan, state, **self._how)
+        self._grants, self._count = Grants(lookahead), len(lookahead)
+        self._window = Window(self._grid, self._number, process_of, state, **self._how)
+        self._how["cpu_began_s"] = self._window.cpu_began_s
         return str(ray.get_runtime_context().get_node_id())
 
     def listen(self, key: bytes, is_one_node: bool) -> list[Address]:

@@ -25,7 +25,7 @@ from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.ring import Parcel
 from grid.runtime.schedulers import Schedulers
-from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, ProfiledProcess, Stopwatch
+from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, Stopwatch, advance_timed
 from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
 from grid.scenario.wrapped import entities_of
@@ -35,13 +35,15 @@ from grid.scenario.wrapped import entities_of
 class Saved:
     """The state of a process, and the jobs that have ended since it was last saved.
 
-    So are the events, where they are wanted, and the timings of the rounds.
+    So are the events, where they are wanted, the timings of the rounds, and the seconds that VOs
+    took in some of them.
     """
 
     state: bytes
     chunks: list[JobResults]
     events: list[bytes]
     timings: Timings
+    costs: dict[int, float]
 
 
 class Others(Protocol):
@@ -143,10 +145,12 @@ class Window:
 
     `process_of[i]` is the process of entity i of the grid. It stops before its grant after many
     events, so that there are pauses. With `events` it keeps its events. If it `is_watched`, it can
-    be asked for looks. With `profile` it takes the time of each VO's events.
+    be asked for looks. With `profile` it takes the time of each VO's events, else now and then.
+    `cpu_began_s` is that of the first window of this process of the machine, whose place it takes.
     """
 
     EVENTS_AT_A_TIME = 5000
+    ROUNDS_A_SAMPLE = 64
 
     def __init__(
         self,
@@ -158,16 +162,20 @@ class Window:
         events: bool = False,
         is_watched: bool = False,
         profile: bool = False,
+        cpu_began_s: float | None = None,
     ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
         self._number = number
         self._process_of = list(process_of)
         self._shared = Shared(grid)
         warm_up(grid)
-        self._cpu = time.process_time()
+        self.cpu_began_s = time.process_time() if cpu_began_s is None else cpu_began_s
         self._stopwatch = Stopwatch()
         self._busy_us = 0
         self._has_told = False
+        self._profile = profile
+        self._rounds = 0
+        self._costs: dict[int, float] = {}
         self._process: LogicalProcess
         if state is not None:
             self._process, self._store, self._schedulers = self._shared.loads(state)
@@ -175,8 +183,7 @@ class Window:
         self._store, self._schedulers = RecordStore(), Schedulers()
         around = Around(time.thread_time, self._schedulers.connect)
         entities = entities_of(grid, members, around, events=events)
-        kind = ProfiledProcess if profile else LogicalProcess
-        self._process = kind(entities, grid.network, grid.seed, grid.first_rows())
+        self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         if is_watched:
             self._process.count_kinds()
             self._store.keep_news()
@@ -220,11 +227,18 @@ class Window:
     def advance(self, grant: Time) -> None:
         """Handle what happens strictly before `grant`, or the first of it where that is much."""
         self._stopwatch.lap(POSTS)
+        self._rounds += 1
+        costs: dict[int, float] = {}
         if self._process.next_time() < grant:
-            self._process.advance(grant, self.EVENTS_AT_A_TIME)
+            if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
+                costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME)
+                for vo, seconds in costs.items():
+                    self._costs[vo] = self._costs.get(vo, 0.0) + seconds
+            else:
+                self._process.advance(grant, self.EVENTS_AT_A_TIME)
             self._store.add(self._process.records)
         self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
-        self._stopwatch.end_round(self._has_told, getattr(self._process, "costs", None))
+        self._stopwatch.end_round(self._has_told, costs if self._profile else {})
 
     def resume(self) -> None:
         """A pause is over."""
@@ -234,11 +248,12 @@ class Window:
         """Its state. What was recorded so far is handed over."""
         chunks, events = self._store.take(), self._store.take_events()
         state = self._shared.dumps((self._process, self._store, self._schedulers))
-        return Saved(state, chunks, events, self._stopwatch.take())
+        costs, self._costs = self._costs, {}
+        return Saved(state, chunks, events, self._stopwatch.take(), costs)
 
     def look(self) -> ProcessLook:
         """How the process stands, for those who watch the run."""
-        return look_at(self._process, self._store, time.process_time() - self._cpu)
+        return look_at(self._process, self._store, time.process_time() - self.cpu_began_s)
 
     def outcome(self) -> RunOutcome:
         """What this process recorded and what it cost."""
@@ -251,10 +266,30 @@ class Window:
             schedulers=self._schedulers.times(),
             messages=self._process.messages,
             snapshots=self._process.snapshots,
-            cpu_seconds=time.process_time() - self._cpu,
+            cpu_seconds=time.process_time() - self.cpu_began_s,
             timings=self._stopwatch.take(),
         )
         return total
+
+
+def dealt_anew(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -> list[bytes]:
+    """The states of as many windows that have the entities by `process_of`, of what was saved.
+
+    What each has recorded and counted stays with its number.
+    """
+    shared = Shared(grid)
+    saved = [shared.loads(state) for state in states]
+    before = [process for process, _, _ in saved]
+    entities = {name: entity for one in before for name, entity in one.by_name().items()}
+    after = []
+    for number, (old, store, schedulers) in enumerate(saved):
+        members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
+        mine = {name: entities[name] for name in members}
+        process = LogicalProcess(mine, grid.network, grid.seed, grid.first_rows())
+        process.take_over(before)
+        process.messages, process.snapshots, process.kinds = old.messages, old.snapshots, old.kinds
+        after.append(shared.dumps((process, store, schedulers)))
+    return after
 
 
 class Shared:

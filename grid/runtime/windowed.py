@@ -22,7 +22,7 @@ from grid.results.look import Look
 from grid.runtime.checkpoints import Checkpoints
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import compiled_already
-from grid.runtime.dealing import deal
+from grid.runtime.dealing import better_process_of, deal
 from grid.runtime.grants import is_full, is_over
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
@@ -35,7 +35,7 @@ from grid.runtime.transport import (
     answers,
     why_not_made,
 )
-from grid.runtime.window import Played
+from grid.runtime.window import Played, dealt_anew
 from grid.scenario.build import Grid
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ ROUNDS_A_PAUSE = 5000
 SECONDS_A_PAUSE = 0.5
 SECONDS_A_LOOK = 0.1
 ANSWER_SECONDS = 300.0
+MOST_TO_DEAL = 1_000_000_000
+"""Larger states, in bytes, are not taken apart to deal VOs anew: the driver would hold them all."""
 DEATHS_IN_A_ROW = 20
 """So many deaths without a checkpoint between them are no accident."""
 
@@ -128,7 +130,6 @@ class _Workers:
         profile: bool,
     ) -> None:
         self._grid = grid
-        self._process_of = process_of
         self._options = options
         self._transport = transport
         self._spool = spool
@@ -141,16 +142,23 @@ class _Workers:
         self._began_again = False
         self._begun = time.perf_counter()
         self._shared = ray.put(grid)
-        self._table = ray.put(process_of)
-        members: list[list[int]] = [[] for _ in options]
+        self._deal(process_of)
+        self._seconds = np.zeros(len(grid.vos))
+        """What VOs took in a part of the run."""
+        self.dealt_anew = 0
+        self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
+        self._actors = [self._start_worker(number) for number in range(len(options))]
+        self.deaths = 0
+
+    def _deal(self, process_of: list[int]) -> None:
+        grid = self._grid
+        members: list[list[int]] = [[] for _ in self._options]
         for entity, (process, vo) in enumerate(zip(process_of, grid.sites, strict=True)):
             # Where all jobs enter the clusters themselves, nobody sends anything to another VO.
             if grid.submitted[vo] is not None or grid.direct[vo] is None:
                 members[process].append(entity)
-        self._lookahead = ray.put(grid.network.lookahead(members))
-        self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
-        self._actors = [self._start_worker(number) for number in range(len(options))]
-        self.deaths = 0
+        self._process_of = process_of
+        self._dealing = ray.put(process_of), ray.put(grid.network.lookahead(members))
 
     def begin(self) -> None:
         """Have all actors be as they were when they last saved, or at the beginning of the run."""
@@ -176,12 +184,32 @@ class _Workers:
         saved = answers(self._actors, [actor.save.remote() for actor in self._actors])
         if self._spool is not None:
             for number, one in enumerate(saved):
-                self._spool.add(number, one.events)
+                self._spool.add(self._stream(number), one.events)
         chunks = self._saved.chunks + [chunk for one in saved for chunk in one.chunks]
         together = zip(self._saved.timings, saved, strict=True)
         timings = [[*before, one.timings] for before, one in together]
         self._saved = _Checkpoint([one.state for one in saved], chunks, timings)
         self.deaths = 0
+        for one in saved:
+            for vo, seconds in one.costs.items():
+                self._seconds[vo] += seconds
+        self._deal_anew()
+
+    def _stream(self, number: int) -> int:
+        """Where the events of an actor go, which are in order of time up to a new dealing."""
+        return self.dealt_anew * len(self._actors) + number
+
+    def _deal_anew(self) -> None:
+        """Where VOs take other time than was expected, and can be dealt better: all actors go on
+        from what was just saved, with other VOs."""
+        grid, states = self._grid, [state for state in self._saved.states if state is not None]
+        found = better_process_of(grid, self._process_of, self._seconds.tolist())
+        if found is None or sum(map(len, states)) > MOST_TO_DEAL:
+            return
+        self._saved.states[:] = dealt_anew(grid, states, found)
+        self._deal(found)
+        self.dealt_anew += 1
+        self.begin()
 
     def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
         """Show how the run stands, if somebody watches and it is time for that."""
@@ -197,9 +225,10 @@ class _Workers:
         """What all actors recorded and what it cost them."""
         parts = answers(self._actors, [actor.outcome.remote() for actor in self._actors])
         total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
+        total.dealt_anew = self.dealt_anew
         for number, part in enumerate(parts):
             if self._spool is not None:
-                self._spool.add(number, part.events)
+                self._spool.add(self._stream(number), part.events)
             total.chunks += part.chunks
             total.figures += part.figures
             total.decisions += part.decisions
@@ -231,17 +260,13 @@ class _Workers:
     def _start_worker(self, number: int) -> Any:
         options = self._options[number]
         return WindowActor.options(**options).remote(  # type: ignore[attr-defined]
-            self._shared,
-            number,
-            self._table,
-            self._lookahead,
-            self._how,
+            self._shared, number, self._how
         )
 
     def _are_there(self) -> bool:
         """Have each actor go to the saved state; those who are dead are replaced."""
         states = zip(self._actors, self._saved.states, strict=True)
-        calls = [actor.begin.remote(state) for actor, state in states]
+        calls = [actor.begin.remote(state, *self._dealing) for actor, state in states]
         nodes = []
         for number, call in enumerate(calls):
             try:

@@ -1,0 +1,157 @@
+"""VOs that are dealt anew over the processes of a windowed run, which nobody can see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from grid.model.job_results import in_order
+from grid.results.digest import digest
+from grid.runtime.dealing import better_dealing, better_process_of, deal
+from grid.runtime.events import spool_of
+from grid.runtime.grants import is_over
+from grid.runtime.outcome import RunOutcome
+from grid.runtime.sequential import run_sequential
+from grid.runtime.window import Window, dealt_anew
+from grid.runtime.windowed import run_windowed
+from grid.scenario.build import Grid
+from grid.scenario.load import load_scenario
+from grid.scenario.workload import realize
+from tests.runtime.rounds import grants_of, mixed_rounds
+from tests.runtime.test_windowed_deaths import Killer
+from tests.story.random_runs import played, random_grid
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def grid_of(name: str, *overrides: str) -> Grid:
+    path = SCENARIOS / f"{name}.yaml"
+    return realize(load_scenario(path, list(overrides)), str(path))[0]
+
+
+class Redealt:
+    """Plays a grid over so many windows, whose entities are dealt anew after every few rounds."""
+
+    def __init__(self, grid: Grid, processes: int, draw: Random) -> None:
+        self.grid, self.processes, self.draw = grid, processes, draw
+        self.spool = spool_of(grid)
+        self.dealings = 0
+        self.chunks: list[object] = []
+        self.messages = self.snapshots = 0
+
+    def play(self, path: Path) -> None:
+        """Writes the events of the run."""
+        process_of = self.any_dealing()
+        windows = [
+            Window(self.grid, number, process_of, events=True) for number in range(self.processes)
+        ]
+        while not self._some_rounds(windows, process_of):
+            process_of = self.any_dealing()
+            windows = self._dealt(windows, process_of)
+        for number, window in enumerate(windows):
+            outcome = window.outcome()
+            self.spool.add(self.stream(number), outcome.events)
+            self.chunks += outcome.chunks
+            self.messages += outcome.messages
+            self.snapshots += outcome.snapshots
+        self.spool.write(path, in_order(self.chunks), self.grid.directory)  # type: ignore[arg-type]
+
+    def stream(self, number: int) -> int:
+        """Events of a window are in order of time only up to a new dealing."""
+        return self.dealings * self.processes + number
+
+    def any_dealing(self) -> list[int]:
+        """By entity, not by VO: what holds for this holds for VOs."""
+        return [self.draw.randrange(self.processes) for _ in self.grid.names]
+
+    def _some_rounds(self, windows: list[Window], process_of: list[int]) -> bool:
+        """Whether the run is over."""
+        left = self.draw.randint(1, 6)
+        grants = grants_of(self.grid.network, process_of, self.processes)
+        for told in mixed_rounds(windows, grants):
+            left -= 1
+            if left == 0 and not is_over(told):
+                return False
+        return True
+
+    def _dealt(self, windows: list[Window], process_of: list[int]) -> list[Window]:
+        saved = [window.save() for window in windows]
+        for number, one in enumerate(saved):
+            self.spool.add(self.stream(number), one.events)
+            self.chunks += one.chunks
+        self.dealings += 1
+        states = dealt_anew(self.grid, [one.state for one in saved], process_of)
+        return [
+            Window(self.grid, number, process_of, state, events=True)
+            for number, state in enumerate(states)
+        ]
+
+
+def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All events are the same, and all messages and snapshots are counted once."""
+    monkeypatch.setattr(Window, "EVENTS_AT_A_TIME", 7)
+    draw, dealings = Random(1), 0
+    for _ in range(6):
+        grid = random_grid(draw)
+        expected = run_sequential(grid)
+        results, spool = played(grid)
+        spool.write(tmp_path / "one", results, grid.directory)
+        for processes in (1, 2, 3):
+            run = Redealt(grid, processes, draw)
+            run.play(tmp_path / "some")
+            assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
+            assert (run.messages, run.snapshots) == (expected.messages, expected.snapshots)
+            dealings += run.dealings
+    assert dealings > 50
+
+
+def test_vos_are_dealt_anew_where_that_is_clearly_better() -> None:
+    assert better_dealing([0, 0, 1, 1], [4.0, 3.0, 0.5, 0.5]) == [0, 1, 1, 1]
+    assert better_dealing([0, 1, 0, 1], [4.0, 3.0, 0.2, 0.2]) is None
+    # By too little, of too little, or where there is nothing to deal.
+    assert better_dealing([0, 0, 1], [1.0, 0.05, 1.0]) is None
+    assert better_dealing([0, 0, 1, 1], [0.04, 0.03, 0.005, 0.005]) is None
+    assert better_dealing([0, 0], [4.0, 3.0]) is None
+
+
+def test_only_whole_vos_are_dealt_anew() -> None:
+    grid = grid_of("partial-utility", "vos.0.count=4")
+    seconds = [4.0, 4.0, 0.1, 0.1]
+    by_vo = [int(vo > 1) for vo in grid.sites]
+    found = better_process_of(grid, by_vo, seconds)
+    assert found is not None
+    of_vo = dict(zip(grid.sites, found, strict=True))
+    assert of_vo[0] != of_vo[1]
+    assert found == [of_vo[vo] for vo in grid.sites]
+    assert better_process_of(grid, deal(grid, "cluster", 0), seconds) is None
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+@pytest.mark.parametrize("kills", (0, 3))
+def test_a_run_that_was_badly_dealt_is_dealt_anew(
+    kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To just the same result, with actors that are killed, too."""
+    grid = grid_of("partial-utility", "vos.0.count=6", "workload.settings.users=60")
+
+    def badly(grid: Grid, _placement: str, _actors: int) -> list[int]:
+        return [int(vo == 0) for vo in grid.sites]
+
+    monkeypatch.setattr("grid.runtime.windowed.deal", badly)
+    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 2)
+    monkeypatch.setattr("grid.runtime.dealing.ENOUGH_SECONDS", 0.0)
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 100)
+    killer = Killer(kills, seed=kills)
+    outcome = run_windowed(grid, actors=2, rounds_a_checkpoint=20, progress=killer, profile=True)
+    assert killer.left == 0
+    expected = run_sequential(grid)
+    assert result(outcome) == result(expected)
+    assert outcome.messages == expected.messages
+    assert outcome.dealt_anew >= 1
+
+
+def result(outcome: RunOutcome) -> str:
+    return digest(in_order(outcome.chunks))
