@@ -85,7 +85,8 @@ def _write(folder: Path, to: Format, target: Path) -> None:
     from grid.results.run_folder import check_file, check_place
 
     if not folder.is_dir():
-        raise one_mistake("", "no such folder", "the folder of a run", str(folder))
+        found = "a file" if folder.exists() else "no such folder"
+        raise one_mistake("", found, "the folder of a run", str(folder))
     if to is Format.PERFETTO:
         need(f"--to {to.value}", "perfetto", "perfetto")
     if to is Format.BATSIM:

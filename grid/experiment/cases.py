@@ -94,9 +94,16 @@ def load_experiment(
 
 
 def _line_of(root: Node, field: str) -> int | None:
-    """The line of the key at the top that `field` begins with; None if it is not in the file."""
-    node = child(root, field.partition(".")[0])
-    return None if node is None else node.line
+    """The line of the key at the top that `field` begins with, or of the axis that it names.
+
+    None if it is not in the file.
+    """
+    top, _, axis = field.partition(".")
+    node = child(root, top)
+    if node is None:
+        return None
+    inner = child(node, axis)  # The name of an axis may have dots.
+    return node.line if inner is None else inner.line
 
 
 def _read(given: Any) -> tuple[Node, list[Mistake]]:

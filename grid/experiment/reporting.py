@@ -48,7 +48,8 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
 def _writer(folder: Path) -> Callable[[Path, Path], None]:
     """What writes the page of this folder."""
     if not folder.is_dir():
-        raise _mistake(folder, "no such folder", "the folder of a run or a sweep")
+        found = "a file" if folder.exists() else "no such folder"
+        raise _mistake(folder, found, "the folder of a run or a sweep")
     if (folder / SWEEP_FILE).is_file():
         from grid.experiment.sweep_page import write_sweep_page
 

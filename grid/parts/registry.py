@@ -237,7 +237,18 @@ def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool =
     except Exception as error:
         expected = f"settings as keyword parameters of {label} ({origin.shown}:{origin.line})"
         raise WrongPart(f"a signature that cannot be read: {said(error)}", expected) from None
+    if not is_own and not inspect.isclass(target):
+        _refuse_fewer_arguments(kind, target, label, origin)
     return Part(kind, name, target, origin, is_own, settings)
+
+
+def _refuse_fewer_arguments(kind: Kind, target: Any, label: str, origin: Origin) -> None:
+    """A function that cannot take what it will be given fails at the end of a run otherwise."""
+    try:
+        inspect.signature(target).bind_partial(*kind.given)
+    except TypeError:
+        found = f"{label}, which takes fewer arguments ({origin.shown}:{origin.line})"
+        raise WrongPart(found, f"{kind.one} that takes {', '.join(kind.given)}") from None
 
 
 def _made(part: Part, values: dict[str, Any]) -> Any:

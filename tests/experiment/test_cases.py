@@ -111,6 +111,10 @@ WRONG = {
         EXPERIMENT + "metrics: [hops_mean, wait_mean, hops_mean]\n",
         "metrics: found hops_mean again, expected each metric once",
     ),
+    "value twice": (
+        EXPERIMENT.replace("axes:\n", "axes:\n  protocol.ttl: [1, 1]\n", 1),
+        "4: axes.protocol.ttl: found 1 again, expected each value once",
+    ),
     "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
 }
 

@@ -143,6 +143,9 @@ def test_a_folder_that_is_not_there_is_told_of_itself(to: str, tmp_path: Path) -
     assert answer.exit_code == 2
     assert answer.stderr.endswith("run: found no such folder, expected the folder of a run\n")
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "run").write_text("")
+    answer = CliRunner().invoke(app, ["export", str(tmp_path / "run"), "--to", to])
+    assert answer.stderr.endswith("run: found a file, expected the folder of a run\n")
 
 
 def test_a_broken_table_and_a_wrong_ending_are_refused(run: Path) -> None:

@@ -281,6 +281,12 @@ def test_a_broken_file_is_told_with_its_line(mine: Path) -> None:
         grid.load_scenario(scenario())
 
 
+def test_a_function_of_too_few_arguments_is_found_before_a_run(tmp_path: Path) -> None:
+    (tmp_path / "few.py").write_text("def few(results):\n    return 1.0\n")
+    with pytest.raises(InputError, match="expected a metric of a VO that takes results, directory"):
+        grid.load_scenario(scenario("fcfs", metrics={"vo": ["few.py:few"]}))
+
+
 def test_a_sweep_runs_a_changed_file_again(mine: Path, tmp_path: Path) -> None:
     experiment = {"name": "study", "scenario": scenario(), "seeds": 1}
     runs = []

@@ -243,6 +243,9 @@ def test_what_is_neither_run_nor_sweep_has_no_report(tmp_path: Path) -> None:
         write_report(tmp_path)
     with pytest.raises(InputError, match="no such folder"):
         write_report(tmp_path / "none")
+    (tmp_path / "log.swf").write_text("")
+    with pytest.raises(InputError, match="found a file"):
+        write_report(tmp_path / "log.swf")
     grid.run(_small(tmp_path), out=tmp_path / "run")
     (tmp_path / "run" / "jobs.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="a broken file"):
