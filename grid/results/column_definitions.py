@@ -97,8 +97,8 @@ EVENT_COLUMNS: Columns = {
     "ram_mb": ("MB", "Memory of its machine that the job asks for; empty: none."),
     "licenses": ("", "Bit mask of the licenses of the cluster that the job needs; empty: none."),
     "estimate_us": ("us", "The estimate of the job's run time, on the reference machine."),
-    "ttl": ("", "How often the job might still be forwarded."),
-    "hops": ("", "How often it had been sent from one VO to another."),
+    "ttl": ("", "How often the job might still be forwarded; of `forward`, that time included."),
+    "hops": ("", "How often it was sent from one VO to another; of `forward`, that time included."),
     "utility": ("0 to 1", "How well the resource fits the job's requirements."),
     "waits": ("", "Whether the job shall queue there if the resource is busy."),
     "free_cpus": (
