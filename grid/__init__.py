@@ -84,6 +84,7 @@ def load_scenario(
 ) -> Scenario:
     """A scenario from a file in YAML, or from a mapping with the same keys and values.
 
+    A file is given by its path, or by a name that `grid scenarios` lists.
     Values are numbers, text, lists, tuples, arrays, mappings and paths. `overrides` change
     parameters, or keys by their paths: texts `"seed=7"` as `--set` takes them, or `{"seed": 7}`.
     `parts` are classes and functions to plug in, by kind and name, as for `run`.
@@ -91,7 +92,16 @@ def load_scenario(
     """
     from grid.scenario.load import load_scenario as load
 
-    return load(scenario, overrides, parts)
+    return load(_meant(scenario, experiment=False), overrides, parts)
+
+
+def _meant(given: Any, *, experiment: bool) -> Any:
+    """The file that a path or the name of a shipped one means; anything else as it is."""
+    if not isinstance(given, str | os.PathLike):
+        return given
+    from grid.scenario.shipped import find
+
+    return find(Path(given), experiment=experiment)
 
 
 def run(
@@ -103,13 +113,15 @@ def run(
     address: str | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    events: bool = False,
     **parts: Mapping[str, Any],
 ) -> Run:
     """Run a scenario in this process or, with `ray`, on Ray actors.
 
     It is given as for `load_scenario`, with overrides in `set`; or it is a Grid made by hand.
     `placement` and `address` are those of `grid run`, for runs on Ray. With `out`, the run's folder
-    is written, too; `force` lets it replace the run of another scenario.
+    is written, too; `force` lets it replace the run of another scenario, and with `events` every
+    message and decision is in events.parquet there.
 
     `parts` are classes and functions to plug in, by kind and by the name that the scenario calls
     them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as `grid parts`
@@ -125,7 +137,11 @@ def run(
     from grid.scenario.build import Grid
     from grid.scenario.load import source_of
 
-    how = {"in_process": not ray, "placement": placement, "address": address}
+    if events and out is None:
+        raise one_mistake("events", "no folder for events.parquet", "`out`, too")
+    how: dict[str, Any] = {"in_process": not ray, "placement": placement, "address": address}
+    how["events"] = events
+    scenario = _meant(scenario, experiment=False)
     if isinstance(scenario, Grid) and parts:
         raise one_mistake(next(iter(parts)), "parts for a Grid", "Grid(..., parts=Parts(...))")
     if isinstance(scenario, Grid) and set:
@@ -155,16 +171,17 @@ def sweep(
 ) -> Sweep:
     """Do all runs of an experiment that `folder` does not have yet.
 
-    The experiment is a file in YAML, or a mapping with the same keys, whose `scenario` may be a
-    mapping, too. `set` has settings of all runs, as `load_scenario` takes overrides. Runs are Ray
-    tasks, on the cluster at `address` or on `cpus` CPUs of this machine; with `in_process` one
-    after the other, here. `folder` is sweeps/NAME by default; `load_results` of it gives the table.
-    `parts` are classes and functions to plug in, as for `run`. What failed is in what comes back.
-    Raises InputError.
+    The experiment is a file in YAML, given by its path or by a name that `grid scenarios` lists, or
+    a mapping with the same keys, whose `scenario` may be a mapping, too. `set` has settings of all
+    runs, as `load_scenario` takes overrides. Runs are Ray tasks, on the cluster at `address` or on
+    `cpus` CPUs of this machine; with `in_process` one after the other, here. `folder` is
+    sweeps/NAME by default; `load_results` of it gives the table. `parts` are classes and functions
+    to plug in, as for `run`. What failed is in what comes back. Raises InputError.
     """
     from grid.experiment.cases import load_experiment
     from grid.experiment.sweep import run_sweep
 
+    experiment = _meant(experiment, experiment=True)
     loaded = load_experiment(experiment, quick=quick, overrides=set)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
     place = Path(folder) if folder is not None else Path("sweeps") / loaded.name

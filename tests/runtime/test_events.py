@@ -11,7 +11,9 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+import grid as emulator
 from grid.cli import app
+from grid.model.errors import InputError
 from grid.model.event import MESSAGE
 from grid.model.job_results import in_order
 from grid.results.column_definitions import EVENT_COLUMNS
@@ -142,6 +144,17 @@ def test_a_run_without_events_takes_away_those_of_an_earlier_one(tmp_path: Path)
     assert not (tmp_path / "run" / "events.parquet").exists()
     again = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["digest"] == again["digest"]
+
+
+def test_a_run_from_python_may_have_its_events(tmp_path: Path) -> None:
+    run = emulator.run("two-vos", out=tmp_path / "told", events=True)
+    quiet = emulator.run("two-vos", out=tmp_path / "quiet")
+    assert run.manifest["digest"] == quiet.manifest["digest"]
+    assert not (tmp_path / "quiet" / "events.parquet").exists()
+    words = Counter(one.event for one in EventFile(tmp_path / "told").all())
+    assert words["forward"] == run.metrics["grid"]["jobs_forwarded"] == 3
+    with pytest.raises(InputError, match="events: found no folder"):
+        emulator.run("two-vos", events=True)
 
 
 def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import grid
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario
+from grid.scenario.shipped import shipped_folder
 from grid.scenario.yaml_tree import MAX_DEPTH, MAX_NODES, read_tree
 from tests.scenario.wrong_scenarios import NO_PLAIN_DATA, RIGHT, WRONG_SCENARIOS, Wrong
 
@@ -76,6 +78,20 @@ def test_the_right_mapping_is_the_right_file(tmp_path: Path) -> None:
     assert load_scenario(scenario) == scenario
     assert load_scenario(scenario, {"seed": 8}).seed == 8
     assert load_scenario({**right(), "seed": np.int64(7), "vos": tuple(right()["vos"])}) == scenario
+
+
+def test_what_is_shipped_has_a_name_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = shipped_folder() / "two-vos.yaml"
+    assert grid.load_scenario("two-vos") == grid.load_scenario(shipped)
+    with pytest.raises(InputError, match="such as two-vos"):
+        grid.load_scenario("two-voz")
+    with pytest.raises(InputError, match="try `grid run two-vos`"):
+        grid.sweep("two-vos")
+    (tmp_path / "two-vos.yaml").write_text(RIGHT)
+    assert grid.load_scenario("two-vos") == grid.load_scenario(tmp_path / "two-vos.yaml")
 
 
 def test_a_mapping_needs_no_name_and_is_not_changed() -> None:
