@@ -11,7 +11,8 @@ OF_DECISIONS = (
     Metric(
         "information_age_mean", "age of the information used", "s",
         "When a job is forwarded on what is known of the resources: for how long what is known of "
-        "the resource that it is sent to may have been wrong.",
+        "the resource that it is sent to may have been wrong; in a scenario with `faults`, for how "
+        "long it is since that was told.",
         f"mean over {_SENT}", COUNT, "less",
     ),
     Metric(
