@@ -134,6 +134,6 @@ def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfL
         statuses=wanted.statuses,
     )
     if len(filtered) == 0:
-        found = f"none of its jobs for {wanted.model_dump(exclude_unset=True)}"
+        found = f"none of its jobs for {wanted.model_dump(mode='json', exclude_unset=True)}"
         raise InputError([Mistake(str(log.path), None, "filter", found, "at least one")])
     return filtered
