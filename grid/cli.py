@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -53,11 +55,17 @@ def grid(
     """A distributed emulator of grids of virtual organizations on Ray actors."""
 
 
+def _help_of(command: Callable[..., Any]) -> str:
+    """Its docstring without the breaks of its lines: terminals break them elsewhere."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
+
+
 for command in (
     run, sweep, report, watch, job, export, check, scenarios, init, policies, parts, metrics,
     schema, trace, chaos, verify, reproduce, batsim_server,
 ):  # fmt: skip
-    app.command()(command)
+    app.command(help=_help_of(command))(command)
 
 
 def main() -> None:

@@ -28,7 +28,8 @@ def check(
 
     Of an experiment, all its combinations are checked. Files of parts that a scenario plugs in are
     imported, and their policies, selections and rules made once: that runs the code at the top of
-    the file. Nothing is asked of them.
+    the file. Nothing is asked of them. Logs that a scenario names are not read: what is wrong with
+    one, or with its filter or shift, `grid run` says before it runs anything.
     """
     mistakes: list[Mistake] = []
     for file in files:

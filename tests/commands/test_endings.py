@@ -81,6 +81,12 @@ def test_every_command_has_a_short_help_and_refuses_unknown_options(name: str) -
     assert CliRunner().invoke(app, [name, "--no-such-option"]).exit_code == 2
 
 
+def test_help_breaks_lines_where_the_terminal_ends() -> None:
+    narrow = CliRunner().invoke(app, ["check", "-h"], env={"COLUMNS": "80"}).stdout
+    above = [line.strip() for line in narrow.split("╭")[0].splitlines() if line.strip()]
+    assert all(len(line) > 50 for line in above[2:-1])
+
+
 def test_version() -> None:
     answer = CliRunner().invoke(app, ["--version"])
     assert (answer.exit_code, answer.stdout) == (0, "grid-emulator 0.1.0\n")
