@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from grid.results.event_file import EventSpool
     from grid.runtime.live import LiveOutcome
 
-
 PLACEMENTS = ("vo", "cluster", "entity")
 TRANSPORTS = ("sockets", "calls")
 MOST_DIGITS = 6
