@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from grid.model.errors import PartFailed
@@ -95,7 +95,18 @@ def origin_of(title: str, name: str, target: Any, shown: str = "") -> Origin:
         with suppress(TypeError, OSError):
             file = inspect.getsourcefile(target) or inspect.getfile(target)
             line = max(1, inspect.getsourcelines(target)[1])
+        code = _first_method(target) if inspect.isclass(target) else None
+        if code is not None and code.co_filename != file:
+            file, line = code.co_filename, code.co_firstlineno
     return Origin(title, name, file, shown or short_path(file), line)
+
+
+def _first_method(target: Any) -> CodeType | None:
+    """The first code in a class. It knows its file where `__main__`, of which the class was, is
+    another one: on Ray actors."""
+    methods = (inspect.unwrap(one) for one in vars(target).values() if inspect.isfunction(one))
+    own = (one.__code__ for one in methods if one.__module__ == target.__module__)
+    return next((code for code in own if not code.co_filename.startswith("<")), None)
 
 
 def short_path(file: str | Path) -> str:

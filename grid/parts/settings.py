@@ -191,8 +191,11 @@ def _annotation(function: Any, parameter: inspect.Parameter) -> Any:
             function = function.func
         if inspect.isclass(function):
             function = function.__init__
-        names = getattr(inspect.unwrap(function), "__globals__", {})
-        annotation = eval(annotation, names)
+        function = inspect.unwrap(function)
+        annotation = eval(annotation, getattr(function, "__globals__", {}))
+        # A class of a script goes to other processes with the names that its code uses, and text
+        # in annotations uses none.
+        getattr(function, "__annotations__", {})[parameter.name] = annotation
     if annotation is parameter.empty:
         return type(parameter.default) if type(parameter.default) in _SCALARS else Any
     return annotation
