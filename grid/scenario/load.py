@@ -15,7 +15,7 @@ from grid.parts.registry import Parts
 from grid.scenario.capability_checks import capability_problems
 from grid.scenario.checks import problems
 from grid.scenario.parameters import SECTION, Overrides, fill_in
-from grid.scenario.part_checks import find_parts, object_mistakes, part_mistakes
+from grid.scenario.part_checks import as_written, find_parts, object_mistakes, part_mistakes
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import Section
@@ -114,7 +114,7 @@ def _checked(
         more = scenario
     # What could not be read or filled in is reported once, not again for being no number.
     known = [mistake.field for mistake in mistakes]
-    mistakes += [mistake for mistake in more if mistake.field not in known]
+    mistakes += [mistake for mistake in as_written(more, parts) if mistake.field not in known]
     if mistakes or not isinstance(scenario, Scenario):
         raise InputError(mistakes)
     return scenario

@@ -8,13 +8,15 @@ user.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import BaseModel
 
-from grid.model.errors import Mistake, Path, WrongPart, expected_name
+from grid.model.errors import Mistake, Path, WrongPart, expected_name, shorten
 from grid.parts.reference import is_reference, resolve_reference
 from grid.parts.registry import Part, Parts
 from grid.parts.source import Source
@@ -59,6 +61,25 @@ def find_parts(
     return Parts(sources, given.objects), mistakes
 
 
+def as_written(mistakes: Sequence[Mistake], parts: Parts) -> list[Mistake]:
+    """The same with references in fields as messages call them, not with absolute paths.
+
+    A long path is cut short in a field, and may then be that of several.
+    """
+    cut = Counter(map(shorten, parts.sources))
+
+    def written(mistake: Mistake) -> Mistake:
+        field = mistake.field
+        for long in parts.sources:
+            short = parts.shown(long)
+            field = field.replace(long, short)
+            if cut[shorten(long)] == 1:
+                field = field.replace(shorten(long), short)
+        return replace(mistake, field=field)
+
+    return [written(one) for one in mistakes]
+
+
 def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> list[Mistake]:
     """What is wrong with the objects that a run was given, by kind and name."""
     mistakes = []
@@ -80,7 +101,7 @@ def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> li
 
 def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
     """What is wrong with the names and settings of the parts that the tree names."""
-    mistakes = list(_taken_names(root))
+    mistakes = list(_taken_names(root, parts))
     # Many clusters have the same policy; each is looked at once.
     known: dict[tuple[str, str], Part | WrongPart] = {}
     for place in places(root):
@@ -97,7 +118,7 @@ def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
     return mistakes
 
 
-def _taken_names(root: Node) -> Iterator[Mistake]:
+def _taken_names(root: Node, parts: Parts) -> Iterator[Mistake]:
     """Metrics that are called as a column or figure of every run is, or as another metric."""
     known: dict[str, dict[str, str]] = {
         kind: dict.fromkeys(names, "every run") for kind, names in TAKEN.items()
@@ -108,7 +129,8 @@ def _taken_names(root: Node) -> Iterator[Mistake]:
             name = str(place.name.value).rpartition(":")[2]
             if name in names:
                 expected = f"another name for {place.kind.one}, for {names[name]} has a {name}"
-                yield place.name.mistake(place.name_path, expected)
+                found = repr(parts.shown(str(place.name.value)))
+                yield place.name.mistake(place.name_path, expected, found)
             names.setdefault(name, "this scenario")
 
 
