@@ -55,6 +55,8 @@ def one_mistake(field: str, found: str, expected: str, file: str = "") -> InputE
 def expected_name(name: str, known: Iterable[str], what: str) -> str:
     """What is expected instead of a `name` that is unknown: `what`, and the nearest of `known`."""
     names = list(known)
+    if not names:
+        return f"{what}, and there is none"
     likely = get_close_matches(name, names, 1)
     if likely:
         return f"{what}, such as {likely[0]}"

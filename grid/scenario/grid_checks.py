@@ -275,6 +275,11 @@ def _machine_values(path: Path, cluster: Cluster) -> Iterator[Problem]:
                 yield (*place, "licenses", rank), repr(license), expected
 
 
+def made_problems(cluster: Cluster) -> Iterator[Problem]:
+    """What is wrong with a cluster whose machines a generator made."""
+    yield from [*_values((), cluster)] or _machine_values((), cluster)
+
+
 def _sizes(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
     machines = sum(len(cluster.machines) for vo in vos for cluster in vo.clusters)
     cpus = sum(cluster.processors for vo in vos for cluster in vo.clusters)

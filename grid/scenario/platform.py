@@ -10,6 +10,7 @@ import numpy as np
 
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Floats, Ints
+from grid.model.errors import dotted
 from grid.model.job_table import JobTable
 from grid.model.platform import (
     Cluster,
@@ -22,6 +23,7 @@ from grid.model.platform import (
 from grid.model.time import from_seconds
 from grid.parts.registry import Parts
 from grid.policies.registry import POLICIES, is_gang_policy
+from grid.scenario.grid_checks import made_problems
 from grid.scenario.schema import (
     ClusterSection,
     GeneratedMachinesSection,
@@ -123,7 +125,7 @@ def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
     costs = section.preemption
     choice = section.processor_choice
     chosen_by, its_settings = (None, ()) if choice is None else name_and_settings(choice)
-    return Cluster(
+    cluster = Cluster(
         section.name,
         machines,
         policy,
@@ -141,6 +143,24 @@ def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
         processor_choice_settings=its_settings,
         gang_policy=gangs,
     )
+    if isinstance(section.machines, GeneratedMachinesSection):
+        _refuse_wrong(cluster, section.machines.generator, scenario.parts)
+    return cluster
+
+
+def _refuse_wrong(cluster: Cluster, generator: str, parts: Parts) -> None:
+    """Raises PartFailed where a generator of another made machines or licenses that cannot be.
+
+    The scenario has no lines for these: what is wrong is the part.
+    """
+    from grid.workload.generators import MACHINE_GENERATORS
+
+    if generator in MACHINE_GENERATORS.own:
+        return
+    for path, found, expected in made_problems(cluster):
+        origin = parts.find(MACHINE_GENERATORS, generator).origin
+        what = f"{dotted(path)}: found {found}, expected {expected}"
+        raise origin.failed(f"generating gave {what}")
 
 
 def _is_for_gangs(name: str, settings: tuple[tuple[str, Any], ...], parts: Parts) -> bool:

@@ -21,9 +21,11 @@ from grid.forwarding.interface import Ask, Award, Destination
 from grid.forwarding.pulling import PullFrom
 from grid.information.interface import Letter, Overlay
 from grid.model.job_table import JobTable
+from grid.model.platform import License, Machine
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Plan
 from grid.selection.interface import best_choice
+from grid.workload.generators import GeneratedMachines
 
 
 class Policy:
@@ -206,6 +208,19 @@ no_column = spoilt(run_us=5)
 no_number = spoilt(run_us=np.full(3, np.nan))
 
 
+def machines(*licenses, **wrong):
+    def generator(count, rng):
+        made = tuple(Machine(f"m{number}", **{"cpus": 2, **wrong}) for number in range(count))
+        return GeneratedMachines(made, licenses)
+    return generator
+
+
+no_cpus = machines(cpus=0)
+no_speed = machines(mips=float("nan"))
+unknown_license = machines(licenses=("other",))
+two_of_a_name = machines(License("one", 1), License("one", 2))
+
+
 def mixed(names, vos, rng):
     return jobs(names, vos, rng) | {3: None}
 
@@ -247,6 +262,7 @@ PLACES: dict[str, tuple[str, bool]] = {
     "rule": ("protocol.when_busy", False),
     "overlay": ("protocol.information", False),
     "jobs": ("vos.0.workload", False),
+    "machines": ("vos.0.clusters.0.machines", False),
     "job": ("metrics.job", True),
     "vo": ("metrics.vo", True),
     "cluster": ("metrics.cluster", True),
@@ -265,6 +281,8 @@ def run(place: str, name: str) -> None:
     part: Any = f"mine.py:{name}"
     if place == "jobs":
         part = {"generator": part}
+    if place == "machines":
+        part = {"generator": part, "count": 2}
     grid.run({"name": "small", "vos": vos}, set={path: [part] if is_list else part})
 
 
@@ -300,6 +318,10 @@ def run(place: str, name: str) -> None:
         ("jobs", "no_number", "with run_us: found an array of shape (3,) of float64, expected"),
         ("jobs", "mixed", "gave tables of ['vo0', 3], expected a table of jobs by the name"),
         ("jobs", "one_more", "raised AttributeError: 'tuple' object has no attribute 'append'"),
+        ("machines", "no_cpus", "gave machines.0.cpus: found 0, expected at least 1"),
+        ("machines", "no_speed", "gave machines.0.mips: found nan, expected a finite number"),
+        ("machines", "unknown_license", "machines.0.licenses.0: found 'other', expected a license"),
+        ("machines", "two_of_a_name", "licenses.1.name: found 'one' again, expected a name of"),
         ("job", "ends_now", "raised ValueError: assignment destination is read-only"),
         ("job", "imaginary", "gave complex numbers, expected an array of 6 numbers"),
         ("vo", "submits_now", "raised ValueError: assignment destination is read-only"),
