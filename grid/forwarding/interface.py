@@ -16,7 +16,7 @@ from grid.model.job import Job
 from grid.model.messages import Bid
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
-from grid.selection.interface import Choice, Selection, best_choice
+from grid.selection.interface import Choice, Selection, best_rows
 
 
 class Question(NamedTuple):
@@ -66,7 +66,7 @@ class Question(NamedTuple):
     def at_home(self) -> Choice:
         """The best resources of this VO alone, the free ones and all."""
         worth = self.selection.worth(self.job, self.table)
-        return best_choice(worth, self.job, self.table, self.vo, True)
+        return best_rows(worth, self.job, self.table, self.vo, True)
 
 
 class Destination(NamedTuple):

@@ -17,7 +17,7 @@ from grid.forwarding.interface import (
 )
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
-from grid.selection.interface import Choice, best_choice
+from grid.selection.interface import Choice, best_rows
 
 
 def never(question: Question) -> Destination:
@@ -39,7 +39,7 @@ def to_the_best(question: Question) -> Destination:
     # Licenses are of this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0
     worth = question.selection.worth(question.job, question.table) if spent else question.worth()
-    best = best_choice(worth, question.job, question.table, question.vo, False, "first")
+    best = best_rows(worth, question.job, question.table, question.vo, False, "first")
     row = best.free if best.free >= 0 else best.anywhere
     if row >= 0 and question.table.columns.vo[row] == question.vo:
         return Destination(row, True)

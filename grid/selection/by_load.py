@@ -12,7 +12,7 @@ from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.model.time import to_seconds
 from grid.selection.by_utility import ByUtility
-from grid.selection.interface import Choice, best_choice
+from grid.selection.interface import Choice, best_rows
 
 
 class ByLoad:
@@ -57,7 +57,7 @@ class LeastLoaded(ByLoad):
         rng: np.random.Generator | None = None,
     ) -> Choice:
         values = self._least_loaded(job, table)
-        return best_choice(values, job, table, own_vo, own_only, self.ties, rng)
+        return best_rows(values, job, table, own_vo, own_only, self.ties, rng)
 
 
 class EarliestCompletion(ByLoad):
@@ -74,7 +74,7 @@ class EarliestCompletion(ByLoad):
         rng: np.random.Generator | None = None,
     ) -> Choice:
         values = self.worth(job, table) / expected_completion_s(job, table)
-        best = best_choice(values, job, table, own_vo, own_only, self.ties, rng)
+        best = best_rows(values, job, table, own_vo, own_only, self.ties, rng)
         is_free = best.anywhere >= 0 and table.lacking_cpus(job.processors)[best.anywhere] <= 0.0
         return best._replace(free=best.anywhere if is_free else -1)
 

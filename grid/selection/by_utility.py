@@ -11,7 +11,7 @@ from grid.model.job import Job, Requirement
 from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
 from grid.selection import kernels
-from grid.selection.interface import MODES, PARTIAL, Choice, best_choice
+from grid.selection.interface import MODES, PARTIAL, Choice, best_rows
 
 NO_ROWS: Ints = np.empty(0, np.int64)
 
@@ -40,7 +40,7 @@ class ByUtility:
         own_only: bool,
         rng: np.random.Generator | None = None,
     ) -> Choice:
-        return best_choice(self.worth(job, table), job, table, own_vo, own_only, self.ties, rng)
+        return best_rows(self.worth(job, table), job, table, own_vo, own_only, self.ties, rng)
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
         if self._last is not None:

@@ -83,16 +83,34 @@ def best_choice(
     holds, and of which a status is known, count; where `rows` are given, in ascending order, only
     those. For equal ones see TIES; the `random` one needs the `rng` that `choose` is given.
     """
-    from grid.selection.kernels import best_of_some, best_resources
-
     columns = table.columns
     if len(utilities) != len(columns):
         raise ValueError(
             f"found {len(utilities)} utilities, expected one for each of the "
             f"{len(columns)} resources of the table"
         )
+    utilities = np.asarray(utilities, np.float64)
+    if not utilities @ utilities >= 0.0:
+        raise ValueError("found a utility that is not a number")
     if ties not in TIES:
         raise ValueError(f"found ties {ties!r}, expected one of {', '.join(TIES)}")
+    return best_rows(utilities, job, table, own_vo, own_only, ties, rng, rows)
+
+
+def best_rows(
+    utilities: Floats,
+    job: Job,
+    table: ResourceTable,
+    own_vo: int,
+    own_only: bool,
+    ties: str = "own_vo",
+    rng: np.random.Generator | None = None,
+    rows: Ints | None = None,
+) -> Choice:
+    """As `best_choice`, of what needs no check."""
+    from grid.selection.kernels import best_of_some, best_resources
+
+    columns = table.columns
     if ties == "random":
         if rng is None:
             raise ValueError("random ties need the `rng` that `choose` is given")

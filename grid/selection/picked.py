@@ -12,7 +12,7 @@ from grid.model.arrays import Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.selection.by_load import ByLoad
-from grid.selection.interface import Choice, best_choice
+from grid.selection.interface import Choice, best_rows
 
 
 class Picked(ByLoad):
@@ -109,7 +109,7 @@ class PowerOfD(Picked):
         if len(rows) > self._d:
             rows = rows[np.sort(distinct(self._d, len(rows), rng))]
         values = self._least_loaded(job, table)
-        choice = best_choice(values, job, table, own_vo, False, self.ties, rng, rows)
+        choice = best_rows(values, job, table, own_vo, False, self.ties, rng, rows)
         best = choice.free if choice.free >= 0 else choice.anywhere
         if best < 0 and len(rows):
             # Of none of them a status is known.

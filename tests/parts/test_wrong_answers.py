@@ -94,6 +94,18 @@ class Short:
         return best_choice(np.ones(1), job, table, own_vo, own_only)
 
 
+class NoNumber:
+    def choose(self, job, table, own_vo, own_only):
+        worth = np.ones(len(table.columns))
+        worth[-1] = np.nan
+        return best_choice(worth, job, table, own_vo, own_only)
+
+
+class Words:
+    def choose(self, job, table, own_vo, own_only):
+        return best_choice(["good"] * len(table.columns), job, table, own_vo, own_only)
+
+
 class Ties:
     def choose(self, job, table, own_vo, own_only):
         return best_choice(np.ones(len(table.columns)), job, table, own_vo, own_only, "lucky")
@@ -295,6 +307,8 @@ def run(place: str, name: str) -> None:
         ("policy", "KillsFarSlot", "gave slot -1 in `kill`"),
         ("policy", "FarMachine", "gave a start on machine 99, expected one below 1"),
         ("selection", "Short", "found 1 utilities, expected one for each of the 2 resources"),
+        ("selection", "NoNumber", "raised ValueError: found a utility that is not a number"),
+        ("selection", "Words", "raised ValueError: could not convert string to float: 'good'"),
         ("selection", "Ties", "found ties 'lucky', expected one of own_vo"),
         ("selection", "Writes", "raised ValueError: assignment destination is read-only"),
         ("rule", "writes", "raised ValueError: assignment destination is read-only"),
