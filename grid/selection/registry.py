@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 class GuardedSelection:
     """A selection that another plugged in. Utilities are those of Eq. 1, whatever chose.
 
-    Its `choose` is given the random stream where it takes one more argument.
+    Its `choose` is given the random stream where it takes one more argument. What resources are
+    worth to forwarding rules is told by its `worth`, if it has one, else by Eq. 1.
     """
 
     def __init__(self, origin: Origin, selection: Any) -> None:
@@ -49,7 +51,11 @@ class GuardedSelection:
         return choice
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
-        return self._partial().worth(job, table)
+        own = getattr(self._selection, "worth", None)
+        if own is None:
+            return self._partial().worth(job, table)
+        found: Floats = ask(self.origin, "worth", own, _worth_problem, job, table.to_read())
+        return found
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         return self._partial().utility(job, table, row)
@@ -58,6 +64,14 @@ class GuardedSelection:
         if self._by_utility is None:
             self._by_utility = partial()
         return self._by_utility
+
+
+def _worth_problem(worth: Any, _: Job, table: ResourceTable) -> str | None:
+    """What is wrong with what resources are said to be worth."""
+    count = len(table.columns.vo)
+    if not isinstance(worth, np.ndarray) or worth.shape != (count,) or worth.dtype != np.float64:
+        return f"gave no array of {count} numbers (float64), one for each resource"
+    return None if (worth >= 0.0).all() else "gave a worth that is not a number of at least 0"
 
 
 def _problem(

@@ -182,8 +182,13 @@ def _fill(
     from grid.policies.convergent.matrix_kernels import fill_matrix
 
     fill_matrix(part.priority, part.remaining_s, part.eligible, jobs, first, machines)
+    priority = part.priority
     for heuristic, weight in heuristics:
         heuristic(part, weight)
+        if part.priority is not priority:
+            # It says `matrix.priority = matrix.priority + ...`: the whole matrix is elsewhere.
+            priority[:] = part.priority
+            part.priority = priority
 
 
 def _parts(first: int, jobs: int, machines: int) -> list[slice]:

@@ -21,6 +21,8 @@ def _problem(answer: Any, matrix: JobMachineMatrix, _: float) -> str | None:
     """What a heuristic gives is looked at: NaN would hide jobs for ever."""
     if answer is not None:
         return f"gave {type(answer).__name__}, expected it to give nothing"
+    if np.shape(matrix.priority) != matrix.remaining_s.shape:
+        return f"gave priorities of shape {np.shape(matrix.priority)}, expected that of the matrix"
     return "gave a priority that is not a number" if np.isnan(matrix.priority).any() else None
 
 

@@ -30,10 +30,18 @@ def narrow(matrix, weight):
 
 def nothing(matrix, weight):
     matrix.priority *= float("nan")
+
+def another(matrix, weight):
+    matrix.priority = matrix.priority + weight / matrix.processors[:, None]
+
+def smaller(matrix, weight):
+    matrix.priority = matrix.priority[:, :0]
 """
 ENTRY_POINTS = """[grid.heuristics]
 narrow = heuristics_of_a_user:narrow
 nothing = heuristics_of_a_user:nothing
+another = heuristics_of_a_user:another
+smaller = heuristics_of_a_user:smaller
 missing = heuristics_of_a_user:missing
 """
 SCENARIO = """
@@ -63,11 +71,15 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     registry._all_plugged_in.cache_clear()
 
 
+@pytest.mark.parametrize("heuristic", ("narrow", "another"))
 @pytest.mark.parametrize(("name", "settings"), POLICIES)
-def test_its_weight_decides_who_gets_the_machine(name: str, settings: dict[str, str]) -> None:
+def test_its_weight_decides_who_gets_the_machine(
+    name: str, settings: dict[str, str], heuristic: str
+) -> None:
+    """Also one that puts another array into the place of the priorities."""
     view = view_of(0, [waiting(processors=2), waiting()], [100.0], cpus=[2])
     assert make_policy(name, settings).plan(view, view.now).start == [(0, 0)]
-    policy = make_policy(name, {**settings, "weights": {"narrow": 3}})
+    policy = make_policy(name, {**settings, "weights": {heuristic: 3}})
     for one in (policy, pickle.loads(pickle.dumps(policy))):
         assert one.plan(view, view.now).start[0] == (1, 0)
 
@@ -77,6 +89,12 @@ def test_one_that_gives_no_numbers_is_named() -> None:
     said = r"of_a_user.py:5: heuristic nothing: its work gave a priority"
     with pytest.raises(PartFailed, match=said):
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
+
+
+def test_one_that_gives_too_few_is_named() -> None:
+    view = view_of(0, [waiting()], [100.0])
+    with pytest.raises(PartFailed, match=r"heuristic smaller: .* priorities of shape \(1, 0\)"):
+        make_policy("cs2", {"weights": {"smaller": 1}}).plan(view, view.now)
 
 
 def test_a_journal_may_hold_it(tmp_path: Path) -> None:
