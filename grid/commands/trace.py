@@ -76,10 +76,7 @@ def trace(
             min_processors=min_processors,
             max_processors=max_processors,
         )
-        if shift_s is not None:
-            chosen = _shifted(chosen, shift_s)
-        if interarrival_factor is not None:
-            chosen = _scaled(chosen, interarrival_factor)
+        chosen = _moved(chosen, shift_s, interarrival_factor)
         if to is not None:
             display.stage("writing the log")
             write_log(chosen, to)
@@ -116,21 +113,16 @@ def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None
         typer.echo(f"{'most work, by user':24}{text}")
 
 
-def _shifted(log: SwfLog | GwfLog, shift_s: float) -> SwfLog | GwfLog:
-    from grid.workload.trace import shift_submissions
+def _moved(log: SwfLog | GwfLog, shift_s: float | None, factor: float | None) -> SwfLog | GwfLog:
+    """Its jobs at other times."""
+    from grid.workload.trace import scale_interarrival, shift_submissions
 
     shift_us = _time("--shift-s", shift_s)
-    assert shift_us is not None
+    option, found = "--shift-s", shift_s
     try:
-        return shift_submissions(log, shift_us)
-    except ValueError as error:
-        wrong([f"--shift-s: found {shift_s!r}, expected {error}"])
-
-
-def _scaled(log: SwfLog | GwfLog, factor: float) -> SwfLog | GwfLog:
-    from grid.workload.trace import scale_interarrival
-
-    try:
-        return scale_interarrival(log, factor)
+        if shift_us is not None:
+            log = shift_submissions(log, shift_us)
+        option, found = "--interarrival-factor", factor
+        return log if factor is None else scale_interarrival(log, factor)
     except (ValueError, OverflowError) as error:
-        wrong([f"--interarrival-factor: found {factor!r}, expected {error}"])
+        wrong([f"{option}: found {found!r}, expected {error}"])

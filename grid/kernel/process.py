@@ -8,7 +8,7 @@ a live run somebody else has the clock, and asks the process to handle what is d
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -142,12 +142,8 @@ class LogicalProcess:
         heapify(self._heap)
         self._background = sum(event[2] > TIMER for event in self._heap)
 
-    def entities(self) -> Iterator[Entity]:
-        """Those of this process, for those who only look."""
-        return (entity for entity in self._entities if entity is not None)
-
-    def by_name(self) -> dict[str, Entity]:
-        """Those of this process."""
+    def entities(self) -> dict[str, Entity]:
+        """Those of this process, by name."""
         named = zip(self._network.names, self._entities, strict=True)
         return {name: entity for name, entity in named if entity is not None}
 

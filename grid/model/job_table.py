@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import DEFAULTS, Job, JobRequest, Requirement, column, dtypes
+from grid.model.job import DEFAULTS, Job, JobRequest, Requirement, column, dtypes, setters
 from grid.model.time import NEVER
 
 
@@ -100,7 +100,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 """The least and the most that a column may hold."""
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
 _columns_of_a_job = attrgetter(*_OF_A_JOB)
-_FILL_IN = [getattr(Job, name).__set__ for name in (*_OF_A_JOB, "vo", "requirements")]
+_FILL_IN = setters(Job, (*_OF_A_JOB, "vo", "requirements"))
 assert len(_FILL_IN) == len(fields(Job))
 
 

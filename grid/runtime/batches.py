@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from grid.kernel.board import Post
 from grid.kernel.event import Envelope
-from grid.model.job import Job, Option, Requirement, RequirementKind
+from grid.model.job import Job, Option, Requirement, RequirementKind, setters
 from grid.runtime.grants import PlainPost
 
 _NAMES = [field.name for field in fields(Job) if field.name != "requirements"]
@@ -25,18 +25,13 @@ _values = attrgetter(*_NAMES)
 _KINDS = {kind.value: kind for kind in RequirementKind}
 
 
-def _setters(kind: type, names: Sequence[str]) -> list[Callable[[Any, Any], None]]:
-    """What fills in fields of a new object; a frozen dataclass takes twice as long to call."""
-    return [getattr(kind, name).__set__ for name in names]
-
-
 _new = object.__new__
-_FILL_IN = _setters(Job, _NAMES)
-_fill_in_requirements, *_ = _setters(Job, ["requirements"])
-_fill_in_kind, _fill_in_options, _fill_in_weight = _setters(
+_FILL_IN = setters(Job, _NAMES)
+_fill_in_requirements, *_ = setters(Job, ["requirements"])
+_fill_in_kind, _fill_in_options, _fill_in_weight = setters(
     Requirement, ["kind", "options", "weight"]
 )
-_fill_in_value, _fill_in_utility = _setters(Option, ["value", "utility"])
+_fill_in_value, _fill_in_utility = setters(Option, ["value", "utility"])
 
 
 def _job(values: Sequence[Any], requirements: Sequence[Any]) -> Job:

@@ -77,11 +77,12 @@ def better_process_of(
     """
     of_vo = dict(zip(grid.sites, process_of, strict=True))
     is_by_vo = all(of_vo[vo] == p for vo, p in zip(grid.sites, process_of, strict=True))
-    policies = (grid.policy_of(cluster) for vo in grid.vos for cluster in vo.clusters)
-    if not is_by_vo or any(isinstance(policy, Batsim) for policy in policies):
-        return None
     found = better_dealing([of_vo[vo] for vo in range(len(grid.vos))], seconds)
-    return None if found is None else [found[vo] for vo in grid.sites]
+    policies = (grid.policy_of(cluster) for vo in grid.vos for cluster in vo.clusters)
+    # Policies are made for this, so they are looked at last.
+    if not is_by_vo or found is None or any(isinstance(one, Batsim) for one in policies):
+        return None
+    return [found[vo] for vo in grid.sites]
 
 
 def better_dealing(process_of_vo: Sequence[int], seconds: Sequence[float]) -> list[int] | None:

@@ -54,7 +54,7 @@ def look_at(process: LogicalProcess, store: RecordStore, cpu_s: float) -> Proces
     """How a process stands; `store` has what it recorded."""
     rows = [
         (position, *cluster.core.occupancy())
-        for position, cluster in clusters_of(process.entities())
+        for position, cluster in clusters_of(process.entities().values())
     ]
     clusters: Ints = np.array(rows, np.int64).reshape(-1, 4)
     kinds = process.kinds or {}

@@ -146,7 +146,7 @@ class Window:
     `process_of[i]` is the process of entity i of the grid. It stops before its grant after many
     events, so that there are pauses. With `events` it keeps its events. If it `is_watched`, it can
     be asked for looks. With `profile` it takes the time of each VO's events, else now and then.
-    `cpu_began_s` is that of the first window of this process of the machine, whose place it takes.
+    `cpu_began_s` is the one of the window before, if this one takes its place in the same actor.
     """
 
     EVENTS_AT_A_TIME = 5000
@@ -280,7 +280,7 @@ def dealt_anew(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -
     shared = Shared(grid)
     saved = [shared.loads(state) for state in states]
     before = [process for process, _, _ in saved]
-    entities = {name: entity for one in before for name, entity in one.by_name().items()}
+    entities = {name: entity for one in before for name, entity in one.entities().items()}
     after = []
     for number, (old, store, schedulers) in enumerate(saved):
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
