@@ -238,7 +238,8 @@ class WorkloadSection(Section):
             if getattr(self, name) not in ({}, None) and self.generator is None:
                 raise ValueError(f"`{name}` only with `generator`")
         for name in ("route", "filter", "shift_s", "interarrival_factor", "waits_for_predecessors"):
-            if getattr(self, name) not in (None, False) and self.trace is None:
+            given = getattr(self, name)
+            if given is not None and given is not False and self.trace is None:
                 raise ValueError(f"`{name}` only with `trace`")
         if self.repeat > 1 and self.trace is None:
             raise ValueError("`repeat` only with `trace`")

@@ -137,6 +137,10 @@ def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="`filter` only with `trace`"):
         load_scenario(tmp_path / "replay.yaml", [])
+    workload = {"jobs": [{"run_s": 1}], "shift_s": 0}
+    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": workload}
+    with pytest.raises(InputError, match="`shift_s` only with `trace`"):
+        load_scenario({"vos": [vo]})
 
 
 def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
