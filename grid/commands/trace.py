@@ -39,6 +39,9 @@ def trace(
         float | None, typer.Option(min=0, help="Only jobs submitted before then.")
     ] = None,
     user: Annotated[list[int] | None, typer.Option(help="Only jobs of these users.")] = None,
+    without_user: Annotated[
+        list[int] | None, typer.Option(help="No jobs of these users.", show_default=False)
+    ] = None,
     status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
     min_processors: Annotated[
         int | None, typer.Option(min=1, help="Only jobs of so many processors or more.")
@@ -72,6 +75,7 @@ def trace(
             from_us=_time("--from-s", from_s),
             before_us=_time("--before-s", before_s),
             users=user or None,
+            without_users=without_user or (),
             statuses=status or None,
             min_processors=min_processors,
             max_processors=max_processors,

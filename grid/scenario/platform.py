@@ -61,14 +61,14 @@ def vos_from_sites(
 ) -> tuple[VirtualOrganization, ...]:
     """A VO of one pool for each site of a trace.
 
-    The processors are shared out in proportion to a weight of each site (`sizing`), by largest
-    remainder, after one for each; a site is never smaller than its largest job. Raises ValueError
-    if there are fewer processors than sites.
+    The processors are shared out in proportion to a weight of each site (`sizing`), but a site is
+    never smaller than its widest job. Raises ValueError if there are too few for that.
     """
-    if section.total_processors < len(sites):
-        raise ValueError(f"{section.total_processors} processors for {len(sites)} sites")
     weights = np.array([_weight(section.sizing, table) for _, table in sites])
-    sizes = share_out(section.total_processors, weights)
+    widest = np.array([int(table.processors.max(initial=1)) for _, table in sites])
+    if section.total_processors < widest.sum():
+        raise ValueError(f"at least {widest.sum()}, for the widest job of each site")
+    sizes = share_out(section.total_processors, weights, widest)
     policy, settings = name_and_settings(section.policy)
     gangs = _is_for_gangs(policy, settings, parts)
     return tuple(
@@ -77,7 +77,7 @@ def vos_from_sites(
             (
                 Cluster(
                     "pool",
-                    (Machine("pool", max(int(size), int(jobs.processors.max(initial=1)))),),
+                    (Machine("pool", int(size)),),
                     policy,
                     settings,
                     by_machine=not gangs,
@@ -89,11 +89,29 @@ def vos_from_sites(
             admission_settings=name_and_settings(section.admission)[1],
             priority=section.priority,
         )
-        for (name, jobs), size in zip(sites, sizes, strict=True)
+        for (name, _), size in zip(sites, sizes, strict=True)
     )
 
 
-def share_out(total: int, weights: Floats) -> Ints:
+def share_out(total: int, weights: Floats, least: Ints) -> Ints:
+    """`total` in whole parts in proportion to `weights`, none below what is its `least`.
+
+    Parts that would be too small get their least, and the others share the rest. `total` is no less
+    than all of `least`, each of which is at least one.
+    """
+    sizes = least.copy()
+    shares_rest = np.ones(len(weights), np.bool_)
+    while True:
+        rest = total - int(least[~shares_rest].sum())
+        sizes[shares_rest] = _by_largest_remainder(rest, weights[shares_rest])
+        too_small = sizes < least
+        if not too_small.any():
+            return sizes
+        sizes[too_small] = least[too_small]
+        shares_rest &= ~too_small
+
+
+def _by_largest_remainder(total: int, weights: Floats) -> Ints:
     """`total` in whole parts, one at least each, the rest in proportion, by largest remainder."""
     rest = total - len(weights)
     shares = rest * weights / weights.sum() if weights.sum() > 0 else weights * 0.0

@@ -324,7 +324,10 @@ class VoSection(Section):
 class VosFromTraceSection(Section):
     """A VO of one pool for each value that the workload's `route` field takes in its trace."""
 
-    total_processors: Count = Field(description="Processors of all these VOs together.")
+    total_processors: Count = Field(
+        description="Processors of all these VOs together. A VO has at least as many as its widest "
+        "job, and the others share the rest."
+    )
     sizing: Literal["equal", "work", "peak"] = Field(
         default="equal",
         description="How the processors are shared out: alike, in proportion to the sites' work, "

@@ -83,11 +83,20 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
             expected = "an SWF log, for GWF knows no think times"
             found = "true for a GWF log"
             raise InputError([Mistake(str(path), None, "waits_for_predecessors", found, expected)])
-        jobs, reasons = jobs_from_gwf(log, route=workload.route, max_processors=max_processors)
+        jobs, reasons = jobs_from_gwf(
+            log,
+            route=workload.route,
+            max_processors=max_processors,
+            cut_at_estimate=workload.cut_at_estimate,
+        )
     else:
         route = _swf_route(path, workload.route)
         jobs, reasons = jobs_from_swf(
-            log, route=route, max_processors=max_processors, predecessors=waits
+            log,
+            route=route,
+            max_processors=max_processors,
+            predecessors=waits,
+            cut_at_estimate=workload.cut_at_estimate,
         )
     return _Read(_repeated(jobs, workload.repeat, path), reasons, taken, log.blank_lines)
 
@@ -129,6 +138,7 @@ def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfL
         from_us=None if wanted.from_s is None else from_seconds(wanted.from_s),
         before_us=None if wanted.before_s is None else from_seconds(wanted.before_s),
         users=wanted.users,
+        without_users=wanted.without_users,
         min_processors=wanted.min_processors,
         max_processors=wanted.max_processors,
         statuses=wanted.statuses,

@@ -36,11 +36,9 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
         try:
             vos = vos_from_sites(scenario.vos_from_trace, sites, scenario.parts)
         except ValueError as error:
-            found = str(error)
-            expected = "at least one processor a site"
-            raise InputError(
-                [Mistake(file, None, "vos_from_trace.total_processors", found, expected)]
-            ) from None
+            found = str(scenario.vos_from_trace.total_processors)
+            key = "vos_from_trace.total_processors"
+            raise InputError([Mistake(file, None, key, found, str(error))]) from None
         annotate, seed = scenario.workload.annotate, scenario.seed
         tables: list[JobTable | None] = [
             annotated(jobs, annotate, seed, name) for name, jobs in sites

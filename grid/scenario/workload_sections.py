@@ -99,6 +99,11 @@ class TraceFilterSection(Section):
     users: tuple[Whole, ...] | None = Field(
         default=None, description="Only jobs of the users of these numbers."
     )
+    without_users: tuple[Whole, ...] = Field(
+        default=(),
+        description="No jobs of the users of these numbers: those whose bursts of jobs would "
+        "decide all results, say.",
+    )
     min_processors: Count | None = Field(
         default=None, description="Only jobs of so many processors or more."
     )
@@ -210,6 +215,12 @@ class WorkloadSection(Section):
         description="The jobs of the trace come so many times, one time after the other. Each "
         "begins one mean time between submissions after the last, and numbers jobs on.",
     )
+    cut_at_estimate: Annotated[bool, Field(strict=True)] = Field(
+        default=True,
+        description="A job that ran longer than its user asked for in the trace runs only so "
+        "long. `false`: it runs as long as in the trace, and `overrun` of its cluster says what "
+        "becomes of it at its estimate.",
+    )
     waits_for_predecessors: Annotated[bool, Field(strict=True)] = Field(
         default=False,
         description="A job for which the SWF log names a preceding job comes when that one has "
@@ -243,6 +254,8 @@ class WorkloadSection(Section):
                 raise ValueError(f"`{name}` only with `trace`")
         if self.repeat > 1 and self.trace is None:
             raise ValueError("`repeat` only with `trace`")
+        if not self.cut_at_estimate and self.trace is None:
+            raise ValueError("`cut_at_estimate` only with `trace`")
         if self.waits_for_predecessors and self.enters == "cluster":
             raise ValueError("`waits_for_predecessors` only with `enters: scheduler`")
         return self

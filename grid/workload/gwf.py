@@ -168,7 +168,11 @@ def names_of(columns: Ints, field: GwfField, texts: list[str]) -> dict[int, str]
 
 
 def jobs_from_gwf(
-    log: GwfLog, *, route: GwfRoute | None = None, max_processors: int | None = None
+    log: GwfLog,
+    *,
+    route: GwfRoute | None = None,
+    max_processors: int | None = None,
+    cut_at_estimate: bool = True,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, and what was left out, by the rules of `jobs_from_swf`.
 
@@ -180,6 +184,7 @@ def jobs_from_gwf(
         swf_from_gwf(log, partition=partition),
         route=None if route is None else "partition",
         max_processors=max_processors,
+        cut_at_estimate=cut_at_estimate,
     )
 
 

@@ -76,7 +76,7 @@ _ROUTES = {
 _PARTIAL_EXECUTIONS = (2, 3, 4)
 """Statuses of the lines that tell of one part of a job which was swapped out or checkpointed; the
 job has a line of its own besides."""
-REMARKS = ("out_of_order", "negative_requested_time")
+REMARKS = ("out_of_order", "negative_requested_time", "longer_than_requested")
 """What `runnable_rows` counts beside its reasons, of jobs that are not left out."""
 
 
@@ -147,15 +147,17 @@ def jobs_from_swf(
     route: Route | None = None,
     max_processors: int | None = None,
     predecessors: bool = False,
+    cut_at_estimate: bool = True,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, by submission, and how many records were left out and why.
 
     Numbers and times are the log's own. Processors are the requested ones, else the allocated; the
-    estimate is the requested time, else the run time; a job runs at most its estimate, which is
-    what the log's batch system would have enforced. `site` is the field that `route` names. What is
-    left out, `runnable_rows` says. Raises InputError where two jobs that are left have one number,
-    or a number is negative: a job's number is its name in every table. With `predecessors` jobs
-    wait for those that the log names as preceding, and for the think time after them.
+    estimate is the requested time, else the run time. With `cut_at_estimate` a job runs at most its
+    estimate, which is what the log's batch system would have enforced. `site` is the field that
+    `route` names. What is left out, `runnable_rows` says. Raises InputError where two jobs that are
+    left have one number, or a number is negative: a job's number is its name in every table. With
+    `predecessors` jobs wait for those that the log names as preceding, and for the think time after
+    them.
     """
     rows, skipped = runnable_rows(log.columns, max_processors)
     _check_numbers(log, rows)
@@ -169,7 +171,7 @@ def jobs_from_swf(
         submit_us=log[SwfField.SUBMIT_TIME][rows],
         processors=processors_of(log.columns)[rows],
         estimate_us=estimate_us,
-        run_us=np.minimum(run_us, estimate_us),
+        run_us=np.minimum(run_us, estimate_us) if cut_at_estimate else run_us,
     )
     if predecessors:
         think_us = np.maximum(log[SwfField.THINK_TIME][rows], 0)
@@ -186,9 +188,9 @@ def runnable_rows(
     A record left out is counted under the first reason that applies: `partial_execution` (a part of
     a job that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`,
     `too_large` (more than `max_processors`). Beside them are remarks on jobs that are not left out:
-    `out_of_order` counts those that stand behind a later submission, and are sorted in, and
-    `negative_requested_time` those whose requested time is so taken for unknown. Reasons without
-    a case are absent.
+    `out_of_order` counts those that stand behind a later submission, and are sorted in,
+    `negative_requested_time` those whose requested time is so taken for unknown, and
+    `longer_than_requested` those that ran longer than that. Reasons without a case are absent.
     """
     submit_us = columns[:, SwfField.SUBMIT_TIME]
     processors = processors_of(columns)
@@ -210,6 +212,9 @@ def runnable_rows(
     skipped["out_of_order"] = int(late.sum())
     negative = columns[rows, SwfField.REQUESTED_TIME] < UNKNOWN
     skipped["negative_requested_time"] = int(negative.sum())
+    requested_us = columns[rows, SwfField.REQUESTED_TIME]
+    longer = (requested_us > 0) & (columns[rows, SwfField.RUN_TIME] > requested_us)
+    skipped["longer_than_requested"] = int(longer.sum())
     rows = rows[np.argsort(submit_us[rows], kind="stable")]
     return rows, {reason: count for reason, count in skipped.items() if count}
 

@@ -91,13 +91,15 @@ def filter_log(
     from_us: int | None = None,
     before_us: int | None = None,
     users: Collection[int] | None = None,
+    without_users: Collection[int] = (),
     min_processors: int | None = None,
     max_processors: int | None = None,
     statuses: Collection[int] | None = None,
 ) -> Log:
     """The jobs submitted from `from_us` on and before `before_us`, of those users, sizes, statuses.
 
-    Each condition is optional; a job must meet all that are given. Users are given by number.
+    Each condition is optional; a job must meet all that are given. Users are given by number, as
+    those whose jobs alone are taken or as those without whose jobs the rest is.
     """
     submit_us = log.columns[:, SwfField.SUBMIT_TIME]
     processors = processors_of(log.columns)
@@ -112,6 +114,7 @@ def filter_log(
         kept &= processors <= max_processors
     if users is not None:
         kept &= np.isin(log.columns[:, SwfField.USER], sorted(users))
+    kept &= ~np.isin(log.columns[:, SwfField.USER], sorted(without_users))
     if statuses is not None:
         kept &= np.isin(log.columns[:, SwfField.STATUS], sorted(statuses))
     return replace(log, columns=log.columns[kept], lines=log.lines[kept])

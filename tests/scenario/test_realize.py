@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario
+from grid.scenario.platform import share_out
 from grid.scenario.workload import realize
 
 LOG = "".join(
@@ -44,6 +48,12 @@ TWO_SOURCES = (
             LOG,
             "network.links.0.between.1: found 'site5', expected the name of a VO, such as site",
         ),
+        (
+            SITES.replace("8", "11"),
+            LOG.replace(" 2 100 -1 1 7 1 -1 1 9 ", " 10 100 -1 1 7 1 -1 1 9 "),
+            "vos_from_trace.total_processors: found 11, "
+            "expected at least 12, for the widest job of each site",
+        ),
         (LISTED % "", LOG, "workload.route: found nothing, expected a field that jobs of "),
         (
             TWO_SOURCES % "",
@@ -53,7 +63,15 @@ TWO_SOURCES = (
         ),
         (TWO_SOURCES % "enters: cluster, ", LOG, "vos.0.workload: found job number 3 again"),
     ],
-    ids=["no job", "no value to route by", "link to nowhere", "no route", "number", "fed number"],
+    ids=[
+        "no job",
+        "no value to route by",
+        "link to nowhere",
+        "too few",
+        "no route",
+        "number",
+        "fed number",
+    ],
 )
 def test_a_mistake_is_a_line(tmp_path: Path, scenario: str, log: str, says: str) -> None:
     (tmp_path / "log.swf").write_text(log)
@@ -106,3 +124,39 @@ def test_a_farm_or_a_workload_with_its_own_seed_is_the_same_under_every_seed() -
     workload = "vos.0.workload.seed=1"
     (machines, times), (others, later) = made(1, workload), made(2, workload)
     assert machines != others and times == later
+
+
+@pytest.mark.parametrize(
+    ("total", "least", "sizes"),
+    [
+        (12, [1, 1, 1, 1], [2, 3, 3, 4]),
+        (14, [1, 1, 8, 2], [2, 2, 8, 2]),
+        (18, [2, 1, 8, 2], [2, 3, 8, 5]),
+        (5, [1, 2, 1, 1], [1, 2, 1, 1]),
+    ],
+)
+def test_processors_are_shared_out_to_the_last_one(
+    total: int, least: list[int], sizes: list[int]
+) -> None:
+    """In proportion to 1, 2, 2 and 3 after one each; of equal remainders the first is larger."""
+    shares = share_out(total, np.array([1.0, 2.0, 2.0, 3.0]), np.array(least))
+    assert shares.tolist() == sizes
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1e6), st.integers(1, 50)), min_size=1, max_size=12),
+    st.integers(0, 300),
+)
+def test_no_site_is_too_small_and_all_processors_are_used(
+    sites: list[tuple[float, int]], more: int
+) -> None:
+    weights, least = np.array([w for w, _ in sites]), np.array([n for _, n in sites])
+    total = int(least.sum()) + more
+    sizes = share_out(total, weights, least)
+    assert sizes.sum() == total
+    assert (sizes >= least).all()
+    larger = sizes > least
+    for one in np.flatnonzero(larger):
+        # Nobody who has more than the least is more than one off what it has a right to.
+        share = (total - least[~larger].sum() - larger.sum()) * weights[one] / weights[larger].sum()
+        assert sizes[one] <= share + 2

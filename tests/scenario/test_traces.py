@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grid.model.errors import InputError
+from grid.model.job import JobState
 from grid.runtime.run import Run, execute
 from grid.scenario.load import load_scenario
 from grid.workload.convert import read_log, write_log
@@ -80,6 +81,8 @@ def test_every_format_gives_the_same_run(tmp_path: Path, name: str) -> None:
         ("before_s: 30", {1, 2}),
         ("from_s: 10, before_s: 30", {2}),
         ("users: [7]", {1, 3}),
+        ("without_users: [8, 9]", {1, 3}),
+        ("users: [7, 8], without_users: [7]", {2}),
         ("min_processors: 2", {1, 2}),
         ("max_processors: 2", {1, 3}),
         ("statuses: [0, 5]", {3}),
@@ -130,6 +133,42 @@ def test_a_later_part_of_a_log_may_begin_at_zero(tmp_path: Path) -> None:
         replay(tmp_path, from_10 + "1e11")
 
 
+@pytest.mark.parametrize("name", ("log.swf", "log.gwf", "log.parquet"))
+def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
+    tmp_path: Path, name: str
+) -> None:
+    """Job 2 ran for 50 s and asked for 20; what then becomes of it, its cluster says."""
+    (tmp_path / "made.swf").write_text(LOG.replace(" 4 50 -1 1 8", " 4 20 -1 1 8"))
+    write_log(read_log(tmp_path / "made.swf"), tmp_path / name)
+    ends = []
+    for cut, overrun in (("true", "kill"), ("false", "kill"), ("false", "extend")):
+        run = execute(
+            load_scenario(
+                {
+                    "vos": [
+                        {
+                            "name": "site",
+                            "clusters": [{"processors": 4, "overrun": overrun}],
+                            "workload": {
+                                "trace": str(tmp_path / name),
+                                "enters": "cluster",
+                                "cut_at_estimate": cut == "true",
+                            },
+                        }
+                    ]
+                }
+            ),
+            "",
+            in_process=True,
+        )
+        results = run.results
+        assert run.manifest["jobs"]["skipped"]["longer_than_requested"] == 1
+        outcome = results.outcome
+        ends.append((outcome.end_us[1] - outcome.start_us[1], int(outcome.state[1])))
+    completed, failed = int(JobState.COMPLETED), int(JobState.FAILED)
+    assert ends == [(20_000_000, completed), (20_000_000, failed), (50_000_000, completed)]
+
+
 def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
     (tmp_path / "replay.yaml").write_text(
         "vos: [{name: a, clusters: [{processors: 1}], "
@@ -140,6 +179,9 @@ def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
     workload = {"jobs": [{"run_s": 1}], "shift_s": 0}
     vo = {"name": "a", "clusters": [{"processors": 1}], "workload": workload}
     with pytest.raises(InputError, match="`shift_s` only with `trace`"):
+        load_scenario({"vos": [vo]})
+    vo["workload"] = {"jobs": [{"run_s": 1}], "cut_at_estimate": False}
+    with pytest.raises(InputError, match="`cut_at_estimate` only with `trace`"):
         load_scenario({"vos": [vo]})
 
 

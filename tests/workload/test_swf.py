@@ -285,7 +285,7 @@ def test_jobs_take_the_request_and_else_what_was_used(tmp_path: Path) -> None:
         ),
         route="partition",
     )
-    assert skipped == {}
+    assert skipped == {"longer_than_requested": 1}
     assert jobs.number.tolist() == [7, 8, 9]
     assert jobs.processors.tolist() == [4, 2, 1]
     assert jobs.submit_us.tolist() == [0, 2_500_000, 3_000_000]
@@ -293,6 +293,13 @@ def test_jobs_take_the_request_and_else_what_was_used(tmp_path: Path) -> None:
     assert jobs.run_us.tolist() == [10_000_000, 10_000_000, 20_000_000]
     assert jobs.user.tolist() == [3, -1, -1]
     assert jobs.site.tolist() == [9, -1, -1]
+
+
+def test_jobs_may_keep_run_times_that_are_longer_than_requested(tmp_path: Path) -> None:
+    log = log_of(tmp_path, record(run_time=50, requested_time=20))
+    jobs, skipped = jobs_from_swf(log, cut_at_estimate=False)
+    assert (jobs.run_us.tolist(), jobs.estimate_us.tolist()) == ([50_000_000], [20_000_000])
+    assert skipped == {"longer_than_requested": 1}
 
 
 @pytest.mark.parametrize("route", ["partition", "group", "user", "queue"])
