@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from grid.model.errors import Path
 from grid.model.platform import VirtualOrganization
+from grid.scenario.direct_checks import direct_problems
 from grid.scenario.grid_checks import refused
 from grid.scenario.grid_settings import grid_faults
 from grid.scenario.job_checks import NO_MEMORY
@@ -20,6 +21,7 @@ SAMPLE = 100
 
 def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     """What would be accepted and do nothing, of a scenario that is right otherwise."""
+    yield from direct_problems(scenario)
     faults = None if scenario.faults is None else grid_faults(scenario.faults)
     vos = [
         VirtualOrganization(

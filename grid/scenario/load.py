@@ -126,7 +126,7 @@ def _mistakes_in(scenario: Scenario, root: Node) -> list[Mistake]:
     for look in (problems, capability_problems):
         if not mistakes:
             mistakes = [
-                nearest(root, where).mistake(where, expected, found)
+                nearest(root, where).mistake(where, expected, found or None)
                 for where, found, expected in look(scenario)
             ]
     return mistakes
