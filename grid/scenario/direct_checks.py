@@ -69,9 +69,10 @@ def _of_vo(vo: VoSection, path: Path) -> Iterator[Problem]:
 def _partitions(faults: FaultsSection, direct: set[str]) -> Iterator[Problem]:
     """Those that keep no message from anybody: one of the sides sends and hears none."""
     for number, cut in enumerate(faults.partitions):
-        for side, names in (("one", cut.one), ("other", cut.other)):
-            if direct.issuperset(names):
-                yield ("faults", "partitions", number, side, 0), AS_WRITTEN, NONE_TO_CUT_OFF
+        sides = (("one", cut.one), ("other", cut.other))
+        silent = next((side for side, names in sides if direct.issuperset(names)), None)
+        if silent is not None:
+            yield ("faults", "partitions", number, silent, 0), AS_WRITTEN, NONE_TO_CUT_OFF
 
 
 def _given(

@@ -238,7 +238,8 @@ class WorkloadSection(Section):
     enters: Literal["scheduler", "cluster"] = Field(
         default="scheduler",
         description="Where jobs enter: at the VO's Local Scheduler, or straight at its only "
-        "cluster.",
+        "cluster. There nobody selects, forwards or admits them, and no entity sends a message: "
+        "settings for that are mistakes.",
     )
 
     @model_validator(mode="after")

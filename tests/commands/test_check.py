@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
-from tests.scenario.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
+from tests.scenario.wrong_direct_jobs import ALL_WRONG
+from tests.scenario.wrong_scenarios import RIGHT, Wrong
 
 TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 GRID = Path(sys.executable).with_name("grid")
@@ -39,7 +40,7 @@ def are_mistakes(stderr: str, wrong: Wrong, path: Path) -> bool:
     return any(line.startswith(wrong.shown(path)) and wrong.says in line for line in lines)
 
 
-@pytest.mark.parametrize("wrong", WRONG_SCENARIOS, ids=lambda wrong: wrong.name)
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.name)
 def test_check_ends_with_2_and_a_line_for_each_mistake(wrong: Wrong, tmp_path: Path) -> None:
     path = wrong.write(tmp_path)
     result = CliRunner().invoke(app, ["check", *arguments(wrong, path)])
@@ -50,7 +51,7 @@ def test_check_ends_with_2_and_a_line_for_each_mistake(wrong: Wrong, tmp_path: P
 
 @pytest.mark.parametrize(
     "wrong",
-    [wrong for wrong in WRONG_SCENARIOS if wrong.name in SUBPROCESSES],
+    [wrong for wrong in ALL_WRONG if wrong.name in SUBPROCESSES],
     ids=lambda wrong: wrong.name,
 )
 def test_the_command_as_it_is_installed(wrong: Wrong, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from grid.model.errors import InputError
 from grid.scenario.load import load_scenario
 from grid.scenario.shipped import shipped_folder
 from grid.scenario.yaml_tree import MAX_DEPTH, MAX_NODES, read_tree
-from tests.scenario.wrong_scenarios import NO_PLAIN_DATA, RIGHT, WRONG_SCENARIOS, Wrong
+from tests.scenario.wrong_direct_jobs import ALL_WRONG
+from tests.scenario.wrong_scenarios import NO_PLAIN_DATA, RIGHT, Wrong
 
 
 def described(wrong: Wrong) -> dict[str, Any] | None:
@@ -35,7 +36,7 @@ def sentences(given: Any, overrides: Any = ()) -> list[tuple[str, str, str]]:
     return sorted((m.field, m.found, m.expected) for m in caught.value.mistakes)
 
 
-DESCRIBED = [wrong for wrong in WRONG_SCENARIOS if described(wrong) is not None]
+DESCRIBED = [wrong for wrong in ALL_WRONG if described(wrong) is not None]
 
 
 def test_most_wrong_scenarios_can_be_given_in_python() -> None:

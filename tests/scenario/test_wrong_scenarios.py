@@ -9,7 +9,8 @@ import pytest
 
 from grid.model.errors import InputError
 from grid.scenario.load import MAX_MISTAKES, load_scenario
-from tests.scenario.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong, edited
+from tests.scenario.wrong_direct_jobs import ALL_WRONG, DIRECT, NEIGHBOUR
+from tests.scenario.wrong_scenarios import RIGHT, Wrong, edited
 
 KEYS = "name, seed, network, protocol, vos"
 
@@ -31,9 +32,11 @@ def test_the_right_scenario_is_right(tmp_path: Path) -> None:
     scenario = load_scenario(written(tmp_path, RIGHT))
     assert scenario.network.latency_s == 0.1
     assert [vo.name for vo in scenario.vos or ()] == ["north", "south"]
+    for text in (DIRECT, DIRECT + NEIGHBOUR):
+        load_scenario(written(tmp_path, text))
 
 
-@pytest.mark.parametrize("wrong", WRONG_SCENARIOS, ids=lambda wrong: wrong.name)
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.name)
 def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
     path = wrong.write(tmp_path)
     lines = mistakes(path, *wrong.overrides)
@@ -51,13 +54,13 @@ def test_one_mistake_is_reported_once(tmp_path: Path) -> None:
         "list for a parameter",
         "parameter of a parameter",
     }
-    for wrong in WRONG_SCENARIOS:
+    for wrong in ALL_WRONG:
         if wrong.name not in follow_ups:
             assert len(mistakes(wrong.write(tmp_path), *wrong.overrides)) == 1, wrong.name
 
 
 def test_each_has_a_name_of_its_own() -> None:
-    names = [wrong.name for wrong in WRONG_SCENARIOS]
+    names = [wrong.name for wrong in ALL_WRONG]
     assert len(names) == len(set(names)) >= 40
 
 
