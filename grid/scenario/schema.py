@@ -255,7 +255,9 @@ class ClusterSection(Section):
         "policy of gangs.",
     )
     overrun: Literal["kill", "extend"] = Field(
-        default="kill", description="What happens to a job that passes its estimate."
+        default="kill",
+        description="What happens to a job that passes its estimate. Jobs of a trace pass theirs "
+        "where their workload has `cut_at_estimate: false`.",
     )
     estimates: Literal["user", "exact", "average"] = Field(
         default="user",
