@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-YOUNG, MIDDLE, OLD = 10_000, 20, 1_000
+YOUNG, MIDDLE, OLD = 100_000, 100, 1_000
 """So many new objects, and so many looks at younger ones, before a look at those of that age."""
 
 
@@ -14,7 +14,7 @@ def look_rarely() -> None:
     """Have Python look for cycles rarely from now on, in a process that is there for a run alone.
 
     A run makes objects by the million and keeps them, and hardly one is in a cycle: on the log
-    LCG-2005 looking costs a twentieth of all CPU time as Python has it, and a fiftieth so.
+    LCG-2005 looking costs a twentieth of all CPU time as Python has it, and a hundredth so.
     """
     before = gc.get_threshold()
     if gc.isenabled() and before[0] > 0:

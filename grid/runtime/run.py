@@ -15,7 +15,7 @@ from grid import __version__
 from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
-from grid.model.job import JobState
+from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft
@@ -26,6 +26,7 @@ from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.compiling import compiling_ahead
+from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from grid.results.event_file import EventSpool
     from grid.runtime.live import LiveOutcome
 
-PLACEMENTS = ("vo", "cluster", "entity")
-TRANSPORTS = ("sockets", "calls")
+PLACEMENTS, TRANSPORTS = ("vo", "cluster", "entity"), ("sockets", "calls")
 MOST_DIGITS = 6
 """Of a number of Ray actors. No machine has so many; Python does not read just any length."""
 _NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\n"
@@ -185,7 +185,8 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     how = How(**settings)
     cpu = time.process_time()
     how.stage("reading the workload")
-    grid, left_out = realize(scenario, file)
+    with rarely_looked_for():
+        grid, left_out = realize(scenario, file)
     read_seconds = time.process_time() - cpu
     played = _play(grid, how, file)
     # The jobs as they were submitted take as much room as what became of them.
@@ -351,8 +352,7 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
 
 def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
     counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
-    final = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
-    jobs = {state.name.lower(): counts[state.value] for state in final} | {"skipped": {}}
+    jobs = {state.name.lower(): counts[state.value] for state in FINAL_STATES} | {"skipped": {}}
     return {
         "version": __version__,
         "scenario": name,
