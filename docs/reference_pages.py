@@ -19,6 +19,7 @@ from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from paper_pages import papers_page
 from part_inputs import inputs, inputs_page
 from pydantic import BaseModel
+from shipped_pages import shipped_entries, shipped_page
 
 import grid
 import grid.env
@@ -324,6 +325,7 @@ def pages() -> dict[str, str]:
     """All pages by their path below `docs/`."""
     return {
         "reference/scenario.md": scenario_page(),
+        "reference/shipped.md": shipped_page(),
         "reference/experiment.md": experiment_page(),
         "reference/parts.md": parts_page(),
         "reference/inputs.md": inputs_page(),
@@ -350,6 +352,8 @@ def entries() -> Iterator[Entry]:
                 yield Entry("parts", setting, sentence)
     for name, sentence in inputs():
         yield Entry("inputs", name, sentence)
+    for name, sentence in shipped_entries():
+        yield Entry("shipped", name, sentence)
     for words, command in commands():
         yield Entry("commands", words, command.help or "")
         for one in shown(command):

@@ -256,16 +256,20 @@ class ClusterSection(Section):
     )
     overrun: Literal["kill", "extend"] = Field(
         default="kill",
-        description="What happens to a job that passes its estimate. Jobs of a trace pass theirs "
-        "where their workload has `cut_at_estimate: false`.",
+        description="What happens to a job that runs longer than its user's estimate times "
+        "`estimate_factor`: it fails then, or goes on. Jobs of a trace do only where their "
+        "workload has `cut_at_estimate: false`.",
     )
     estimates: Literal["user", "exact", "average"] = Field(
         default="user",
         description="What the local policy knows of run times: what users say, the truth, or "
-        "the average of the user's last two jobs that ended here, at most what the user says.",
+        "the average of the user's last two jobs that ended here, at most what the user says. With "
+        "`overrun: kill` no job is killed under `exact`, and none by a prediction.",
     )
     estimate_factor: Annotated[float, Field(ge=0.01, le=100, strict=True)] = Field(
-        default=1.0, description="Multiplies the estimates of users."
+        default=1.0,
+        description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
+        "that runs for more than half of its estimate fails.",
     )
     one_job_a_machine: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="A job has its machine to itself, whatever CPUs it leaves idle."
@@ -332,8 +336,9 @@ class VosFromTraceSection(Section):
     )
     sizing: Literal["equal", "work", "peak"] = Field(
         default="equal",
-        description="How the processors are shared out: alike, in proportion to the sites' work, "
-        "or in proportion to the most jobs that they ran at once.",
+        description="How the processors are shared out: alike, in proportion to the sites' work "
+        "(run time times processors), or in proportion to the most processors that would be in use "
+        "at once if no job waited. What is left of whole numbers goes to the largest remainders.",
     )
     selection: VoSelection = "partial"
     policy: LocalPolicy = "fcfs"

@@ -27,10 +27,13 @@ class OptionSection(Section):
 
     value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture = Field(
         description="What the resource must be or have: a word for the operating system and the "
-        "architecture; seconds for `execution_time`, MIPS for `speed`, MB for `ram` and `disk`."
+        "architecture; at most so many seconds for `execution_time`; at least so many MIPS for "
+        "`speed`, CPUs for `cores`, MB for `ram` and `disk`."
     )
     utility: Utility = Field(
-        default=1.0, description="What a resource that fulfils this option is worth to the user."
+        default=1.0,
+        description="What a resource that fulfils this option is worth to the user. A resource "
+        "that is worth 0 in all will not do: the job does not run there.",
     )
 
 
@@ -39,13 +42,19 @@ class RequirementSection(Section):
 
     kind: Literal[
         "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
-    ] = Field(description="What is required of the resource.")
+    ] = Field(
+        description="What is required of the resource. `execution_time` is the user's estimate at "
+        "the speed of the resource, without waiting; `cores` are those that one job may hold."
+    )
     options: Annotated[tuple[OptionSection, ...], Field(min_length=1)] = Field(
         description="Values that will do. The requirement is worth the highest utility among "
         "those that the resource fulfils."
     )
     weight: Utility = Field(
-        default=1.0, description="Factor of this requirement in the utility of the resource."
+        default=1.0,
+        description="Factor of this requirement. The utility of a resource is the sum of weight "
+        "times worth over the number of requirements, so less than 1 where weights are. A job "
+        "whose only requirement has weight 0 finds no place.",
     )
 
 
