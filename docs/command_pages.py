@@ -12,6 +12,11 @@ from key_words import MADE, markdown
 from grid.cli import app
 from grid.commands.endings import ExitCode
 
+_MORE = {
+    "grid scenarios": "What each is about, and why it is as it is: [shipped scenarios](shipped.md)."
+}
+"""What a page can say of a command and the terminal cannot."""
+
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command by the words that call it."""
@@ -33,6 +38,7 @@ def commands_page() -> str:
     for words, command in commands():
         about = markdown(inspect.cleandoc(command.help or ""))
         lines.append(f"(command-{words.replace(' ', '-')})=\n## {words}\n\n{about}\n")
+        lines += [f"{_MORE[words]}\n"] if words in _MORE else []
         for parameter in shown(command):
             names, facts = parameter_text(parameter)
             lines.append(f"{names}\n: {facts}\n")

@@ -232,6 +232,20 @@ def test_everything_in_the_reference_has_a_sentence(monkeypatch: pytest.MonkeyPa
         assert word.lower() in pages[f"reference/{page}.md"].lower(), f"{name} is not in {page}"
 
 
+def test_the_head_of_every_scenario_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its words, in their order, whatever are lists and blocks."""
+    shipped = module("shipped_pages", monkeypatch)
+    page = plain_words(shipped.shipped_page())
+    for path in (ROOT / "scenarios").glob("*.yaml"):
+        head = shipped.head_of(path.read_text())
+        assert len(head) > 5
+        assert plain_words("\n".join(head)) in page, path
+
+
+def plain_words(text: str) -> str:
+    return " ".join(re.sub(r"^```\w*$", "", text, flags=re.M).replace("\\", "").split())
+
+
 @pytest.mark.parametrize("path", sorted(DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
 @pytest.mark.usefixtures("in_a_folder")
 def test_notebooks_give_what_is_stored_in_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,8 @@ class TraceFilterSection(Section):
     from_s: Seconds | None = Field(default=None, description="Only jobs submitted then or later.")
     before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")
     users: tuple[Whole, ...] | None = Field(
-        default=None, description="Only jobs of the users of these numbers."
+        default=None,
+        description="Only jobs of the users of these numbers. To leave some out, cut the log.",
     )
     without_users: tuple[Whole, ...] = Field(
         default=(),
@@ -122,7 +123,7 @@ class TraceFilterSection(Section):
     statuses: tuple[Whole, ...] | None = Field(
         default=None,
         description="Only jobs of these statuses, as the log has them: 0 failed, 1 completed, "
-        "5 cancelled, ...",
+        "5 cancelled, ... Default: whatever their status is, all that have a run time.",
     )
 
 
@@ -197,7 +198,8 @@ class WorkloadSection(Section):
     trace: str | None = Field(
         default=None,
         description="Path of a log, from the scenario's folder: .gwf, .parquet (of `grid trace "
-        "--to`), any other name: SWF; plain or gzip.",
+        "--to`), any other name: SWF; plain or gzip. A job asks for the requested processors, or "
+        "for the allocated ones where none are requested.",
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
         default=None,
