@@ -259,7 +259,9 @@ def files_page() -> str:
         "the `vos`), `manifest.json` and `scenario.yaml` (the scenario with all defaults filled "
         "in; it runs again); with `--events`, `events.parquet` as well; a live run to which "
         "somebody did something on its page, `interventions.json`. A sweep writes its tables "
-        "of results, and a file for each run, from which it goes on after an interruption. Metrics "
+        "of results, and a file for each run, from which it goes on after an interruption; "
+        "besides `experiment.yaml`, `scenario.yaml` and the files of parts, as they were given, so "
+        "that [its folder runs again](../tutorials/study.md#5-say-how-it-was-made). Metrics "
         "of your own are columns after these. "
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
     )

@@ -212,8 +212,8 @@ def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
     """
     alike: dict[tuple[object, ...], list[Mistake]] = {}
     for one in error.mistakes:
-        anywhere = re.sub(r"\.\d+(?=\.)", "", one.field)
-        alike.setdefault((one.file, one.line, anywhere, one.found, one.expected), []).append(one)
+        field, expected = (re.sub(r"\.\d+(?=\.)", "", text) for text in (one.field, one.expected))
+        alike.setdefault((one.file, one.line, field, one.found, expected), []).append(one)
     lines = []
     many = len(alike) > MOST_LINES
     for first, *others in list(alike.values())[: MOST_LINES - many]:

@@ -26,6 +26,7 @@ from grid.scenario.schema import Scenario
 from grid.scenario.sections import name_and_settings
 from grid.scenario.shipped import find
 from grid.scenario.text_file import read_text
+from grid.scenario.traces import hash_of_log
 from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import Node, at, child, read_tree, resolve
 
@@ -185,7 +186,7 @@ def expand(
     cases: list[Case] = []
     refused: list[tuple[Point, InputError]] = []
     try:
-        scenario_file = _scenario_of(experiment, file)
+        scenario_file = scenario_of(experiment, file)
     except InputError as error:
         return [], [(point, error) for point, _ in _combinations(experiment.axes)]
     for point, settings in _combinations(experiment.axes):
@@ -258,7 +259,7 @@ def figure_like(name: str, known: Sequence[str]) -> str:
     return f"a figure, such as {likely[0]}" if likely else "a figure that `grid metrics` lists"
 
 
-def _scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict[str, Any]:
+def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict[str, Any]:
     """Where the scenario stands, or the scenario itself. Raises InputError for an unknown name."""
     given = experiment.scenario
     if not isinstance(given, str):
@@ -341,7 +342,7 @@ def key_of(case: Case, code: str) -> str:
     for owner in (resolved, *(resolved["vos"] or ())):
         workload = owner["workload"]
         if workload is not None and workload["trace"] is not None:
-            workload["trace"] = _digest_of(workload["trace"])
+            workload["trace"] = hash_of_log(workload["trace"])
     parts = case.scenario.parts
     # What stands in a file counts by its text, not by where it stands.
     resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in parts.sources.items()})
@@ -365,16 +366,3 @@ def _without_paths(value: Any, hashes: Mapping[str, str]) -> Any:
     if isinstance(value, str) and value in hashes:
         return f"{hashes[value]}:{value.rpartition(':')[2]}"
     return value
-
-
-_digests: dict[tuple[str, int, int], str] = {}
-
-
-def _digest_of(path: str) -> str:
-    """SHA-256 of a file, read once as long as its size and time of change stay."""
-    status = Path(path).stat()
-    known = (path, status.st_size, status.st_mtime_ns)
-    if known not in _digests:
-        with Path(path).open("rb") as file:
-            _digests[known] = hashlib.file_digest(file, "sha256").hexdigest()
-    return _digests[known]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,12 +9,10 @@ from grid.experiment.cases import expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.costs import Costs
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import Store
+from grid.experiment.store import SWEEP_FILE, Store
 from grid.model.errors import InputError
 from grid.runtime.cpus import usable_cpus
-from grid.scenario.load import MAX_BYTES
 from grid.scenario.shipped import experiments_folder
-from grid.scenario.text_file import read_text
 
 SAMPLE = 200
 """So many earlier runs are asked how long they took."""
@@ -66,8 +63,8 @@ def _seconds_a_run(
     cost = Costs.read(*places).of(experiment.name, quick)
     if cost is not None:
         return cost / runs, "as the same experiment took before"
-    for other in sorted(folder.parent.glob("*/scenario.yaml")):
-        if _is_of(other, scenario):
+    for other in sorted(folder.parent.glob(f"*/{SWEEP_FILE}")):
+        if _is_of(other.parent, scenario):
             took = _seconds_of(other.parent)
             if took:
                 mean = sum(took) / len(took)
@@ -75,11 +72,11 @@ def _seconds_a_run(
     return None
 
 
-def _is_of(path: Path, scenario: str) -> bool:
-    """Whether the file is the scenario of this name."""
-    with suppress(InputError):
-        beginning = read_text(path, MAX_BYTES, "a scenario")[:200]
-        return re.search(rf"^name: {re.escape(scenario)}$", beginning, re.MULTILINE) is not None
+def _is_of(folder: Path, scenario: str) -> bool:
+    """Whether the first run of the sweep in a folder is one of the scenario of this name."""
+    for path in sorted((folder / "runs").glob("*.json"))[:1]:
+        with suppress(InputError):
+            return bool(Store(folder).record(path.stem)["scenario"].get("name") == scenario)
     return False
 
 

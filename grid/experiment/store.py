@@ -18,6 +18,8 @@ from grid.model.errors import InputError, Mistake, dotted
 from grid.scenario.text_file import read_mapping
 
 SWEEP_FILE = "sweep.json"
+EXPERIMENT_FILE = "experiment.yaml"
+SCENARIO_FILE = "scenario.yaml"
 FAILED_FILE = "failed.json"
 LOCK = ".lock"
 CHECKSUM = "checksum"

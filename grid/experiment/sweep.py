@@ -12,7 +12,6 @@ from pathlib import Path
 
 from grid.experiment.agenda import Kind
 from grid.experiment.cases import (
-    MAX_BYTES,
     Case,
     Objects,
     Point,
@@ -23,7 +22,7 @@ from grid.experiment.cases import (
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json, write_text
+from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError
 
@@ -280,13 +279,12 @@ def _describe(
     refused: list[tuple[Point, InputError]],
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
-    from grid.scenario.load import resolved_yaml, section_yaml
+    from grid.experiment.sweep_sources import write_sources
+    from grid.runtime.provenance import versions
     from grid.scenario.part_kinds import metric_meanings
-    from grid.scenario.text_file import read_text
+    from grid.scenario.traces import hashes_of_logs
 
-    text = section_yaml(experiment) if file is None else read_text(file, MAX_BYTES, "YAML")
-    write_text(store.folder / "experiment.yaml", text)
-    write_text(store.folder / "scenario.yaml", resolved_yaml(cases[0].scenario))
+    write_sources(store.folder, experiment, file, cases)
     axes = {
         name: list(dict.fromkeys(case.point[name] for case in cases)) for name in experiment.axes
     }
@@ -295,6 +293,10 @@ def _describe(
         {
             "name": experiment.name,
             "code": code_version(),
+            **versions(),
+            "logs": {
+                name: one for case in cases for name, one in hashes_of_logs(case.scenario).items()
+            },
             "axes": axes,
             "seeds": list(experiment.seed_list),
             "level": experiment.level,

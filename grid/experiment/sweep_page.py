@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grid.experiment.statistics import repetitions
-from grid.experiment.store import EXPECTED, MAX_BYTES, read_sweep
+from grid.experiment.store import (
+    EXPECTED,
+    EXPERIMENT_FILE,
+    MAX_BYTES,
+    SCENARIO_FILE,
+    read_sweep,
+)
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_differences import differences
 from grid.experiment.sweep_flows import flows
@@ -217,8 +224,10 @@ def _is_numeric(values: list[Any]) -> bool:
 
 
 def _sources(folder: Path) -> list[Block]:
-    files = (
-        ("The experiment", folder / "experiment.yaml"),
-        ("The scenario of its first run, defaults filled in", folder / "scenario.yaml"),
-    )
-    return [Source(title, read_text(path, MAX_BYTES, EXPECTED)) for title, path in files]
+    """The experiment, and the scenario where that does not stand within it."""
+    files = (("The experiment", EXPERIMENT_FILE), ("The scenario", SCENARIO_FILE))
+    return [
+        Source(title, read_text(folder / name, MAX_BYTES, EXPECTED))
+        for title, name in files
+        if name == EXPERIMENT_FILE or os.path.lexists(folder / name)
+    ]

@@ -42,7 +42,7 @@ def resolve_reference(reference: str, folders: Sequence[Path]) -> tuple[str, Sou
         where = "in the current folder or in the scenario's"
         raise ValueError(f"{kind} {file} {where}, or an absolute path")
     path = path.resolve()
-    return f"{path}:{name}", Source(str(path), short_path(path), _text(path))
+    return f"{path}:{name}", Source(str(path), short_path(path), _text(path), written=file)
 
 
 def _installed(module: str) -> Path | None:

@@ -27,20 +27,22 @@ PREFIX = "grid_part_"
 class Source:
     """The text of the file `path`, which messages call `shown`.
 
-    `installed` is the name of the module, where it is one that every node has to have.
+    `installed` is the name of the module, where it is one that every node has to have; `written`
+    is the place of the file as the scenario has it, where it is not.
     """
 
     path: str
     shown: str
     text: str
     installed: str = ""
+    written: str = ""
 
     def __post_init__(self) -> None:
         if not self.installed:
             _sources[self.module] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Source, (self.path, self.shown, self.text, self.installed)
+        return Source, (self.path, self.shown, self.text, self.installed, self.written)
 
     @property
     def sha256(self) -> str:

@@ -202,6 +202,7 @@ DIFFERENCE_COLUMNS: Columns = {
 
 MANIFEST_KEYS: Columns = {
     "version": ("", "Version of the emulator."),
+    "versions.*": ("", "Versions of Python and of the libraries that a result may hang on."),
     "scenario": ("", "Name of the scenario."),
     "seed": ("", "Seed of the run."),
     "digest": (
@@ -209,6 +210,7 @@ MANIFEST_KEYS: Columns = {
         "SHA-256 of the results. Runs in virtual time of one scenario and seed have the same, in "
         "one process and on any number of Ray actors. No two live runs have the same.",
     ),
+    "cpus": ("CPUs", "CPUs of all machines of the grid."),
     "jobs.completed": ("jobs", "Jobs that ran to their end."),
     "jobs.failed": ("jobs", "Jobs that were killed or found no place."),
     "jobs.rejected": ("jobs", "Jobs that were refused."),
@@ -272,6 +274,7 @@ MANIFEST_KEYS: Columns = {
     "cpu_seconds.read": ("s", "Processor time to read and build the scenario and its jobs."),
     "cpu_seconds.run": ("s", "Processor time of all processes, from first event to last."),
     "parts.*": ("", "SHA-256 of the source of each part that the scenario plugged in."),
+    "logs.*": ("", "SHA-256 of the file of each log that the scenario plays, as it is on disk."),
     "meanings.*": (
         "",
         "What a metric that the scenario plugged in means: its docstring's first paragraph.",

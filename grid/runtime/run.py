@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from grid import __version__
 from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
@@ -25,16 +24,18 @@ from grid.results.digest import digest
 from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
+from grid.results.occupancy import machine_cpus
 from grid.runtime.compiling import compiling_ahead
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
+from grid.runtime.provenance import made_from, versions
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
-from grid.scenario.part_kinds import metric_meanings, metrics_of
+from grid.scenario.part_kinds import metrics_of
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
 
@@ -194,8 +195,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     if played.outcome.spool is not None:
         gc.collect()
     run = _checked(played, how)
-    run.manifest["parts"] = scenario.parts.hashes()
-    run.manifest["meanings"] = metric_meanings(scenario)
+    run.manifest.update(made_from(scenario))
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)
@@ -293,10 +293,10 @@ def _checked(played: _Played, how: How) -> Run:
     results = outcome.results()
     _refuse_broken(played, results, directory)
     manifest = _manifest(played.name, played.seed, results, outcome)
-    manifest["runtime"] = how.runtime
+    manifest["cpus"] = int(machine_cpus(directory).sum())
+    manifest |= {"runtime": how.runtime, "placement": None if how.in_process else how.placed}
     if outcome.profile:
         manifest["profile"] = outcome.profile
-    manifest["placement"] = None if how.in_process else how.placed
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
     counted = outcome.figures, outcome.histories, outcome.decisions
@@ -354,7 +354,7 @@ def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) ->
     counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
     jobs = {state.name.lower(): counts[state.value] for state in FINAL_STATES} | {"skipped": {}}
     return {
-        "version": __version__,
+        **versions(),
         "scenario": name,
         "seed": seed,
         "digest": digest(results),

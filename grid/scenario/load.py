@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import InputError, Mistake, dotted, shorten
 from grid.parts.registry import Parts
 from grid.scenario.capability_checks import capability_problems
 from grid.scenario.checks import problems
-from grid.scenario.parameters import SECTION, Overrides, fill_in
+from grid.scenario.parameters import SECTION, Overrides, fill_in, parameter_in
 from grid.scenario.part_checks import as_written, find_parts, object_mistakes, part_mistakes
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
@@ -152,8 +152,9 @@ def _find_traces(root: Node, folder: Path) -> list[Mistake]:
             node.value = str(_trace(Path(node.value), folder))
         except (OSError, ValueError) as error:
             found = f"{node.found()}: {reason(error)}"
-            expected = "an SWF log, looked for in the current folder and in the scenario's; "
-            expected += "the emulator brings none"
+            key = parameter_in(node.text) or dotted(where)
+            expected = "a log in the current folder or in the scenario's, or another path: "
+            expected += f"--set {key}=FILE (the emulator brings none)"
             mistakes.append(node.mistake(where, expected, found))
     return mistakes
 

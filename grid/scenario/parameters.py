@@ -50,6 +50,12 @@ def fill_in(
     return mistakes + _unused(declared, list(used), keys)
 
 
+def parameter_in(text: str) -> str | None:
+    """The name of the parameter that a text is the value of, as it was written; None if of none."""
+    found = _REFERENCE.fullmatch(text)
+    return None if found is None else found[1]
+
+
 def _references(root: Node, parameters: Mapping[str, Node]) -> Iterator[str]:
     """The names in all `${name}`, of parameters or not."""
     for _, node in (*_scalars(root, ()), *((name, one) for name, one in parameters.items())):

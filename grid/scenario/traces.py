@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +15,33 @@ from grid.model.arrays import Bools
 from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable
 from grid.model.time import from_seconds
+from grid.parts.origin import short_path
+from grid.scenario.schema import Scenario
 from grid.scenario.workload_sections import TraceFilterSection, WorkloadSection
 from grid.workload.convert import read_any_log
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
 from grid.workload.repeated import repeated
 from grid.workload.swf import Route, SwfLog, jobs_from_swf
 from grid.workload.trace import filter_log, scale_interarrival, shift_submissions
+
+_hashes: dict[tuple[str, int, int], str] = {}
+
+
+def hash_of_log(path: str) -> str:
+    """SHA-256 of a file, read once as long as its size and time of change stay."""
+    status = Path(path).stat()
+    known = (path, status.st_size, status.st_mtime_ns)
+    if known not in _hashes:
+        with Path(path).open("rb") as file:
+            _hashes[known] = hashlib.file_digest(file, "sha256").hexdigest()
+    return _hashes[known]
+
+
+def hashes_of_logs(scenario: Scenario) -> dict[str, str]:
+    """That of each log that the scenario plays, by its path. Raises OSError."""
+    workloads = scenario.workload, *(vo.workload for vo in scenario.vos or ())
+    paths = sorted({one.trace for one in workloads if one is not None and one.trace is not None})
+    return {short_path(path): hash_of_log(path) for path in paths}
 
 
 class _Read(NamedTuple):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import platform
 import subprocess
 import sys
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
@@ -168,3 +171,19 @@ def test_an_input_error_can_be_sent_between_processes() -> None:
 def test_a_transport_is_for_windows_on_ray_actors(how: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="transport: found 'calls' for a"):
         How(transport="calls", **how)
+
+
+def test_the_manifest_says_which_log_and_which_versions_a_run_hangs_on(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    digests = []
+    for more in ("", "; a comment\n"):
+        log.write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n" + more)
+        run = grid.run("trace-replay", set={"trace": str(log), "processors": 2})
+        assert run.manifest["logs"] == {str(log): sha256(log.read_bytes()).hexdigest()}
+        assert run.manifest["cpus"] == 2
+        digests.append(run.manifest["digest"])
+    assert digests[0] == digests[1]
+    versions = run.manifest["versions"]
+    assert versions["numpy"] == np.__version__
+    assert versions["python"] == platform.python_version()
+    assert "numba" in versions
