@@ -52,6 +52,9 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         lines.append(SAME_TOLD)
     if line := measured_line(folder):
         lines.append(f"{line[0].lower()}{line[1:-1]}")
+        records = study.records.values()
+        if empty := sum(not one["metrics"]["grid"].get("jobs_submitted") for one in records):
+            lines.append(f"in {empty} of {len(records)} runs no job was submitted then")
     _say(console, lines)
     if _has_intervals(study):
         _print_differences(study, metrics, folder, console)

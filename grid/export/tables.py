@@ -70,7 +70,7 @@ def _named(positions: Ints, names: Any) -> pa.Array:
     return pa.array(list(names), pa.string()).take(indices).dictionary_encode()
 
 
-def write_swf(schedule: Schedule, path: Path, name: str) -> None:
+def write_swf(schedule: Schedule, path: Path, run: Path) -> None:
     """The jobs in SWF, in whole seconds, as the format has them; estimates are rounded up.
 
     Numbers are given anew, from 1, in the order of submission. Status: 1 completed, 0 failed, 5
@@ -101,7 +101,7 @@ def write_swf(schedule: Schedule, path: Path, name: str) -> None:
     }
     for field, column in given.items():
         columns[:, field] = column
-    log = SwfLog(path, columns, np.arange(len(order)), _header(schedule, name))
+    log = SwfLog(path, columns, np.arange(len(order)), _header(schedule, run))
     write_log(log, path)
 
 
@@ -123,7 +123,8 @@ def _users(schedule: Schedule) -> Ints:
     return np.where(schedule.user < 0, -1, number.ravel() + 1)
 
 
-def _header(schedule: Schedule, name: str) -> dict[str, str]:
+def _header(schedule: Schedule, run: Path) -> dict[str, str]:
+    cpus = (earlier_run(run) or {}).get("cpus")
     partitions = [
         f"Partition: {place + 1} {schedule.vos[vo]}/{cluster}"
         for place, (vo, cluster) in enumerate(schedule.clusters)
@@ -131,26 +132,17 @@ def _header(schedule: Schedule, name: str) -> dict[str, str]:
     groups = [f"{place + 1} {vo}" for place, vo in enumerate(schedule.vos)]
     return {
         "Version": "2.2",
-        "Computer": f"Grid emulator {__version__}, {name}",
+        "Computer": f"Grid emulator {__version__}, {run.resolve().name}",
         "Acknowledge": "made by an emulator, not by users",
         "MaxJobs": f"{len(schedule)}",
         "MaxRecords": f"{len(schedule)}",
         "UnixStartTime": "0",
         "TimeZoneString": "UTC",
-        "MaxProcs": f"{_most_processors(schedule)}",
+        **({"MaxProcs": f"{cpus}"} if isinstance(cpus, int) else {}),
         "Note": "Groups are VOs of users, queues are VOs where jobs ran.",
         "Group": "\n".join(groups),
         "Partition": "\n".join(one.removeprefix("Partition: ") for one in partitions),
     }
-
-
-def _most_processors(schedule: Schedule) -> int:
-    """The most processors that were ever in use: the schedule does not say how many there are."""
-    rows = np.flatnonzero(schedule.ran)
-    steps = np.concatenate([schedule.processors[rows], -schedule.processors[rows]])
-    times = np.concatenate([schedule.start_us[rows], schedule.end_us[rows]])
-    order = np.lexsort((steps, times))
-    return int(np.cumsum(steps[order].astype(np.int64)).max(initial=1))
 
 
 def write_batsim(folder: Path, run: Path) -> None:

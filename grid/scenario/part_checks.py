@@ -22,7 +22,7 @@ from grid.parts.registry import Part, Parts
 from grid.parts.source import Source
 from grid.policies.convergent.weights import HEURISTICS
 from grid.scenario.part_kinds import KINDS, TAKEN, Place, places
-from grid.scenario.validate import validate
+from grid.scenario.validate import NO_SUCH_SETTING, validate
 from grid.scenario.yaml_tree import Node, at, nearest
 
 
@@ -146,7 +146,10 @@ def _settings_mistakes(root: Node, place: Place, part: Part, parts: Parts) -> It
     model: type[BaseModel] = part.declared.model
     settings = validate(root, model, path)
     if isinstance(settings, list):
-        yield from settings
+        none = f"none, for {parts.shown(part.name)} has no settings"
+        for one in settings:
+            is_one = one.expected == NO_SUCH_SETTING and not model.model_fields
+            yield replace(one, found="a setting", expected=none) if is_one else one
         return
     node = at(root, path)
     if part.is_own and node is None:

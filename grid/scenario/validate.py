@@ -26,6 +26,8 @@ INNER_KEYS = tuple(
 """Paths of the keys of sections that every scenario has, such as protocol.ttl."""
 """The keys at the top of a scenario, beside `parameters`."""
 
+NO_SUCH_SETTING = "no such setting"
+
 Error = dict[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -115,7 +117,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
         known.append(SECTION)
     likely = get_close_matches(str(path[-1]), known, 1)
     if not known:
-        return "no such setting"
+        return NO_SUCH_SETTING
     return likely[0] if likely else f"one of {', '.join(known)}"
 
 

@@ -19,6 +19,11 @@ UNKNOWN = -1
 MOST_MISTAKES = 5
 """So many mistakes of one log are reported at once."""
 
+OF_A_TABLE = (
+    ' with blanks between: the documentation says how to make them of a table ("A log with other '
+    'columns")'
+)
+
 TIME_LIMIT_S = 10**11
 """A time must stay below this (3,000 years): a Unix time in milliseconds is a mistake."""
 
@@ -76,6 +81,8 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
             comment = block[start:end].lstrip(layout.comment_mark).decode("utf-8", "replace")
             last_key = _add_to_header(values, last_key, comment)
         mistakes += [_mistake(path, layout, block, row) for row in room[:problems].tolist()]
+        if mistakes and mistakes[0].expected.endswith(OF_A_TABLE):
+            raise InputError(mistakes[:1])
         if problems and room[problems - 1, 1] == parse.NOT_TEXT:
             # All other mistakes come of reading as a log what is none.
             raise InputError(mistakes[-1:])
@@ -117,6 +124,8 @@ def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> Mis
         found, expected = "binary data", "text"
     elif kind == parse.WRONG_COUNT:
         found, expected = f"{number} field{'s' * (number != 1)}", f"{len(layout.fields)}"
+        if b"," in block[start:end]:
+            found, expected = f"{found} with commas", f"{expected}{OF_A_TABLE}"
     else:
         name = field_name(layout, number)
         expected = {

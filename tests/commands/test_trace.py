@@ -91,6 +91,11 @@ def test_there_and_back(tmp_path: Path, ending: str) -> None:
 WRONG = {
     "short.swf": (f"{SWF_LINE}\n1 2 3\n", "short.swf:2: found 3 fields, expected 18"),
     "long.swf": (f"{SWF_LINE}\n{SWF_LINE} 9\n", "long.swf:2: found 19 fields, expected 18"),
+    "table.swf": (
+        "id,submit,run,cores\n1,0,10,2\n2,5,10,2\n",
+        "table.swf:1: found 1 field with commas, expected 18 with blanks between: the "
+        'documentation says how to make them of a table ("A log with other columns")',
+    ),
     "word.swf": (SWF_LINE.replace("100", "x"), "field 4 (run time): found 'x', expected a number"),
     "columns.gwf": (f"{GWF_LINE}\n{SWF_LINE}\n", "columns.gwf:2: found 18 fields, expected 29"),
     "empty.swf": ("", "no job"),

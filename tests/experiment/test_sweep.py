@@ -286,6 +286,15 @@ def test_a_sweep_over_the_warm_up_says_which_there_are(tmp_path: Path) -> None:
     assert told.endswith("not the same at all settings: from 0 s on; from 5 s on.")
 
 
+def test_a_sweep_says_where_no_job_is_measured(tmp_path: Path) -> None:
+    axes = "axes:\n  metrics.submitted_from_s: [0, 100000000]\n"
+    path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
+    sweep(path, tmp_path / "out")
+    console = Console(record=True, width=200, file=io.StringIO())
+    print_sweep_table(tmp_path / "out", console)
+    assert "in 9 of 18 runs no job was submitted then\n" in console.export_text()
+
+
 def test_choices_of_knapsacks_have_no_jobs_to_leave_out(tmp_path: Path) -> None:
     path = write(tmp_path, EXPERIMENT + "measure: knapsack\n", SCENARIO + INTERVAL)
     _, refused = expand(load_experiment(path), path)

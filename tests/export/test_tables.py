@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
+import grid
 from grid.cli import app
 from grid.export.schedule import read_schedule
 from grid.export.tables import PHASES
@@ -91,6 +92,34 @@ def test_a_schedule_in_swf_is_read_by_our_reader(run: Path) -> None:
     again, left_out = jobs_from_swf(log)
     assert len(again) == len(ran)
     assert sum(left_out.values()) == len(jobs) - len(ran)
+
+
+def test_a_schedule_in_swf_is_of_the_whole_machine_and_the_same_jobs_again(tmp_path: Path) -> None:
+    """Not of the three CPUs that were in use; and what is played again is what was played."""
+    jobs = [{"submit_s": 10 * n, "run_s": 30 + n, "processors": 3} for n in range(4)]
+    clusters = [{"processors": 60}, {"name": "second", "machines": [{"count": 2, "cpus": 2}]}]
+    lab = {"name": "lab", "clusters": clusters, "workload": {"jobs": jobs}}
+    grid.run({"vos": [lab]}, out=tmp_path / "run")
+    path = export(tmp_path / "run", "swf")
+    assert read_swf(path).header["MaxProcs"] == "64"
+    replayed = grid.run("trace-replay", set={"trace": str(path), "processors": 64})
+    again = replayed.jobs_table().to_pylist()
+    assert [(one["submission_time"], one["execution_time"]) for one in again] == [
+        (one["submit_s"], one["run_s"]) for one in jobs
+    ]
+    assert {one["requested_number_of_resources"] for one in again} == {3}
+
+
+def test_a_sweep_has_no_jobs_to_export(tmp_path: Path) -> None:
+    sweep = {"name": "s", "scenario": "two-vos", "seeds": 1}
+    grid.sweep(sweep, tmp_path / "s", in_process=True)
+    for to in ("swf", "batsim"):
+        answer = CliRunner().invoke(app, ["export", str(tmp_path / "s"), "--to", to, "-q"])
+        assert answer.exit_code == 2
+        assert answer.stderr.endswith(
+            "/s: found the folder of a sweep, expected that of a run: a sweep keeps no jobs. Run "
+            "the one that you want by itself: grid run SCENARIO --set KEY=VALUE --seed N\n"
+        )
 
 
 def test_files_of_batsim(run: Path) -> None:

@@ -230,7 +230,8 @@ WRONG_NAMES = [
           "vos.0.clusters.0.policy.settings.command", "'x', expected a command with {endpoint}"),
     Wrong("setting of a policy that has none",
           edited("policy: fcfs", "policy: {name: fcfs, settings: {depth: 4}}"), 13,
-          "vos.0.clusters.0.policy.settings.depth", "expected no such setting"),
+          "vos.0.clusters.0.policy.settings.depth",
+          "found a setting, expected none, for fcfs has no settings"),
     Wrong("unknown setting of a generator",
           edited("- processors: 8", "- processors: 8\n    workload:\n"
           "      generator: partial_utility\n      settings:\n        usrs: 5"), 33,
