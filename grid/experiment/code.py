@@ -15,8 +15,10 @@ PACKAGES = (
     "information", "workload", "results",
 )  # fmt: skip
 MODULES = (
-    "scenario/build.py", "scenario/faults.py", "scenario/grid_settings.py", "scenario/platform.py",
-    "scenario/information.py", "scenario/workload.py", "scenario/wrapped.py",
+    "scenario/annotations.py", "scenario/build.py", "scenario/faults.py", "scenario/follow_ups.py",
+    "scenario/gang_migration.py", "scenario/grid_settings.py", "scenario/information.py",
+    "scenario/platform.py", "scenario/requirements.py", "scenario/traces.py",
+    "scenario/workload.py", "scenario/wrapped.py",
     "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
     "experiment/paper_figures.py", "experiment/knapsack_choices.py",
 )  # fmt: skip
