@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from grid.kernel.entity import Context, Effects, Entity, Finishing
 from grid.kernel.orders import GoOn, Order, Stop
+from grid.model.errors import not_saved
 from grid.model.faults import Outage
 from grid.model.time import Time
 
@@ -108,7 +109,7 @@ class CrashInjector:
             self._restart(ctx)
         if isinstance(self.entity, Finishing):
             self.entity.finish(ctx)
-        self._storage.keep(ctx.effects)
+        self._keep(ctx)
 
     def _obey(self, ctx: Context, order: Order) -> None:
         match order.content:
@@ -124,6 +125,13 @@ class CrashInjector:
                 if self.entity is not None:
                     self.entity.handle(ctx, "", order)
                     self._settle(ctx)
+
+    def _keep(self, ctx: Context) -> None:
+        """Raises PartFailed where something in the entity's state is not of a kind to be kept."""
+        try:
+            self._storage.keep(ctx.effects)
+        except Exception as error:
+            raise not_saved(ctx.name, error) from error
 
     def _end_life(self) -> None:
         self.entity = None
@@ -154,7 +162,7 @@ class CrashInjector:
 
     def _settle(self, ctx: Context) -> None:
         """Keep what the entity saved, and mark its timers: a crash is the end of them."""
-        self._storage.keep(ctx.effects)
+        self._keep(ctx)
         mark = f"{self._lives}/"
         timers = ctx.effects.timers
         timers[:] = [(time, mark + name, kind) for time, name, kind in timers]

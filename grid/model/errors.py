@@ -100,6 +100,15 @@ class PartFailed(RunFailed):
         return self.line
 
 
+def not_saved(whose: str, error: Exception) -> PartFailed:
+    """The state of `whose` cannot be written down, for what a part has in its attributes."""
+    return PartFailed(
+        f"the state of {whose} cannot be saved: {error}; a part that you plugged in may keep "
+        "numbers, texts, arrays, lists and objects of its own classes, and no locks, open files or "
+        "lambdas"
+    )
+
+
 class WrongPart(PartFailed, ValueError):
     """There is no such part, or it cannot be made with these settings.
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from grid.kernel.event import Envelope
 from grid.kernel.process import LogicalProcess
+from grid.model.errors import not_saved
 from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.ceiling import Timings
@@ -247,7 +248,10 @@ class Window:
     def save(self) -> Saved:
         """Its state. What was recorded so far is handed over."""
         chunks, events = self._store.take(), self._store.take_events()
-        state = self._shared.dumps((self._process, self._store, self._schedulers))
+        try:
+            state = self._shared.dumps((self._process, self._store, self._schedulers))
+        except Exception as error:
+            raise not_saved("the run", error) from error
         costs, self._costs = self._costs, {}
         return Saved(state, chunks, events, self._stopwatch.take(), costs)
 
