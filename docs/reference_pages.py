@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from command_pages import commands, commands_page, exit_codes_page, parameter_text, shown
+from heuristic_table import heuristics_text
 from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from paper_pages import papers_page
 from part_inputs import inputs, inputs_page
@@ -128,7 +129,9 @@ def parts_page() -> str:
         lines.append(f"{article} {kind.title} {kind.task}.\n")
         lines.append(f"- In a scenario: `{kind.place}`\n- Entry points: `{kind.group}`\n")
         names = [name for name in Parts().names(kind) if name in kind.own]
-        if not names:
+        if kind.name == "heuristics":
+            lines += heuristics_text()
+        elif not names:
             lines.append("The emulator has none of its own beside what it always computes.\n")
         lines += [part_text(Parts().find(kind, name)) for name in names]
     return "\n".join(lines)
@@ -223,7 +226,10 @@ def metrics_page() -> str:
         "Each figure has one name, which is its key in `metrics.json` and in the results of a "
         "sweep, and one title, which tables and reports show. A figure that has nothing to be "
         "computed from, such as a mean over no jobs, is `null`. Sources: PU, CS2, C07, EG and GM "
-        "are the [papers](../papers.md).\n"
+        "are the [papers](../papers.md). A run in virtual time ends when all jobs have. A live run "
+        "may end earlier, by its time limit or an interruption: jobs that had not ended then are "
+        "in no figure, nor in `jobs_submitted`; `live.unfinished` of "
+        "[manifest.json](files.md) counts them.\n"
     )
     for title, module, attribute in _GROUPS:
         lines.append(f"## {title}\n\n{comment_after(module, attribute)}\n")

@@ -107,7 +107,7 @@ class TraceFilterSection(Section):
     before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")
     users: tuple[Whole, ...] | None = Field(
         default=None,
-        description="Only jobs of the users of these numbers. To leave some out, cut the log.",
+        description="Only jobs of the users of these numbers; `without_users` leaves some out.",
     )
     without_users: tuple[Whole, ...] = Field(
         default=(),

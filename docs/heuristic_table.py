@@ -1,0 +1,43 @@
+"""The heuristics of Convergent Scheduling with their weights, for the reference of parts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from key_words import markdown
+
+from grid.policies.convergent import cs2_heuristics as cs2
+from grid.policies.convergent import cs2007_heuristics as c07
+
+
+def heuristics_text() -> Iterator[str]:
+    """What the policies weigh, by paper, and what may be changed of it."""
+    yield (
+        "A heuristic has a weight among the `weights` of a policy. Those of the papers have one by "
+        "default; 0 leaves one out, and one of yours comes besides.\n"
+    )
+    yield "With `cs2`, `cs2_cs`, `cs2_td`, `cs2_cs_td`, and `flexible` with `priority: cs2`:\n"
+    yield _table(cs2.CS2_HEURISTICS, cs2.CS2_WEIGHTS, {})
+    yield (
+        "With `cs_i_p`, `cs_i_np`, `cs_ni_p`, `cs_ni_np`, and `flexible` with `priority: cs2007`:\n"
+    )
+    of_c07 = c07.cs2007_heuristics(c07.DEADLINE_MINIMUM, c07.DEADLINE_K, ())
+    bonus = f"; {c07.NON_PREEMPTIVE_OVERHEAD:g} with `non_preemptive: bonus`"
+    yield _table(of_c07, c07.CS2007_WEIGHTS, {"overhead": bonus})
+    yield (
+        "The first heuristic of both papers, minimal requirements, is where the matrix starts "
+        "from: a job has no priority where it cannot run.\n"
+    )
+
+
+def _table(
+    heuristics: Mapping[str, Any], weights: Mapping[str, float], more: Mapping[str, str]
+) -> str:
+    lines = ["| name | weight by default | what it adds to the priority |", "| --- | --- | --- |"]
+    for name, heuristic in heuristics.items():
+        about = inspect.getdoc(getattr(heuristic, "func", heuristic)) or ""
+        first = markdown(" ".join(about.partition("\n\n")[0].split()))
+        lines.append(f"| `{name}` | {weights[name]:g}{more.get(name, '')} | {first} |")
+    return "\n".join(lines) + "\n"
