@@ -307,7 +307,8 @@ class VoSection(Section):
     selection: VoSelection = "partial"
     cluster_choice: PartSection | PartName = Field(
         default="least_load",
-        description="How the Grid Dispatcher chooses among the clusters, in a VO of several.",
+        description="How the Grid Dispatcher chooses among the clusters, in a VO of several, for "
+        "jobs that are bound to no machine (`bind: cluster`, gangs).",
     )
     when_busy: VoWhenBusy = None
     admission: VoAdmission = "everyone"
