@@ -205,7 +205,8 @@ class WorkloadSection(Section):
         default=None,
         description="The field of the trace by which a grid's own workload is shared out: the "
         "first VO has the jobs of its lowest value, the next VO those of the next one, and so on, "
-        "from the first VO again when all have one. `site` and `vo` for GWF only.",
+        "from the first VO again when all have one. For GWF only: `site`, where the job was "
+        "submitted (OrigSiteID), and `vo` (VOID).",
     )
     filter: TraceFilterSection | None = Field(
         default=None, description="Which jobs of the trace are taken. Default: all."
