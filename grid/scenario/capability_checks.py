@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from grid.model.errors import Path
 from grid.model.platform import VirtualOrganization
-from grid.scenario.direct_checks import direct_problems
+from grid.scenario.direct_checks import AS_WRITTEN, direct_problems
 from grid.scenario.grid_checks import refused
 from grid.scenario.grid_settings import grid_faults
 from grid.scenario.job_checks import NO_MEMORY
 from grid.scenario.platform import cluster_of
-from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, MachineSection, Scenario
+from grid.scenario.schema import (
+    ClusterSection,
+    GeneratedMachinesSection,
+    MachineSection,
+    Scenario,
+    VoSection,
+)
 from grid.scenario.value_checks import Problem
 from grid.workload.generators import MACHINE_GENERATORS
 
 SAMPLE = 100
 """So many machines of a generator tell what the others may have."""
+
+
+NEVER_ASKED = (
+    "no choice of clusters, for none is ever asked: it takes several clusters, and one with "
+    "`bind: cluster`, whose jobs the selection does not bind to a machine"
+)
 
 
 def capability_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -30,12 +42,24 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
         )
         for vo in scenario.vos or ()
     ]
+    yield from _never_asked(scenario.vos or (), vos)
     asking = list(_jobs_with_memory(scenario))
     yield from refused(vos, faults, bool(asking), scenario.parts)
     machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
     if not any(machine.ram_mb for machine in machines) and not _may_have_memory(scenario):
         for path, found in asking:
             yield path, found, NO_MEMORY
+
+
+def _never_asked(
+    sections: Sequence[VoSection], vos: Sequence[VirtualOrganization]
+) -> Iterator[Problem]:
+    """Choices of the Grid Dispatcher, where the selection says to which cluster each job goes."""
+    default = VoSection.model_fields["cluster_choice"].get_default()
+    for v, (section, vo) in enumerate(zip(sections, vos, strict=True)):
+        is_asked = len(vo.clusters) > 1 and not all(one.by_machine for one in vo.clusters)
+        if section.cluster_choice != default and not is_asked:
+            yield ("vos", v, "cluster_choice"), AS_WRITTEN, NEVER_ASKED
 
 
 def _jobs_with_memory(scenario: Scenario) -> Iterator[tuple[Path, str]]:

@@ -83,6 +83,13 @@ def test_choices_are_objects_too() -> None:
     assert set(run.jobs_table()["cluster"].to_pylist()) == {"second"}
     with pytest.raises(InputError, match="cluster_choice: found 'yours', expected a choice"):
         grid.run({"name": "small", "vos": [vo | {"cluster_choice": "yours"}]})
+    bound = [{"name": one["name"], "processors": 2} for one in clusters]
+    for never_asked in (bound, clusters[:1]):
+        with pytest.raises(InputError, match="found 'mine', expected no choice of clusters, for"):
+            grid.run(
+                {"name": "small", "vos": [vo | {"clusters": never_asked}]},
+                cluster_choices={"mine": second},
+            )
 
 
 def test_a_choice_of_processors_without_gangs_is_a_mistake() -> None:
