@@ -159,7 +159,12 @@ def test_jobs_follow_the_rules_of_swf(tmp_path: Path) -> None:
         record(job_number=4, submit_time=1083658814),
     )
     jobs, skipped = jobs_from_gwf(log, max_processors=4)
-    assert skipped == {"no_run_time": 1, "too_large": 1, "out_of_order": 1}
+    assert skipped == {
+        "no_run_time": 1,
+        "too_large": 1,
+        "out_of_order": 1,
+        "longer_than_requested": 1,
+    }
     assert jobs.number.tolist() == [4, 1]
     assert jobs.submit_us.tolist() == [1083658814_000_000, 1083658816_000_000]
     assert jobs.processors.tolist() == [1, 2]
