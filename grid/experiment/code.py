@@ -19,8 +19,8 @@ MODULES = (
     "scenario/gang_migration.py", "scenario/grid_settings.py", "scenario/information.py",
     "scenario/platform.py", "scenario/requirements.py", "scenario/traces.py",
     "scenario/workload.py", "scenario/wrapped.py",
-    "runtime/sequential.py", "runtime/outcome.py", "runtime/run.py", "experiment/record.py",
-    "experiment/paper_figures.py", "experiment/knapsack_choices.py",
+    "runtime/manifest.py", "runtime/outcome.py", "runtime/run.py", "runtime/sequential.py",
+    "experiment/record.py", "experiment/paper_figures.py", "experiment/knapsack_choices.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
 """Their random streams and solvers decide results; numba only compiles what Python says."""

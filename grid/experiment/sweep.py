@@ -280,7 +280,7 @@ def _describe(
 ) -> None:
     """Leave in the folder what makes it readable by itself."""
     from grid.experiment.sweep_sources import write_sources
-    from grid.runtime.provenance import versions
+    from grid.runtime.manifest import versions
     from grid.scenario.part_kinds import metric_meanings
     from grid.scenario.traces import hashes_of_logs
 

@@ -9,18 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from grid.model.errors import RunFailed, one_mistake, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
-from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
-from grid.results.digest import digest
 from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
@@ -29,9 +25,9 @@ from grid.runtime.compiling import compiling_ahead
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
+from grid.runtime.manifest import made_from, manifest_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
-from grid.runtime.provenance import made_from, versions
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
 from grid.scenario.build import Grid
@@ -46,7 +42,8 @@ if TYPE_CHECKING:
     from grid.results.event_file import EventSpool
     from grid.runtime.live import LiveOutcome
 
-PLACEMENTS, TRANSPORTS = ("vo", "cluster", "entity"), ("sockets", "calls")
+PLACEMENTS = ("vo", "cluster", "entity")
+TRANSPORTS = ("sockets", "calls")
 MOST_DIGITS = 6
 """Of a number of Ray actors. No machine has so many; Python does not read just any length."""
 _NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\n"
@@ -292,9 +289,10 @@ def _checked(played: _Played, how: How) -> Run:
     how.stage("checking the results")
     results = outcome.results()
     _refuse_broken(played, results, directory)
-    manifest = _manifest(played.name, played.seed, results, outcome)
+    manifest = manifest_of(played.name, played.seed, results, outcome)
     manifest["cpus"] = int(machine_cpus(directory).sum())
-    manifest |= {"runtime": how.runtime, "placement": None if how.in_process else how.placed}
+    manifest["runtime"] = how.runtime
+    manifest["placement"] = None if how.in_process else how.placed
     if outcome.profile:
         manifest["profile"] = outcome.profile
     if how.live is not None and lived is not None:
@@ -348,36 +346,6 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
             f"policy {policy} never started {jobs} jobs{which} that wait in cluster {entry.name} "
             f"of {directory.vos[entry.vo]}, where nothing more happens"
         )
-
-
-def _manifest(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
-    counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
-    jobs = {state.name.lower(): counts[state.value] for state in FINAL_STATES} | {"skipped": {}}
-    return {
-        **versions(),
-        "scenario": name,
-        "seed": seed,
-        "digest": digest(results),
-        "jobs": jobs,
-        "messages": outcome.messages,
-        "snapshots": outcome.snapshots,
-        "rounds": outcome.rounds,
-        "dealt_anew": outcome.dealt_anew,
-        "actors": outcome.actors,
-        "start_seconds": round(outcome.start_seconds, 6),
-        "wall_seconds": round(outcome.wall_seconds, 6),
-        "plan_seconds": outcome.plan_seconds(),
-        "plans_not_measured": outcome.plans_not_measured(),
-        "schedulers": {
-            one.place: {
-                "scheduler": one.scheduler,
-                "messages": one.messages,
-                "total": round(one.total_s, 6),
-                "max": round(one.longest_s, 6),
-            }
-            for one in sorted(outcome.schedulers)
-        },
-    }
 
 
 def save(run: Run, folder: Path) -> None:

@@ -1,0 +1,66 @@
+"""What `manifest.json` says of a run: what it was made from, and what it came to and cost."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from platform import python_version
+from typing import Any
+
+import numpy as np
+
+from grid import __version__
+from grid.model.job import FINAL_STATES, JobState
+from grid.model.job_results import JobResults
+from grid.results.digest import digest
+from grid.runtime.outcome import RunOutcome
+from grid.scenario.part_kinds import metric_meanings
+from grid.scenario.schema import Scenario
+from grid.scenario.traces import hashes_of_logs
+
+LIBRARIES = ("numba", "numpy", "scipy")
+
+
+def versions() -> dict[str, Any]:
+    """That of the emulator, and those of what it stands on."""
+    others = {"python": python_version()} | {name: version(name) for name in LIBRARIES}
+    return {"version": __version__, "versions": others}
+
+
+def made_from(scenario: Scenario) -> dict[str, Any]:
+    """Hashes of the parts and logs of a scenario, and what its metrics mean. Raises OSError."""
+    return {
+        "parts": scenario.parts.hashes(),
+        "logs": hashes_of_logs(scenario),
+        "meanings": metric_meanings(scenario),
+    }
+
+
+def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
+    """How the run called `name` ended and what it cost, with the digest of its results."""
+    counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
+    jobs = {state.name.lower(): counts[state.value] for state in FINAL_STATES} | {"skipped": {}}
+    return {
+        **versions(),
+        "scenario": name,
+        "seed": seed,
+        "digest": digest(results),
+        "jobs": jobs,
+        "messages": outcome.messages,
+        "snapshots": outcome.snapshots,
+        "rounds": outcome.rounds,
+        "dealt_anew": outcome.dealt_anew,
+        "actors": outcome.actors,
+        "start_seconds": round(outcome.start_seconds, 6),
+        "wall_seconds": round(outcome.wall_seconds, 6),
+        "plan_seconds": outcome.plan_seconds(),
+        "plans_not_measured": outcome.plans_not_measured(),
+        "schedulers": {
+            one.place: {
+                "scheduler": one.scheduler,
+                "messages": one.messages,
+                "total": round(one.total_s, 6),
+                "max": round(one.longest_s, 6),
+            }
+            for one in sorted(outcome.schedulers)
+        },
+    }
