@@ -27,7 +27,7 @@ def versions() -> dict[str, Any]:
 
 
 def made_from(scenario: Scenario) -> dict[str, Any]:
-    """Hashes of the parts and logs of a scenario, and what its metrics mean. Raises OSError."""
+    """Hashes of the parts and logs of a scenario, and what its metrics mean. Raises InputError."""
     return {
         "parts": scenario.parts.hashes(),
         "logs": hashes_of_logs(scenario),

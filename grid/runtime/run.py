@@ -185,6 +185,8 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     how.stage("reading the workload")
     with rarely_looked_for():
         grid, left_out = realize(scenario, file)
+    # Logs may be gone when the run is over.
+    made = made_from(scenario)
     read_seconds = time.process_time() - cpu
     played = _play(grid, how, file)
     # The jobs as they were submitted take as much room as what became of them.
@@ -192,7 +194,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     if played.outcome.spool is not None:
         gc.collect()
     run = _checked(played, how)
-    run.manifest.update(made_from(scenario))
+    run.manifest.update(made)
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)

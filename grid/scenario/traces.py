@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.model.arrays import Bools
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import InputError, Mistake, one_mistake
 from grid.model.job_table import JobTable
 from grid.model.time import from_seconds
 from grid.parts.origin import short_path
 from grid.scenario.schema import Scenario
+from grid.scenario.text_file import reason
 from grid.scenario.workload_sections import TraceFilterSection, WorkloadSection
 from grid.workload.convert import read_any_log
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
@@ -28,17 +29,23 @@ _hashes: dict[tuple[str, int, int], str] = {}
 
 
 def hash_of_log(path: str) -> str:
-    """SHA-256 of a file, read once as long as its size and time of change stay."""
-    status = Path(path).stat()
-    known = (path, status.st_size, status.st_mtime_ns)
-    if known not in _hashes:
-        with Path(path).open("rb") as file:
-            _hashes[known] = hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file, read once as long as its size and time of change stay.
+
+    Raises InputError where it is gone, or cannot be read.
+    """
+    try:
+        status = Path(path).stat()
+        known = (path, status.st_size, status.st_mtime_ns)
+        if known not in _hashes:
+            with Path(path).open("rb") as file:
+                _hashes[known] = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise one_mistake("", reason(error), "a log", path) from None
     return _hashes[known]
 
 
 def hashes_of_logs(scenario: Scenario) -> dict[str, str]:
-    """That of each log that the scenario plays, by its path. Raises OSError."""
+    """That of each log that the scenario plays, by its path. Raises InputError."""
     workloads = scenario.workload, *(vo.workload for vo in scenario.vos or ())
     paths = sorted({one.trace for one in workloads if one is not None and one.trace is not None})
     return {short_path(path): hash_of_log(path) for path in paths}

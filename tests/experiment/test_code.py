@@ -12,7 +12,8 @@ ROOT = Path(grid.__file__).parent
 READING = (
     "scenario/fault_checks.py", "scenario/fault_sections.py", "scenario/grid_checks.py",
     "scenario/job_checks.py", "scenario/metric_sections.py", "scenario/schema.py",
-    "scenario/sections.py", "scenario/value_checks.py", "scenario/workload_sections.py",
+    "scenario/sections.py", "scenario/text_file.py", "scenario/value_checks.py",
+    "scenario/workload_sections.py",
 )  # fmt: skip
 """What reads and checks scenarios, which the resolved scenario stands for."""
 COMPILING = ("scenario/warm_up.py",)

@@ -10,6 +10,7 @@ from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.runtime.run import Run, execute
 from grid.scenario.load import load_scenario
+from grid.scenario.traces import hash_of_log
 from grid.workload.convert import read_log, write_log
 
 LOG = """\
@@ -167,6 +168,22 @@ def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
         ends.append((outcome.end_us[1] - outcome.start_us[1], int(outcome.state[1])))
     completed, failed = int(JobState.COMPLETED), int(JobState.FAILED)
     assert ends == [(20_000_000, completed), (20_000_000, failed), (50_000_000, completed)]
+
+
+def test_a_log_that_goes_while_it_is_played_costs_no_results(tmp_path: Path) -> None:
+    expected, log = replay(tmp_path).manifest, tmp_path / "log.swf"
+
+    def goes(stage: str) -> None:
+        if stage == "running":
+            log.unlink()
+
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    run = execute(scenario, "replay.yaml", in_process=True, stage=goes)
+    assert not log.exists()
+    assert run.manifest["digest"] == expected["digest"]
+    assert run.manifest["logs"] == expected["logs"]
+    with pytest.raises(InputError, match=r"log\.swf: found No such file.*, expected a log"):
+        hash_of_log(str(log))
 
 
 def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
