@@ -273,6 +273,8 @@ def _say(finished: Run, folder: Path) -> None:
         typer.echo(measured)
     for line in _trace_lines(manifest["jobs"]["skipped"]):
         typer.echo(line)
+    for key, reason in manifest["without_effect"].items():
+        typer.echo(f"{key} had no effect: {reason}")
     live = manifest.get("live")
     if live is not None:
         from grid.runtime.pace import live_lines

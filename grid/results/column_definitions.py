@@ -219,6 +219,11 @@ MANIFEST_KEYS: Columns = {
         "Records of a log that were left out, by reason: `filtered` are those that no filter "
         "takes. Besides remarks on some that were not: `out_of_order`, `negative_requested_time`.",
     ),
+    "without_effect.*": (
+        "",
+        "Why a setting came to nothing in this run, by its key: costs of preemption, where no job "
+        "of the cluster was preempted.",
+    ),
     "measured.jobs": (
         "jobs",
         "How many jobs the figures of jobs count. Keys of `measured`: only where the scenario says "

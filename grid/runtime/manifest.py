@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from grid import __version__
+from grid.model.errors import dotted
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import JobResults
 from grid.results.digest import digest
+from grid.results.directory import Directory
 from grid.runtime.outcome import RunOutcome
 from grid.scenario.part_kinds import metric_meanings
-from grid.scenario.schema import Scenario
+from grid.scenario.schema import OverheadsSection, Scenario
 from grid.scenario.traces import hashes_of_logs
 
 LIBRARIES = ("numba", "numpy", "scipy")
@@ -63,4 +65,23 @@ def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) 
             }
             for one in sorted(outcome.schedulers)
         },
+    }
+
+
+def without_effect(scenario: Scenario, results: JobResults, directory: Directory) -> dict[str, str]:
+    """Settings that came to nothing in the run, though nothing forbids them: each key, and why.
+
+    Whether a policy preempts hangs on its settings, and those that users plug in do not say it; and
+    a sweep gives all of its policies the same costs. So only the run can tell.
+    """
+    outcome = results.outcome
+    stopped = results.placement.cluster[outcome.preemptions + outcome.restarts > 0]
+    entries = [directory.clusters[position] for position in set(stopped.tolist())]
+    paid = {(directory.vos[entry.vo], entry.name) for entry in entries}
+    return {
+        dotted(("vos", v, "clusters", c, "preemption")): "no job was preempted or started again"
+        for v, vo in enumerate(scenario.vos or ())
+        for c, cluster in enumerate(vo.clusters)
+        if cluster.preemption != OverheadsSection()
+        and not any((name, cluster.name) in paid for name in vo.names)
     }

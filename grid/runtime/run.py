@@ -25,7 +25,7 @@ from grid.runtime.compiling import compiling_ahead
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
-from grid.runtime.manifest import made_from, manifest_of
+from grid.runtime.manifest import made_from, manifest_of, without_effect
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
 from grid.runtime.schedulers import check_schedulers
@@ -196,6 +196,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     run = _checked(played, how)
     run.manifest.update(made)
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
+    run.manifest["without_effect"] = without_effect(scenario, run.results, run.directory)
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)
     if vo:

@@ -65,3 +65,30 @@ def test_what_of_a_log_ran_is_not_told_as_left_out(
     told = capsys.readouterr().out
     assert "left out of the trace: 2 filtered, 1 no_run_time\n" in told
     assert "ran all the same: 4 out_of_order\n" in told
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+def test_costs_of_preemption_that_nobody_paid_are_told(
+    preemptive: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second job is more urgent; in the first VO nobody runs."""
+    urgent = [
+        {"run_s": 9, "deadline_s": 90},
+        {"submit_s": 1, "run_s": 2, "deadline_s": 5},
+    ]
+    cluster = {
+        "processors": 1,
+        "policy": {"name": "edf", "settings": {"preemptive": preemptive}},
+        "preemption": {"suspend_s": 1.0},
+    }
+    vo = {"name": "a", "count": 2, "clusters": [cluster], "workload": {"jobs": urgent}}
+    idle = {"name": "b", "clusters": [cluster]}
+    run = grid.run({"protocol": {"ttl": 0}, "vos": [idle, vo]})
+    told = {"vos.0.clusters.0.preemption": "no job was preempted or started again"}
+    if not preemptive:
+        told["vos.1.clusters.0.preemption"] = told["vos.0.clusters.0.preemption"]
+    assert run.manifest["without_effect"] == told
+    _say(run, tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    for key, reason in told.items():
+        assert f"{key} had no effect: {reason}" in lines
