@@ -41,7 +41,7 @@ class RandomCrashesSection(Section):
 
 
 class VoOutageSection(Section):
-    """All entities of a VO are down; jobs that run there go on."""
+    """All entities of a VO are down; its clusters go on with the jobs that they have."""
 
     vo: Name = Field(description="Name of the VO.")
     at_s: Begin
