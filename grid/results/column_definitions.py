@@ -217,7 +217,8 @@ MANIFEST_KEYS: Columns = {
     "jobs.skipped.*": (
         "jobs",
         "Records of a log that were left out, by reason: `filtered` are those that no filter "
-        "takes. Besides remarks on some that were not: `out_of_order`, `negative_requested_time`.",
+        "takes. Besides remarks on some that were not: `out_of_order`, `negative_requested_time`, "
+        "`longer_than_requested`.",
     ),
     "without_effect.*": (
         "",
