@@ -134,9 +134,7 @@ def _utilization(jobs: JobResults, cpus: float) -> float | None:
 def _utilization_arriving(
     jobs: JobResults, cpus: float, histories: Sequence[ClusterHistory]
 ) -> float | None:
-    if not histories or not len(jobs):
-        return None
-    first, last = int(jobs.submit_us.min()), int(jobs.submit_us.max())
+    first, last = (int(jobs.submit_us.min()), int(jobs.submit_us.max())) if len(jobs) else (0, 0)
     if last <= first:
         return None
     area = 0.0
@@ -146,6 +144,12 @@ def _utilization_arriving(
         instants = np.concatenate([[first], inside, [last]])
         in_use = level(times, busy, instants[:-1], 0)
         area += float((in_use * np.diff(instants).astype(np.float64)).sum())
+    # A pool keeps no history, and its jobs hold their CPUs from their only start to their end.
+    told = [history.cluster for history in histories]
+    rows = ran(jobs) & ~np.isin(jobs.placement.cluster, told)
+    start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
+    within_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None)
+    area += float((within_us * jobs.processors[rows].astype(np.float64)).sum())
     return 100.0 * area / (cpus * (last - first))
 
 

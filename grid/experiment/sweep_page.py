@@ -24,6 +24,7 @@ from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_texts import (
     SAME_TOLD,
     cells_of,
+    fewer_seeds,
     is_same,
     measured_line,
     named,
@@ -63,8 +64,10 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     introduction = (
         f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "
         f"{'up to ' if some_lack else ''}{counted(seeds, 'seed')} each. {axes}. "
-        f"{_certainty(study, seeds)} {measured_line(folder)}"
-    ).strip()
+        + " ".join(
+            filter(None, (_certainty(study, seeds), fewer_seeds(study), measured_line(folder)))
+        )
+    )
     sections = [
         Section("Comparisons", comparisons),
         Section("Means", [*_plugged_in(folder, metrics), means_table(study, metrics)]),

@@ -12,7 +12,7 @@ from grid.experiment.cases import Point
 from grid.experiment.paired import paired_differences
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study, read_study
-from grid.experiment.sweep_texts import SAME, SAME_TOLD, is_same, measured_line
+from grid.experiment.sweep_texts import SAME, SAME_TOLD, fewer_seeds, is_same, measured_line
 from grid.experiment.telling import telling_metrics
 from grid.results.definitions import label_of
 
@@ -50,6 +50,8 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         )
     if any(text.endswith(f" {SAME}") for texts in figures.values() for text in texts):
         lines.append(SAME_TOLD)
+    if line := fewer_seeds(study):
+        lines.append(f"{line[0].lower()}{line[1:-1]}")
     if line := measured_line(folder):
         lines.append(f"{line[0].lower()}{line[1:-1]}")
         records = study.records.values()

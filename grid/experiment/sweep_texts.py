@@ -58,6 +58,27 @@ def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
     )
 
 
+COMBINATIONS_NAMED = 3
+
+
+def fewer_seeds(study: Study) -> str:
+    """Which combinations have runs with fewer seeds than others; empty where all have as many."""
+    seeds = [len(study.keys(point)) for point in study.points]
+    most = max(seeds, default=0)
+    fewer = [(point, n) for point, n in zip(study.points, seeds, strict=True) if n < most]
+    if not fewer:
+        return ""
+    shown_ones = [
+        f"{', '.join(named(axis, value) for axis, value in point.items())}: {number} of {most}"
+        for point, number in fewer[:COMBINATIONS_NAMED]
+    ]
+    more = f"; and {len(fewer) - COMBINATIONS_NAMED:,} others" * (len(fewer) > COMBINATIONS_NAMED)
+    return (
+        f"Some means are over fewer seeds, since runs failed ({'; '.join(shown_ones)}{more}): "
+        "compare them by their differences, which are paired by seed."
+    )
+
+
 def over_seeds(study: Study) -> str:
     """What figures of several seeds are: their means."""
     return ", mean over seeds" if len({seed for _, seed, _ in study.runs}) > 1 else ""

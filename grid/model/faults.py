@@ -46,7 +46,7 @@ class RandomCrashes:
 
 @dataclass(frozen=True, slots=True)
 class VoOutage:
-    """All entities of a VO are down; jobs that run there go on."""
+    """All entities of a VO are down; its clusters go on with the jobs that they have."""
 
     vo: str
     outage: Outage

@@ -19,7 +19,7 @@ from grid.scenario.part_kinds import metric_meanings
 from grid.scenario.schema import OverheadsSection, Scenario
 from grid.scenario.traces import hashes_of_logs
 
-LIBRARIES = ("numba", "numpy", "scipy")
+LIBRARIES = ("numba", "numpy", "ray", "scipy")
 
 
 def versions() -> dict[str, Any]:

@@ -10,6 +10,8 @@ from grid.model.faults import GridFaults, MachineFailure, Outage
 from grid.model.time import to_seconds
 from grid.scenario.value_checks import Problem
 
+ENTITIES_NAMED = 12
+
 
 class Places(NamedTuple):
     """What can go wrong: the entities, and each VO's clusters with their numbers of machines."""
@@ -32,7 +34,7 @@ def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Proble
                 "no name of a VO or an entity: they come from a trace",
             )
         elif kind == "entity" and name not in places.entities:
-            yield path, repr(name), expected_name(name, places.entities, "an entity")
+            yield path, repr(name), _expected_entity(name, places)
         elif kind == "vo" and name not in places.vos:
             yield path, repr(name), expected_name(name, places.vos, "the name of a VO")
     if places is None:
@@ -44,6 +46,18 @@ def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Proble
             yield side, repr(both[0]), "a VO that is not in `one`"
     for number, failure in enumerate(faults.machine_outages):
         yield from _of_machine(failure, ("faults", "machine_outages", number), places)
+
+
+def _expected_entity(name: str, places: Places) -> str:
+    """All entities of the VO that was meant, if one was: their names are few, and ours."""
+    vo = name.partition("/")[0]
+    if vo in places.vos:
+        of_vo = [one for one in places.entities if one.startswith(f"{vo}/")]
+        # There may be many clusters.
+        of_vo.sort(key=lambda one: one.count("/"))
+        more = ", …" if len(of_vo) > ENTITIES_NAMED else ""
+        return f"an entity of {vo}: {', '.join(of_vo[:ENTITIES_NAMED])}{more}"
+    return expected_name(name, places.entities, "an entity")
 
 
 def _named(faults: GridFaults) -> Iterator[tuple[Path, str, str]]:

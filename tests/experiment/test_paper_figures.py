@@ -53,6 +53,23 @@ def test_utilization_while_jobs_arrive_ends_with_the_last_submission() -> None:
     assert found["utilization_percent"] == pytest.approx(100 * 100 / 160)
 
 
+def test_utilization_while_jobs_arrive_counts_pools_which_keep_no_history() -> None:
+    """The pool is full from 0 to 30 s; half of the other cluster, which tells it, until 40 s."""
+    entries = tuple(ClusterEntry(0, name, (4,)) for name in ("pool", "farm"))
+    jobs = table(
+        [
+            job(1, 0, 0, 30, processors=4),
+            job(2, 0, 0, 60, processors=2, cluster=1),
+            job(3, 40, state=JobState.REJECTED),
+        ]
+    )
+    history = ClusterHistory(1, 4, Levels(np.array([us(0), us(60)]), np.array([2, 0])))
+    for told in ([], [history]):
+        found = paper_figures(jobs, Directory(("a",), entries), told)
+        expected = 100 * (4 * 30 + 2 * 40) / (8 * 40)
+        assert found["utilization_arriving_percent"] == pytest.approx(expected)
+
+
 def test_utilization_of_what_the_figure_shows_is_equation_5_between_two_interactions() -> None:
     """30 jobs of two CPUs, one after the other, 10 s each: starts and ends at 0, 10, 10, 20, ...
 

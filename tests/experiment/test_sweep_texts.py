@@ -17,7 +17,7 @@ from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_page import charts_left_out, comparison_charts, means_table
 from grid.experiment.sweep_places import ELSEWHERE
 from grid.experiment.sweep_table import print_sweep_table
-from grid.experiment.sweep_texts import SAME_TOLD, plus_minus
+from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, plus_minus
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics
 from grid.report.charts import Labels, Series, bars, chart, lines
@@ -211,3 +211,24 @@ def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None
         assert fitting and text.count("±") == 2 * fitting + 1
         left_out = f"no room for {', '.join(telling[fitting:])}, which"
         assert (left_out in " ".join(text.split())) == (fitting < len(metrics))
+
+
+def test_means_over_fewer_seeds_are_told(tmp_path: Path) -> None:
+    """Runs of two of five combinations failed, all of a sixth."""
+    points = [
+        ({"ttl": ttl, "rule": rule}, {"wait_mean": [1.0 + seed for seed in range(seeds)]})
+        for ttl, rule, seeds in ((0, "a", 3), (0, "b", 1), (4, "a", 2), (4, "b", 3), (8, "a", 3))
+    ]
+    study = study_of(tmp_path, "some", points, absent=[({"ttl": 8, "rule": "b"}, "all failed")])
+    told = fewer_seeds(study)
+    assert "(ttl 0, b: 1 of 3; ttl 4, a: 2 of 3)" in told
+    console = Console(record=True, width=400, file=io.StringIO())
+    print_sweep_table(tmp_path / "some", console)
+    assert told[1:-1] in console.export_text()
+    assert fewer_seeds(study_of(tmp_path, "all", [points[0], points[3]])) == ""
+    many = study_of(
+        tmp_path,
+        "many",
+        [points[0]] + [({"ttl": n, "rule": "c"}, {"wait_mean": [1.0]}) for n in range(5)],
+    )
+    assert "; and 2 others)" in fewer_seeds(many)

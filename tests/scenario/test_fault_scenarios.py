@@ -123,8 +123,9 @@ def test_machines_of_gangs_go_down_alike_where_each_cluster_is_an_actor() -> Non
 
 
 WRONG = {
-    "crashes: [{entity: north/schedule, at_s: 1, for_s: 1}]": "such as north/scheduler",
-    "crashes: [{entity: north/dispatcher, at_s: 1, for_s: 1}]": "expected an entity",
+    "crashes: [{entity: nort/scheduler, at_s: 1, for_s: 1}]": "such as north/scheduler",
+    "crashes: [{entity: north/dispatcher, at_s: 1, for_s: 1}]": "expected an entity of north: "
+    "north/scheduler, north/resources, north/information, north/source, north/cluster/cluster",
     "vo_outages: [{vo: nort, at_s: 1, for_s: 1}]": "such as north",
     "vo_outages: [{vo: north, at_s: -1, for_s: 1}]": "at least 0",
     "partitions: [{one: [north], other: [east], at_s: 1, for_s: 1}]": "the name of a VO",
