@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import iscoroutinefunction
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time
@@ -15,6 +18,9 @@ from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import FEATURES, ClusterView, Plan, Policy
 
 CONVERGENT = "grid.policies.convergent"
+LENT = ("free", "queue", "running", "license_copies_free", "license_users", "free_ram_mb")
+"""Arrays of a view by which the cluster itself goes. Those that are marked as not to be written
+would have compiled code compiled anew for them."""
 
 
 class GuardedPolicy:
@@ -26,7 +32,15 @@ class GuardedPolicy:
         self._policy = policy
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
+        lent = [getattr(view, name) for name in LENT]
+        kept = [array.copy() for array in lent]
         plan: Plan = ask(self.origin, "plan", self._policy.plan, _plan_problem, view, now)
+        for name, array, before in zip(LENT, lent, kept, strict=True):
+            if not np.array_equal(array, before):
+                raise self.origin.failed(
+                    f"plan wrote into view.{name}, which is the cluster's own: copy it, "
+                    "or say with view.take and view.give_back what is to be"
+                )
         return plan
 
 
@@ -85,6 +99,10 @@ def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
     if not callable(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"
         raise WrongPart(found, "a policy with a method plan(self, view, now)")
+    if iscoroutinefunction(policy.plan):
+        found = f"{type(policy).__name__} with `async def plan` ({origin.shown}:{origin.line})"
+        raise WrongPart(found, "def plan: a plan is made at once")
+    refuse_misspelt(origin, policy, ("plan", "ignores"))
     ignores = getattr(policy, "ignores", ())
     if not isinstance(ignores, tuple | list) or any(one not in FEATURES for one in ignores):
         expected = f"a policy whose `ignores` is a tuple of some of {', '.join(FEATURES)}; "

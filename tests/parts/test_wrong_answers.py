@@ -67,6 +67,27 @@ class FarMachine(Policy):
         return Plan(start=[(slot, 99) for slot, _ in plan.start])
 
 
+class TakesForItself(Policy):
+    def plan(self, view, now):
+        view.free[0] -= 1
+        return Plan()
+
+
+class TakesFromQueue(Policy):
+    def spoilt(self, plan, view):
+        view.queue[:] = 0
+        return plan
+
+
+class Waits(Policy):
+    async def plan(self, view, now):
+        return Plan()
+
+
+class Ignored(Policy):
+    ignored = ("memory",)
+
+
 class Ignores(Policy):
     ignores = ("memery",)
 
@@ -306,6 +327,8 @@ def run(place: str, name: str) -> None:
         ("policy", "FarSlot", "gave slot 1000000 in `start`, expected one of the view's queue"),
         ("policy", "KillsFarSlot", "gave slot -1 in `kill`"),
         ("policy", "FarMachine", "gave a start on machine 99, expected one below 1"),
+        ("policy", "TakesForItself", "plan wrote into view.free, which is the cluster's own"),
+        ("policy", "TakesFromQueue", "plan wrote into view.queue, which is the cluster's own"),
         ("selection", "Short", "found 1 utilities, expected one for each of the 2 resources"),
         ("selection", "NoNumber", "raised ValueError: found a utility that is not a number"),
         ("selection", "Words", "raised ValueError: could not convert string to float: 'good'"),
@@ -359,6 +382,8 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
         ("policy", "Ignores", "a policy whose `ignores` is a tuple of some of several machines"),
         ("policy", "IgnoresText", "it is 'memory'"),
         ("policy", "IgnoresNumber", "it is 3"),
+        ("policy", "Ignored", "expected ignores instead of ignored, which nobody asks for"),
+        ("policy", "Waits", "expected def plan: a plan is made at once"),
         ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
         ("policy", "Ranks", "expected rank instead of ranks, which nobody asks for"),
         ("overlay", "Backwards", "whose period_us is a whole number of at least 1; it is -5"),
