@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
@@ -27,6 +28,11 @@ INNER_KEYS = tuple(
 """The keys at the top of a scenario, beside `parameters`."""
 
 NO_SUCH_SETTING = "no such setting"
+PLACES_NAMED = 3
+ALIKE, NEARLY_ALIKE = 0.75, 0.6
+"""Ratios of `difflib`: how much a key is like the one that was meant. More is asked of one that
+stands elsewhere under its own name."""
+DEEPEST = 6
 
 Error = dict[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
@@ -106,7 +112,8 @@ def _mistake(root: Node, path: Path, errors: list[Error], model: type[BaseModel]
 
 
 def _known_key(path: Path, model: type[BaseModel]) -> str:
-    """The key that the last step of `path` was likely meant to be, or all that it could be."""
+    """The key that the last step of `path` was likely meant to be, else where that key should
+    stand, or all that it could be."""
     sections: list[type[BaseModel]] = [model]
     for step in path[:-1]:
         if isinstance(step, str):
@@ -115,10 +122,26 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     known = list(dict.fromkeys(key for section in sections for key in section.model_fields))
     if len(path) == 1 and model is Scenario:
         known.append(SECTION)
-    likely = get_close_matches(str(path[-1]), known, 1)
-    if not known:
-        return NO_SUCH_SETTING
-    return likely[0] if likely else f"one of {', '.join(known)}"
+    key = str(path[-1])
+    elsewhere = list(dict.fromkeys(_places(key, model)))
+    is_misplaced = 0 < len(elsewhere) <= PLACES_NAMED
+    likely = get_close_matches(key, known, 1, ALIKE if is_misplaced else NEARLY_ALIKE)
+    if likely:
+        return likely[0]
+    if is_misplaced:
+        return f"it {' or '.join(elsewhere)}"
+    return f"one of {', '.join(known)}" if known else NO_SUCH_SETTING
+
+
+def _places(key: str, section: type[BaseModel], where: tuple[str, ...] = ()) -> Iterator[str]:
+    """Where such a key may stand, from `section` on."""
+    for name, field in section.model_fields.items():
+        if name == key:
+            yield f"in {'.'.join(where)}" if where else "at the top level"
+        if len(where) < DEEPEST:
+            is_list = "tuple" in str(field.annotation)
+            for inner in _sections(field.annotation):
+                yield from _places(key, inner, (*where, name, "*") if is_list else (*where, name))
 
 
 def _sections(annotation: Any) -> list[type[BaseModel]]:
