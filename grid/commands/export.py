@@ -79,7 +79,7 @@ _TRACES = (Format.PERFETTO, Format.CHROME, Format.PAJE)
 
 def _write(folder: Path, to: Format, target: Path) -> None:
     """Write `target`, whole or not at all. Raises InputError, and MissingExtra."""
-    from grid.experiment.store import SWEEP_FILE
+    from grid.experiment.store import refuse_sweep
     from grid.export.files import replacing, replacing_folder
     from grid.export.schedule import read_schedule
     from grid.model.errors import one_mistake
@@ -88,10 +88,7 @@ def _write(folder: Path, to: Format, target: Path) -> None:
     if not folder.is_dir():
         found = "a file" if folder.exists() else "no such folder"
         raise one_mistake("", found, "the folder of a run", str(folder))
-    if (folder / SWEEP_FILE).is_file():
-        expected = "that of a run: a sweep keeps no jobs. Run the one that you want by itself: "
-        expected += "grid run SCENARIO --set KEY=VALUE --seed N"
-        raise one_mistake("", "the folder of a sweep", expected, str(folder))
+    refuse_sweep(folder)
     if to is Format.PERFETTO:
         need(f"--to {to.value}", "perfetto", "perfetto")
     if to is Format.BATSIM:

@@ -38,10 +38,12 @@ def job(
 
     The run must have its events: grid run SCENARIO --events
     """
+    from grid.experiment.store import refuse_sweep
     from grid.results.event_reading import EventFile
     from grid.story import job_story
 
     with endings():
+        refuse_sweep(folder)
         events = EventFile(folder)
         key = _key(name, events)
         mine = events.of_job(key)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.record import Record
-from grid.model.errors import InputError, Mistake, dotted
+from grid.model.errors import InputError, Mistake, dotted, one_mistake
 from grid.scenario.text_file import read_mapping
 
 SWEEP_FILE = "sweep.json"
@@ -213,6 +213,14 @@ def write_text(path: Path, text: str) -> None:
         # Else a machine that loses its power may keep the name and lose the content.
         os.fsync(file.fileno())
     partial.replace(path)
+
+
+def refuse_sweep(folder: Path) -> None:
+    """Raises InputError where the folder is that of a sweep and somebody looks for jobs in it."""
+    if (folder / SWEEP_FILE).is_file():
+        expected = "that of a run: a sweep keeps no jobs. Run the one that you want by itself: "
+        expected += "grid run SCENARIO --set KEY=VALUE --seed N"
+        raise one_mistake("", "the folder of a sweep", expected, str(folder))
 
 
 def read_sweep(folder: Path) -> Record:

@@ -110,11 +110,13 @@ def test_a_schedule_in_swf_is_of_the_whole_machine_and_the_same_jobs_again(tmp_p
     assert {one["requested_number_of_resources"] for one in again} == {3}
 
 
-def test_a_sweep_has_no_jobs_to_export(tmp_path: Path) -> None:
+def test_a_sweep_has_no_jobs_to_export_or_to_tell_of(tmp_path: Path) -> None:
     sweep = {"name": "s", "scenario": "two-vos", "seeds": 1}
     grid.sweep(sweep, tmp_path / "s", in_process=True)
-    for to in ("swf", "batsim"):
-        answer = CliRunner().invoke(app, ["export", str(tmp_path / "s"), "--to", to, "-q"])
+    folder = str(tmp_path / "s")
+    exports = [["export", folder, "--to", to, "-q"] for to in ("swf", "batsim")]
+    for command in (*exports, ["job", folder, "1"]):
+        answer = CliRunner().invoke(app, command)
         assert answer.exit_code == 2
         assert answer.stderr.endswith(
             "/s: found the folder of a sweep, expected that of a run: a sweep keeps no jobs. Run "
