@@ -40,16 +40,21 @@ class Redealt:
         self.dealings = 0
         self.chunks: list[object] = []
         self.messages = self.snapshots = 0
+        self.shown: list[tuple[int, int]] = []
+        """Jobs that a watcher was shown when they ended: (VO, number)."""
+        self.shown_messages = 0
 
     def play(self, path: Path) -> None:
         """Writes the events of the run."""
         process_of = self.any_dealing()
         windows = [
-            Window(self.grid, number, process_of, events=True) for number in range(self.processes)
+            Window(self.grid, number, process_of, events=True, is_watched=True)
+            for number in range(self.processes)
         ]
         while not self._some_rounds(windows, process_of):
             process_of = self.any_dealing()
             windows = self._dealt(windows, process_of)
+        self.shown_messages = self._look(windows)
         for number, window in enumerate(windows):
             outcome = window.outcome()
             self.spool.add(self.stream(number), outcome.events)
@@ -76,7 +81,16 @@ class Redealt:
                 return False
         return True
 
+    def _look(self, windows: list[Window]) -> int:
+        """As a watcher does; how many messages it is shown to have been handled so far."""
+        looks = [window.look() for window in windows]
+        for news in (news for look in looks for news in look.ended):
+            self.shown += zip(news.vo.tolist(), news.number.tolist(), strict=True)
+        return sum(sum(look.messages.values()) for look in looks)
+
     def _dealt(self, windows: list[Window], process_of: list[int]) -> list[Window]:
+        if self.draw.random() < 0.5:
+            self._look(windows)
         saved = [window.save() for window in windows]
         for number, one in enumerate(saved):
             self.spool.add(self.stream(number), one.events)
@@ -90,7 +104,8 @@ class Redealt:
 
 
 def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All events are the same, and all messages and snapshots are counted once."""
+    """All events are the same, all messages and snapshots are counted once, and who watches is
+    shown each job once."""
     monkeypatch.setattr(Window, "EVENTS_AT_A_TIME", 7)
     draw, dealings = Random(1), 0
     for _ in range(6):
@@ -103,6 +118,9 @@ def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
             run.play(tmp_path / "some")
             assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
             assert (run.messages, run.snapshots) == (expected.messages, expected.snapshots)
+            assert run.shown_messages == expected.messages
+            ended = zip(results.vo.tolist(), results.number.tolist(), strict=True)
+            assert sorted(run.shown) == sorted(ended)
             dealings += run.dealings
     assert dealings > 50
 
