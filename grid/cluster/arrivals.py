@@ -70,8 +70,8 @@ class Arrivals:
         self.__dict__.update(state)
         self._lay_out(self.block)
 
-    def submit(self, job: Job, machine: int, now: Time) -> None:
-        """The routed `job` arrives at `now`, bound to that machine (-1: to none)."""
+    def submit(self, job: Job, machine: int, now: Time) -> int:
+        """The routed `job` arrives at `now`, bound to that machine (-1: none). Returns its row."""
         self._routed_row -= 1
         self.routed[self._routed_row] = job
         if self.end == len(self.block):
@@ -88,6 +88,7 @@ class Arrivals:
         _row.pack_into(self._bytes, place * _row.size, *values, now, machine, self._routed_row)
         self.end += 1
         self.next_us = min(self.next_us, now)
+        return self._routed_row
 
     def submit_rows(self, jobs: JobTable) -> None:
         """All `jobs` are direct; they arrive when they are submitted."""

@@ -123,14 +123,14 @@ class ClusterShell:
         self._cpus = [machine.cpus for machine in platform.machines]
         self.core = make_core(self._arrivals, estimates, self._outcomes)
 
-    def submit(self, job: Job, machine: int, now: Time) -> None:
-        """The routed `job` arrives at `now`, bound to that machine (-1: any).
+    def submit(self, job: Job, machine: int, now: Time) -> int:
+        """The routed `job` arrives at `now`, bound to that machine (-1: any). Returns its row.
 
         Raises ValueError where jobs are bound to no machine.
         """
         if machine >= 0 and not self.core.binds:
             raise ValueError(f"job {job.key} is bound to machine {machine}; gangs are not")
-        self._arrivals.submit(job, machine, now)
+        return self._arrivals.submit(job, machine, now)
 
     def submit_rows(self, jobs: JobTable) -> None:
         """Direct `jobs`, in order of submission, arrive then, none of them in the past."""

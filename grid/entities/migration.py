@@ -25,6 +25,7 @@ from grid.model.migration_messages import (
     AskMigration,
     CancelMigration,
     GangMoved,
+    GangProgress,
     MigrationGranted,
     MigrationRefused,
     MoveGang,
@@ -80,7 +81,7 @@ class Giver:
         self._gang: WaitingGang | None = None
         self._left: list[Peer] = []
         self._taker = ""
-        self._job: Job | None = None
+        self._sent: tuple[Job, GangProgress] | None = None
 
     def consider(self, ctx: Context) -> None:
         """After a plan: if no attempt is under way, and a gang waits, ask the first of all."""
@@ -101,8 +102,8 @@ class Giver:
         if self._stage is Stage.SENT:
             return False
         assert self._gang is not None
-        self._job = self._cluster.send_away(self._gang, ctx.now)
-        if self._job is None:
+        self._sent = self._cluster.send_away(self._gang, ctx.now)
+        if self._sent is None:
             # It has started meanwhile.
             ctx.send(taker, CancelMigration(number))
             self._end(ctx)
@@ -119,7 +120,7 @@ class Giver:
     def moved(self, ctx: Context, number: int) -> None:
         """The gang has arrived."""
         if number == self._number and self._stage is Stage.SENT:
-            self._job = None
+            self._sent = None
             self._end(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
@@ -146,8 +147,9 @@ class Giver:
         ctx.set_timer(self._cluster.policy.answer_within_us, _NO_ANSWER)
 
     def _send(self, ctx: Context) -> None:
-        assert self._job is not None
-        ctx.send(self._taker, MoveGang(self._number, self._job), self._job.input_mb)
+        assert self._sent is not None
+        job, progress = self._sent
+        ctx.send(self._taker, MoveGang(self._number, job, progress), job.input_mb)
         ctx.set_timer(self._cluster.policy.answer_within_us, _NO_ANSWER)
 
     def _end(self, ctx: Context) -> None:
@@ -175,7 +177,7 @@ class Taker:
     def __init__(self, cluster: GangExchange) -> None:
         self._cluster = cluster
         self._guests: dict[str, _Guest] = {}
-        self._late: dict[int, Job] = {}
+        self._late: dict[int, MoveGang] = {}
 
     def asked(self, ctx: Context, giver: str, number: int, processors: int) -> None:
         """Note what is asked for; it is answered after the plan of this instant."""
@@ -204,27 +206,27 @@ class Taker:
         if number >= self._guest(giver).number:
             self._turn_to(ctx, giver, number)
 
-    def comes(self, ctx: Context, giver: str, number: int, job: Job) -> bool:
+    def comes(self, ctx: Context, giver: str, moved: MoveGang) -> bool:
         """A gang is here: take it, unless it was taken before. Returns whether it was not."""
-        guest = self._guest(giver)
+        guest, number = self._guest(giver), moved.number
         ctx.send(giver, GangMoved(number))
         if number <= guest.taken:
             return False
         guest.taken = number
         kept = guest.reservation if number == guest.number else None
-        if kept is not None and self._cluster.take_in(job, kept, ctx.now):
+        if kept is not None and self._cluster.take_in(moved.job, moved.progress, kept, ctx.now):
             guest.reservation = None
             ctx.cancel_timer(_RESERVED + giver)
         else:
-            self._late[number] = job
+            self._late[number] = moved
             ctx.set_timer(self._cluster.policy.external_overhead_us, f"{_LATE}{number}")
         return True
 
     def timeout(self, ctx: Context, timer: str) -> None:
         """A late gang is all here, or that of a reservation has not come in time."""
         if timer.startswith(_LATE):
-            job = self._late.pop(int(timer.removeprefix(_LATE)))
-            self._cluster.take_in_late(job, ctx.now)
+            moved = self._late.pop(int(timer.removeprefix(_LATE)))
+            self._cluster.take_in_late(moved.job, moved.progress, ctx.now)
             return
         giver = timer.removeprefix(_RESERVED)
         self._turn_to(ctx, giver, self._guest(giver).number)
@@ -263,8 +265,8 @@ class Migration:
                 return -int(self._giver.granted(ctx, sender, number))
             case MigrationRefused(number):
                 self._giver.refused(ctx, number)
-            case MoveGang(number, job):
-                return int(self._taker.comes(ctx, sender, number, job))
+            case MoveGang():
+                return int(self._taker.comes(ctx, sender, message))
             case GangMoved(number):
                 self._giver.moved(ctx, number)
             case CancelMigration(number):

@@ -7,8 +7,30 @@ number knows that all lower ones of that giver are over.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from grid.model.job import Job
+from grid.model.time import NEVER, Time
+
+
+class GangProgress(NamedTuple):
+    """What a gang brings along from the clusters that it was in, as far as it ran there.
+
+    It was first started at `start_us` (NEVER: never), and `done` of its work is kept, in
+    microseconds on a processor of one MIPS. The others are as in `grid.cluster.gang.state.Gangs`.
+    """
+
+    start_us: Time = NEVER
+    done: float = 0.0
+    interruptions: int = 0
+    restarts: int = 0
+    held_us: Time = 0
+    lost_us: Time = 0
+    watts_busy: float = 0.0
+    watts_idle: float = 0.0
+
+
+NEVER_RAN = GangProgress()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +62,7 @@ class MoveGang:
 
     number: int
     job: Job
+    progress: GangProgress = NEVER_RAN
 
 
 @dataclass(frozen=True, slots=True)

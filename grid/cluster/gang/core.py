@@ -27,6 +27,7 @@ from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.dispatching.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState, rejected
+from grid.model.migration_messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster
 from grid.model.records import Levels
 from grid.model.time import NEVER, Time
@@ -78,6 +79,8 @@ class GangCore:
         self._state.number[at.HOLDS] = policy.holds_together
         self._rows: dict[int, int] = {}
         self._killed: dict[int, bool] = {}
+        self._expected: dict[int, GangProgress] = {}
+        """By row, of gangs that ran in other clusters before."""
         self._free_slots = list(range(len(self._state.gangs.state)))
         self._tasks = 0
         self._serial = 0
@@ -191,14 +194,23 @@ class GangCore:
             return None
         return WaitingGang(slot, int(state.gangs.rank[slot]), int(state.gangs.size[slot]))
 
-    def withdraw(self, gang: WaitingGang, now: Time) -> int | None:
-        """Take a gang out of the cluster; the row of its job. None if it waits no more."""
+    def withdraw(self, gang: WaitingGang, now: Time) -> tuple[int, GangProgress] | None:
+        """Take a gang out of the cluster; the row of its job, and what it has behind it.
+
+        None if it waits no more.
+        """
         gangs = self._state.gangs
         if gangs.state[gang.slot] != at.QUEUED or gangs.rank[gang.slot] != gang.rank:
             return None
         transfer.withdraw(self._state, gang.slot, now)
         self._next_us = min(self._next_us, now)
-        return self._forget(gang.slot)
+        progress = self._progress(gang.slot)
+        return self._forget(gang.slot), progress
+
+    def expect(self, row: int, progress: GangProgress) -> None:
+        """The job of that row, which has been submitted and not arrived, ran elsewhere before."""
+        if progress != NEVER_RAN:
+            self._expected[row] = progress
 
     def reserve(self, processors: int) -> int | None:
         """Keep so many idle processors for a gang that may come; None if there are not so many.
@@ -299,18 +311,34 @@ class GangCore:
         estimate_us = int(columns.estimate_us[place])
         self._rows[slot] = int(columns.row[place])
         self._killed[slot] = self._kills and run_us > estimate_us
-        work_us = estimate_us if self._killed[slot] else run_us
+        before = self._expected.pop(self._rows[slot], NEVER_RAN)
+        work = (estimate_us if self._killed[slot] else run_us) * columns.reference_mips[place]
         gangs.priority[slot] = size == 1 and self.policy.priority_jobs
         gangs.checkpointable[slot] = columns.checkpointable[place]
         gangs.serial[slot] = self._serial
         gangs.rank[slot] = self.policy.rank(size, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = size
-        gangs.run_us[slot] = work_us * columns.reference_mips[place]
-        gangs.start_us[slot] = NEVER
-        gangs.overtaken[slot] = gangs.interruptions[slot] = gangs.restarts[slot] = 0
-        gangs.held_us[slot] = gangs.lost_us[slot] = 0
-        gangs.watts_busy[slot] = gangs.watts_idle[slot] = 0.0
+        gangs.run_us[slot] = work - before.done
+        gangs.start_us[slot], gangs.overtaken[slot] = before.start_us, 0
+        gangs.interruptions[slot], gangs.restarts[slot] = before.interruptions, before.restarts
+        gangs.held_us[slot], gangs.lost_us[slot] = before.held_us, before.lost_us
+        gangs.watts_busy[slot], gangs.watts_idle[slot] = before.watts_busy, before.watts_idle
         self._serial += 1
+
+    def _progress(self, slot: int) -> GangProgress:
+        """What the gang of that slot, which does not run, has behind it."""
+        gangs, job = self._state.gangs, self._arrivals.routed[self._rows[slot]]
+        work = (job.estimate_us if self._killed[slot] else job.run_us) * job.reference_mips
+        return GangProgress(
+            int(gangs.start_us[slot]),
+            work - float(gangs.run_us[slot]),
+            int(gangs.interruptions[slot]),
+            int(gangs.restarts[slot]),
+            int(gangs.held_us[slot]),
+            int(gangs.lost_us[slot]),
+            float(gangs.watts_busy[slot]),
+            float(gangs.watts_idle[slot]),
+        )
 
     def _take_slot(self, tasks: int) -> int:
         """A slot for a gang of so many tasks, and room for them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grid.cluster.gang.core import GangCore, WaitingGang
 from grid.cluster.shell import ClusterShell
 from grid.model.job import Job
+from grid.model.migration_messages import GangProgress
 from grid.model.time import Time
 from grid.policies.gang_policy import GangPolicy
 
@@ -25,11 +26,14 @@ class GangExchange:
         """The gang to send away next, of at most `largest` tasks, if there is one."""
         return self._core.waiting_gang(largest)
 
-    def send_away(self, gang: WaitingGang, now: Time) -> Job | None:
-        """Take a gang out of the cluster; None if it waits no more."""
+    def send_away(self, gang: WaitingGang, now: Time) -> tuple[Job, GangProgress] | None:
+        """Take a gang out of the cluster, with what it has behind it; None if it waits no more."""
         self._cluster.advance(now)
-        row = self._core.withdraw(gang, now)
-        return None if row is None else self._cluster.withdrawn(row)
+        left = self._core.withdraw(gang, now)
+        if left is None:
+            return None
+        row, progress = left
+        return self._cluster.withdrawn(row), progress
 
     def reserve(self, processors: int) -> int | None:
         """See `GangCore.reserve`."""
@@ -40,7 +44,7 @@ class GangExchange:
         self._cluster.advance(now)
         self._core.cancel(reservation, now)
 
-    def take_in(self, job: Job, reservation: int, now: Time) -> bool:
+    def take_in(self, job: Job, progress: GangProgress, reservation: int, now: Time) -> bool:
         """The gang of a reservation is here; it starts when its tasks have been transferred.
 
         False, and nothing is done, where an outage has ended the reservation; it is to be cancelled
@@ -50,12 +54,12 @@ class GangExchange:
         if not self._core.stands(reservation):
             return False
         self._core.admit(now)
-        self._cluster.submit(job, -1, now)
+        self._core.expect(self._cluster.submit(job, -1, now), progress)
         self._core.fill_reservation(reservation, now)
         self._core.count_taken_in()
         return True
 
-    def take_in_late(self, job: Job, now: Time) -> None:
+    def take_in_late(self, job: Job, progress: GangProgress, now: Time) -> None:
         """A gang of another cluster is here with all its tasks, and nothing is kept for it."""
-        self._cluster.submit(job, -1, now)
+        self._core.expect(self._cluster.submit(job, -1, now), progress)
         self._core.count_taken_in()

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from grid.cluster.gang.exchange import GangExchange
 from grid.dispatching.processor_choices import ProcessorChoice, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
+from grid.model.migration_messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
@@ -183,7 +185,7 @@ def test_a_reservation_ends_with_an_outage() -> None:
     check_cluster(cluster)
     # Its other processors are free for others, and it can still be cancelled.
     assert exchange.reserve(2) is not None
-    assert not exchange.take_in(gang(0, 3, 1.0), reservation, 3 * S)
+    assert not exchange.take_in(gang(0, 3, 1.0), NEVER_RAN, reservation, 3 * S)
     exchange.cancel(reservation, 3 * S)
     check_cluster(cluster)
     assert reservations(cluster) == 1
@@ -196,14 +198,63 @@ def test_a_gang_that_is_taken_in_after_an_outage_that_nobody_saw_is_played_no_ea
     assert reservation is not None
     assert cluster.next_instant() == NEVER == cluster.horizon()
     # The round begins at 0, so the reservation has gone with the first outage.
-    assert not exchange.take_in(gang(0, 2, 1.0), reservation, 10 * S)
+    assert not exchange.take_in(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     exchange.cancel(reservation, 10 * S)
     reservation = exchange.reserve(2)
     assert reservation is not None
-    assert exchange.take_in(gang(0, 2, 1.0), reservation, 10 * S)
+    assert exchange.take_in(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     assert play(cluster, [])[0] == {0: (11 * S, 12 * S, 0, 0, 0, S)}
     times = cluster.take_history().time_us
     assert (np.diff(times) > 0).all()
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("checkpointable", [False, True])
+def test_a_gang_takes_what_it_has_behind_it_to_another_cluster(
+    checkpointable: bool, is_late: bool
+) -> None:
+    """It runs from 0 until a machine goes down at 4 s, waits behind a job, leaves at 5 s, and goes
+    on, or begins anew, at 6 s elsewhere; there it meets the same again at 8 s, and leaves at 9 s.
+    """
+    job = replace(gang(0, 2, 10.0), checkpointable=checkpointable)
+    rules = {"migration": "full", "external_migration_s": 1, "priority_jobs": False}
+    moved, progress, here_s = job, NEVER_RAN, 0
+    for down_s in (4, 8):
+        exchange = GangExchange(cluster := singles(3, (1, down_s, 99), **rules))
+        cluster.submit(gang(1, 1, 99.0), -1, 0)
+        _come(exchange, cluster, moved, progress, here_s, is_late)
+        cluster.advance((down_s + 1) * S)
+        waiting = exchange.waiting_gang(2)
+        assert waiting is not None
+        left = exchange.send_away(waiting, (down_s + 1) * S)
+        assert left is not None
+        (moved, progress), here_s = decode(encode(left)), down_s + 1
+        check_cluster(cluster)
+    exchange = GangExchange(cluster := singles(2, **rules))
+    _come(exchange, cluster, moved, progress, here_s, is_late)
+    # It has run for 4 and 2 s, and goes on at 10 s.
+    expected = (0, 14, 2, 0, 0, 10) if checkpointable else (0, 20, 2, 2, 6, 16)
+    assert fates_s(cluster, []) == {0: expected}
+
+
+def _come(
+    exchange: GangExchange,
+    cluster: ClusterShell,
+    job: Job,
+    progress: GangProgress,
+    at_s: int,
+    is_late: bool,
+) -> None:
+    """The gang comes to the cluster at that time: by its users, or from another one."""
+    cluster.advance(at_s * S)
+    if at_s == 0:
+        cluster.submit(job, -1, 0)
+    elif is_late:
+        exchange.take_in_late(job, progress, (at_s + 1) * S)
+    else:
+        reservation = exchange.reserve(2)
+        assert reservation is not None
+        assert exchange.take_in(job, progress, reservation, at_s * S)
 
 
 def test_a_processor_that_is_down_does_not_idle() -> None:
