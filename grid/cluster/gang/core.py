@@ -276,11 +276,11 @@ class GangCore:
         if now >= until:
             return now
         first_piece(self._state, self._rules, now)
-        self._assign_arrivals(self._choice)
+        self._assign_arrivals(self._choice, now)
         last_piece(self._state, self._rules, now)
         return int(next_piece_us(self._state, self._rules))
 
-    def _assign_arrivals(self, choice: ProcessorChoice) -> None:
+    def _assign_arrivals(self, choice: ProcessorChoice, now: Time) -> None:
         """Put the gangs that have come into the queues that a choice says, which is asked."""
         state = self._state
         processors, number = state.processors, state.number
@@ -288,8 +288,10 @@ class GangCore:
         waiting = state.lists.arrivals[: number[at.ARRIVALS]].tolist()
         left = []
         for gang in waiting:
-            size = int(state.gangs.size[gang])
-            if size > up.sum():
+            size, ready_us = int(state.gangs.size[gang]), int(state.gangs.ready_us[gang])
+            if ready_us > now:
+                number[at.DUE_US] = min(number[at.DUE_US], ready_us)
+            if ready_us > now or size > up.sum():
                 left.append(gang)
                 continue
             waits, busy = processors.waiting.copy(), processors.task != NONE
@@ -319,7 +321,8 @@ class GangCore:
         gangs.rank[slot] = self.policy.rank(size, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = size
         gangs.run_us[slot] = work - before.done
-        gangs.start_us[slot], gangs.overtaken[slot] = before.start_us, 0
+        gangs.start_us[slot] = before.start_us
+        gangs.ready_us[slot] = gangs.overtaken[slot] = 0
         gangs.interruptions[slot], gangs.restarts[slot] = before.interruptions, before.restarts
         gangs.held_us[slot], gangs.lost_us[slot] = before.held_us, before.lost_us
         gangs.watts_busy[slot], gangs.watts_idle[slot] = before.watts_busy, before.watts_idle

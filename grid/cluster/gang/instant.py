@@ -96,7 +96,7 @@ def next_instant_us(state: State, rules: Rules) -> Time:
 def carry_out(state: State, rules: Rules, now: Time) -> None:
     """All that happens at `now`."""
     begin_instant(state, rules, now)
-    _assign_arrivals(state, rules)
+    _assign_arrivals(state, rules, now)
     end_instant(state, rules, now)
 
 
@@ -200,10 +200,11 @@ def _go_round(state: State, last: int) -> None:
 
 
 @inner()
-def _assign_arrivals(state: State, rules: Rules) -> None:
+def _assign_arrivals(state: State, rules: Rules, now: Time) -> None:
     """A task of each gang that has come into each of as many shortest queues.
 
-    One with more tasks than there are processors up waits until there are.
+    One with more tasks than there are processors up waits until there are; one whose tasks are
+    under way, until they are here.
     """
     gangs, lists, number = state.gangs, state.lists, state.number
     if number[at.ARRIVALS] == 0:
@@ -216,7 +217,10 @@ def _assign_arrivals(state: State, rules: Rules) -> None:
         count += up[p]
     for place in range(number[at.ARRIVALS]):
         gang = lists.arrivals[place]
-        if gangs.size[gang] > count:
+        is_under_way = gangs.ready_us[gang] > now
+        if is_under_way:
+            number[at.DUE_US] = min(number[at.DUE_US], gangs.ready_us[gang])
+        if is_under_way or gangs.size[gang] > count:
             lists.arrivals[left] = gang
             left += 1
             continue

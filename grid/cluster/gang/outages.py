@@ -2,9 +2,9 @@
 
 A gang with a task on a processor that goes down, be it running, in its queue or kept for the gang,
 is taken off all of its processors at that instant, and joins the shortest queues anew, of those
-processors that are up: like one that has just come, and in order of arrival. Nothing is left to
-wait for of a migration that was under way. A gang of more tasks than there are processors up waits
-until there are, and others pass it. What the tasks had done is lost; those of a checkpointable gang
+processors that are up: like one that has just come, and in order of arrival; one that migrates,
+when its tasks are here. A gang of more tasks than there are processors up waits until there are,
+and others pass it. What the tasks had done is lost; those of a checkpointable gang
 all go on from where the slowest one was, for the tasks of a gang need each other. A priority job
 begins anew, before those that came later. Processors that were promised to another cluster's gang
 are no longer kept for it if one of them goes down.

@@ -89,7 +89,7 @@ class Gangs(NamedTuple):
     """The part of it whose work outages have undone."""
     restarts: Ints
     ready_us: Ints
-    """Of a kept gang: when its migration is over."""
+    """When its last migration is over, or was, or is to have been if an outage came between."""
     blocked: Ints
     """On how many of the processors that are kept for it a priority job runs."""
     overtaken: Ints

@@ -88,6 +88,7 @@ class SlowGangs:
         while left or self.here:
             times = [p.end for p in self.processors if p.runs]
             times += [g.ready for g in self.here if g.kept and not self.blocked(g)]
+            times += [g.ready for g in self.here if not g.where and g.ready > self.now]
             times += [left[0].submit_us] if left else []
             if any(g.priority and not g.running for g in self.here):
                 times += [(self.now // SECOND_US + 1) * SECOND_US]
@@ -119,7 +120,7 @@ class SlowGangs:
             self.run_priority(gang, now)
         up = [p for p, processor in enumerate(self.processors) if not processor.down]
         for gang in [g for g in self.here if not g.where]:
-            if not gang.priority and gang.job.processors <= len(up):
+            if not gang.priority and gang.job.processors <= len(up) and gang.ready <= now:
                 load = [p.waiting + (self.adaptive and p.runs is not None) for p in self.processors]
                 gang.where = self.join(up, load, gang.job.processors)
                 for p in gang.where:

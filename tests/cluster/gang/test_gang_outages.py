@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.exchange import GangExchange
-from grid.dispatching.processor_choices import ProcessorChoice, ld
+from grid.dispatching.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
 from grid.model.migration_messages import NEVER_RAN, GangProgress
@@ -73,6 +73,11 @@ def fates_s(cluster: ClusterShell, jobs: list[Job]) -> dict[int, tuple[float, ..
         number: (start / S, end / S, stops, restarts, lost / S, held / S)
         for number, (start, end, stops, restarts, lost, held) in play(cluster, jobs)[0].items()
     }
+
+
+def own_choice(tasks: int, queues: ProcessorQueues, start: int) -> list[int]:
+    """One that is plugged in, and asked."""
+    return [int(p) for p in ld(tasks, queues, start)]
 
 
 def singles(count: int, *outages: tuple[int, float, float], **rules: object) -> ClusterShell:
@@ -206,6 +211,21 @@ def test_a_gang_that_is_taken_in_after_an_outage_that_nobody_saw_is_played_no_ea
     assert play(cluster, [])[0] == {0: (11 * S, 12 * S, 0, 0, 0, S)}
     times = cluster.take_history().time_us
     assert (np.diff(times) > 0).all()
+
+
+@pytest.mark.parametrize("choice", [ld, own_choice])
+def test_an_outage_does_not_bring_a_gang_that_is_under_way_earlier(choice: ProcessorChoice) -> None:
+    """It comes at 10 s to two of four processors, its tasks at 12 s. One goes down meanwhile, and
+    others are idle."""
+    down = [MachineOutage(0, 11 * S, 99 * S), MachineOutage(1, 11 * S + 1, 99 * S)]
+    rules = {"migration": "full", "external_migration_s": 2}
+    cluster = cluster_of([(1, 1000.0)] * 4, afcfs(rules), down, choice)
+    exchange = GangExchange(cluster)
+    cluster.advance(10 * S)
+    reservation = exchange.reserve(2)
+    assert reservation is not None
+    assert exchange.take_in(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
+    assert fates_s(cluster, [])[0][:2] == (12, 13)
 
 
 @pytest.mark.parametrize("is_late", [False, True])
