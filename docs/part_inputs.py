@@ -135,6 +135,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "ram_mb": "Memory, in MB.",
         "disk_mb": "Disk space, in MB.",
         "most_ram_mb": "The most memory that a job may hold there, in MB; inf: there is no limit.",
+        "licenses": "Bit mask of the licenses of its cluster that a job may use there.",
     },
     Distances: {
         "vo": "Number of the VO that they are from.",

@@ -50,7 +50,8 @@ class GridDispatcher:
             case RunJob(job):
                 self._questions[job.key] = _Question(job)
                 for dispatcher in self._dispatchers:
-                    ctx.send(dispatcher, QueryLoad(job.key, job.processors, job.ram_mb))
+                    wanted = (job.processors, job.ram_mb, job.licenses)
+                    ctx.send(dispatcher, QueryLoad(job.key, *wanted))
             case Load(key):
                 question = self._questions[key]
                 question.answers.append(message)

@@ -16,6 +16,7 @@ from grid.kernel.entity import Context
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import JobEnded, Load, Mend, Placed, QueryLoad, RunJob, TakeDown
+from grid.model.platform import JobLimits
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER, Time
 
@@ -30,9 +31,9 @@ ROWS_AT_A_TIME = 20_000
 class LocalDispatcher:
     """Runs cluster `number` of the grid's VO `vo`, the grid's cluster `position`.
 
-    `direct` are jobs that enter here, in order of submission. `processors` and `most_ram_mb` are
-    the most CPUs and memory that one job may hold, `policy` is the name of the policy. `migration`
-    is its part in moving gangs between the VO's clusters, if they do.
+    `direct` are jobs that enter here, in order of submission. A job can run here that keeps to some
+    of the `limits`; `policy` is the name of the policy. `migration` is its part in moving gangs
+    between the VO's clusters, if they do.
     """
 
     def __init__(
@@ -42,8 +43,7 @@ class LocalDispatcher:
         vo: int,
         number: int,
         position: int,
-        processors: int,
-        most_ram_mb: float,
+        limits: tuple[JobLimits, ...],
         policy: str,
         resource_manager: str,
         direct: JobTable | None,
@@ -54,8 +54,7 @@ class LocalDispatcher:
         self._vo = vo
         self._number = number
         self._position = position
-        self._processors = processors
-        self._most_ram_mb = most_ram_mb
+        self._limits = limits
         self._policy = policy
         self._resource_manager = resource_manager
         self._direct = direct or concatenate([])
@@ -86,8 +85,8 @@ class LocalDispatcher:
                 self._cluster.submit(job, machine, ctx.now)
                 self._reported += 1
                 ctx.set_timer(0, PLAY)
-            case QueryLoad(key, processors, ram_mb):
-                able = processors <= self._processors and ram_mb <= self._most_ram_mb
+            case QueryLoad(key, processors, ram_mb, licenses):
+                able = any(one.allow(processors, ram_mb, licenses) for one in self._limits)
                 ctx.send(sender, Load(key, self._number, self._cluster.load(), able))
             case TakeDown(machine):
                 self._cluster.take_down(machine, ctx.now)
@@ -136,7 +135,8 @@ class LocalDispatcher:
     def finish(self, ctx: Context) -> None:
         levels = self._cluster.take_history()
         if levels is not None:
-            ctx.record(ClusterHistory(self._position, self._processors, levels))
+            widest = max(one.processors for one in self._limits)
+            ctx.record(ClusterHistory(self._position, widest, levels))
         for figure, value in sorted(self._cluster.figures().items()):
             ctx.record(ClusterFigure(self._position, figure, value))
         for times in self._cluster.plan_times():

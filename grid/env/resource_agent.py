@@ -187,7 +187,7 @@ class AgentForwarding:
 def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_only: bool) -> Floats:
     """The worth of each resource; 0 where the job cannot go, or nothing is known. Shape (rows,)."""
     columns = table.columns
-    able = columns.large_enough(job.processors, job.ram_mb) & np.isfinite(table.assigned_cpus)
+    able = columns.able(job) & np.isfinite(table.assigned_cpus)
     if own_only:
         able &= columns.vo == own_vo
     return np.where(able, worth, 0.0)

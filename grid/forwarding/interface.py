@@ -52,11 +52,11 @@ class Question(NamedTuple):
     def worth(self) -> Floats:
         """What each resource is worth by the selection; 0: it will not do. Shape (resources,).
 
-        Those that are too small for the job, or out of its reach, are worth nothing.
+        Those that lack CPUs, memory or licenses for the job, or are out of its reach, are worth
+        nothing.
         """
         columns = self.table.columns
-        would_do = columns.large_enough(self.job.processors, self.job.ram_mb)
-        worth = np.where(would_do, self.selection.worth(self.job, self.table), 0.0)
+        worth = np.where(columns.able(self.job), self.selection.worth(self.job, self.table), 0.0)
         if self.own_only:
             worth[columns.vo != self.vo] = 0.0
         for vo in self.barred:

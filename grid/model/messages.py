@@ -249,6 +249,7 @@ class QueryLoad(NamedTuple):
     key: JobKey
     processors: int
     ram_mb: float
+    licenses: int
 
 
 class Load(NamedTuple):

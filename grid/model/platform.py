@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
 
 from grid.model.time import Time
 
@@ -97,6 +99,20 @@ class PreemptionOverheads:
     move_us: Time = 0
 
 
+class JobLimits(NamedTuple):
+    """The most that one job may hold: CPUs, memory, and which licenses, as a bit mask over those
+    of the cluster."""
+
+    processors: int
+    ram_mb: float
+    licenses: int
+
+    def allow(self, processors: int, ram_mb: float, licenses: int) -> bool:
+        """Whether a job that asks for so much keeps to them."""
+        enough = processors <= self.processors and ram_mb <= self.ram_mb
+        return enough and licenses & ~self.licenses == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Machines under one Local Dispatcher and its local policy.
@@ -149,6 +165,32 @@ class Cluster:
         if self.gangs:
             return math.inf
         return max(machine.most_ram_mb for machine in self.machines)
+
+    def license_bits(self, machine: Machine) -> int:
+        """Which licenses of the cluster a job may ever use on the machine: a bit mask."""
+        return sum(
+            1 << number
+            for number, license in enumerate(self.licenses)
+            if license.copies > 0 and license.name in machine.licenses
+        )
+
+    def job_limits(self) -> tuple[JobLimits, ...]:
+        """A job can run here if it keeps to some of these, which are those of machines."""
+        if self.gangs:
+            return (JobLimits(self.processors, math.inf, 0),)
+        each = {
+            JobLimits(one.cpus, one.most_ram_mb, self.license_bits(one)) for one in self.machines
+        }
+        ordered = sorted(each, key=lambda one: (one.licenses, -one.processors, -one.ram_mb))
+        limits = []
+        for _, alike in groupby(ordered, key=lambda one: one.licenses):
+            most_ram_mb = -1.0
+            for one in alike:
+                # What has fewer CPUs counts if it has more memory than all before it.
+                if one.ram_mb > most_ram_mb:
+                    limits.append(one)
+                    most_ram_mb = one.ram_mb
+        return tuple(limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from functools import reduce
+from operator import attrgetter, or_
 from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import dtypes
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, VirtualOrganization
+from grid.model.job import Job, dtypes
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Cluster, VirtualOrganization
 from grid.model.time import Time
 
 UNKNOWN = np.inf
@@ -36,6 +37,7 @@ class ResourceColumns:
     take any of its machines (`machine` is -1 then, and its other columns are those of its first
     machine). `widest` is the most CPUs that one job may hold there, and `most_ram_mb` the most
     memory (inf: there is no limit); of a cluster, each is that of the machine that has most of it.
+    `licenses` is a bit mask over those of the cluster: which a job may use there, on any machine.
     """
 
     vo: Ints
@@ -50,14 +52,25 @@ class ResourceColumns:
     ram_mb: Floats
     disk_mb: Floats
     most_ram_mb: Floats
+    licenses: Ints
 
     def __len__(self) -> int:
         return len(self.vo)
 
-    def large_enough(self, processors: int, ram_mb: float) -> Bools:
-        """Which of them a job of so many CPUs and so much memory may ever have."""
-        enough = self.widest >= processors
-        return enough & (self.most_ram_mb >= ram_mb) if ram_mb else enough
+    def able(self, job: Job) -> Bools:
+        """Which of them have the CPUs, the memory and the licenses that the job will hold."""
+        enough = self.widest >= job.processors
+        return enough & self.equipped(job) if job.ram_mb or job.licenses else enough
+
+    def equipped(self, job: Job) -> Bools:
+        """Which of them have the memory and the licenses."""
+        able = np.ones(len(self), np.bool_)
+        if job.ram_mb:
+            able &= self.most_ram_mb >= job.ram_mb
+        if job.licenses:
+            # Bits mean something in the job's own VO alone, which it does not leave.
+            able &= job.licenses & ~self.licenses == 0
+        return able
 
     def place(self, row: int) -> tuple[int, int]:
         """The VO and the number of the resource in that row."""
@@ -172,11 +185,14 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     rows: list[tuple[float, ...]] = []
     for c, cluster in enumerate(vo.clusters):
         units = (
-            [(m, one.cpus, one.cpus, one.most_ram_mb) for m, one in enumerate(cluster.machines)]
+            [
+                (m, one.cpus, one.cpus, one.most_ram_mb, cluster.license_bits(one))
+                for m, one in enumerate(cluster.machines)
+            ]
             if cluster.by_machine
-            else [(-1, cluster.processors, cluster.widest, cluster.most_ram_mb)]
+            else [(-1, cluster.processors, cluster.widest, cluster.most_ram_mb, _licenses(cluster))]
         )
-        for m, cpus, widest, most_ram_mb in units:
+        for m, cpus, widest, most_ram_mb, licenses in units:
             machine = cluster.machines[max(m, 0)]
             rows.append(
                 (
@@ -192,10 +208,15 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
                     machine.ram_mb,
                     machine.disk_mb,
                     most_ram_mb,
+                    licenses,
                 )
             )
     types = dtypes(ResourceColumns).values()
     return ResourceColumns(*map(np.array, zip(*rows, strict=True), types))
+
+
+def _licenses(cluster: Cluster) -> int:
+    return reduce(or_, map(cluster.license_bits, cluster.machines))
 
 
 _NAMES = tuple(dtypes(ResourceColumns))
@@ -212,7 +233,7 @@ def classes_of(resources: ResourceColumns) -> Ints:
     """A number for each resource, the same for those that differ in nothing but place and name."""
     alike = (
         "cpus", "widest", "mips", "operating_system", "architecture", "ram_mb", "disk_mb",
-        "most_ram_mb",
+        "most_ram_mb", "licenses",
     )  # fmt: skip
     columns = np.stack([getattr(resources, name).astype(np.float64) for name in alike])
     _, numbers = np.unique(columns, axis=1, return_inverse=True)

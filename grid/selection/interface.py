@@ -79,9 +79,10 @@ def best_choice(
 ) -> Choice:
     """The best rows by `utilities` of shape (resources,), for selections of your own.
 
-    Only resources of a utility above zero that are wide enough and have the memory that the job
-    holds, and of which a status is known, count; where `rows` are given, in ascending order, only
-    those. For equal ones see TIES; the `random` one needs the `rng` that `choose` is given.
+    Only resources of a utility above zero that are wide enough and have the memory and licenses
+    that the job holds, and of which a status is known, count; where `rows` are given, in ascending
+    order, only those. For equal ones see TIES; the `random` one needs the `rng` that `choose` is
+    given.
     """
     columns = table.columns
     if len(utilities) != len(columns):
@@ -117,8 +118,8 @@ def best_rows(
         order = np.argsort(rng.random(len(utilities) if rows is None else len(rows)), kind="stable")
         rows = order if rows is None else rows[order]
     values, assigned = utilities, table.assigned_cpus
-    if job.ram_mb:
-        values = np.where(columns.most_ram_mb >= job.ram_mb, values, 0.0)
+    if job.ram_mb or job.licenses:
+        values = np.where(columns.equipped(job), values, 0.0)
     if rows is None and isinstance(columns, SomeResources):
         whole = columns.whole
         found = best_of_some(

@@ -30,7 +30,7 @@ class Picked(ByLoad):
             raise ValueError("this selection needs the `rng` of the Local Scheduler")
         columns = table.columns
         would_do = self.worth(job, table) > 0.0
-        would_do &= columns.large_enough(job.processors, job.ram_mb)
+        would_do &= columns.able(job)
         would_do &= ~np.isnan(table.assigned_cpus)
         is_own = columns.vo == own_vo
         own_rows = np.flatnonzero(would_do & is_own)

@@ -30,7 +30,7 @@ from grid.model.migration_messages import (
     MigrationRefused,
     MoveGang,
 )
-from grid.model.platform import Cluster, Machine, MachineOutage
+from grid.model.platform import Cluster, JobLimits, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy
 from tests.cluster.gang.gang_checks import check_cluster, reservations
@@ -169,8 +169,7 @@ class Vo:
             vo=0,
             number=number,
             position=number,
-            processors=size,
-            most_ram_mb=math.inf,
+            limits=(JobLimits(size, math.inf, 0),),
             policy="afcfs",
             resource_manager=MANAGER,
             direct=None,
