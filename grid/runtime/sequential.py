@@ -12,6 +12,7 @@ from grid.model.time import NEVER, Time, to_seconds
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.looking import SequentialLooks, Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome
+from grid.runtime.plan_time import plan_time
 from grid.runtime.schedulers import Schedulers
 from grid.scenario.build import Around, Grid
 from grid.scenario.warm_up import warm_up
@@ -46,7 +47,7 @@ def run_sequential(
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
     schedulers = Schedulers()
-    around = Around(time.thread_time, schedulers.connect)
+    around = Around(plan_time, schedulers.connect)
     entities = entities_of(grid, grid.names, around, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore(spools=True)

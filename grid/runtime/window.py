@@ -24,6 +24,7 @@ from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
 from grid.runtime.grants import Grants, News, Overlap, Told, earliest_events, is_over, is_pause
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
+from grid.runtime.plan_time import plan_time
 from grid.runtime.ring import Parcel
 from grid.runtime.schedulers import Schedulers
 from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, Stopwatch, advance_timed
@@ -182,7 +183,7 @@ class Window:
             self._process, self._store, self._schedulers = self._shared.loads(state)
             return
         self._store, self._schedulers = RecordStore(), Schedulers()
-        around = Around(time.thread_time, self._schedulers.connect)
+        around = Around(plan_time, self._schedulers.connect)
         entities = entities_of(grid, members, around, events=events)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         if is_watched:
