@@ -29,6 +29,7 @@ from grid.model.messages import (
     Refused,
     Resources,
     ReturnJob,
+    RunJob,
     SubmissionFail,
     Withdrawn,
 )
@@ -95,6 +96,7 @@ class Witnessed:
         return told
 
     def _note_decisions(self, ctx: Context, message: Any, recorded: tuple[Any, ...] = ()) -> None:
+        entity = _within(self.entity)
         for to, sent, _ in ctx.effects.sent:
             event = _DECISIONS.get(type(sent))
             # What another VO chose is only passed on.
@@ -102,17 +104,25 @@ class Witnessed:
                 continue
             told = self._told(sent) | self._believed(ctx, to, sent, message)
             ctx.record(Event(ctx.now, ctx.name, DECISION, event, to, **told))
+        if isinstance(message, AssignJob) and isinstance(entity, ResourceManager):
+            self._note_held_back(ctx, message)
         # What another VO gave up, it has told itself.
         for row in () if isinstance(message, SubmissionFail) else recorded:
             if isinstance(row, JobRow) and row.outcome.start_us < 0:
                 told = _of_job(row.job) | _of_outcome(row.outcome) | {"hops": row.placement.hops}
                 told |= _most_free(message)
                 ctx.record(Event(ctx.now, ctx.name, DECISION, "give_up", **told))
-        entity = _within(self.entity)
         if ctx.effects.posts and isinstance(entity, ResourceManager):
             for _ in ctx.effects.posts:
                 told = {"load": entity.load()}
                 ctx.record(Event(ctx.now, ctx.name, DECISION, "publish", **told))
+
+    def _note_held_back(self, ctx: Context, asked: AssignJob) -> None:
+        """The resource was assigned to the job, which was not sent on to its cluster."""
+        sent = [type(one) for _, one, _ in ctx.effects.sent]
+        if Assigned in sent and RunJob not in sent:
+            told = self._told(asked)
+            ctx.record(Event(ctx.now, ctx.name, DECISION, "hold_back", **told))
 
     def _believed(self, ctx: Context, to: str, sent: Any, message: Any) -> Told:
         """What is known of the resource that a decision is about: believed, or counted at hand."""

@@ -121,6 +121,11 @@ DECISIONS: Columns = {
     "send_back": ("", "A Local Scheduler returns a job that its VO does not admit."),
     "give_up": ("", "A Local Scheduler finds no place: the job ends as failed or rejected."),
     "admit": ("", "A Resource Manager assigns the resource to the job."),
+    "hold_back": (
+        "",
+        "A Resource Manager has the job wait with it until enough CPUs of the resource are left "
+        "over: others go first (`priority`), or another VO may still ask for it (`pull`).",
+    ),
     "refuse": ("", "A Resource Manager does not: too few CPUs of the resource are free."),
     "not_admit": ("", "A Resource Manager does not: its VO takes no such job of that other VO."),
     "publish": ("", "A Resource Manager publishes a status snapshot."),

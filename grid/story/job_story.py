@@ -147,6 +147,11 @@ def _submit(event: Event) -> str:
     return f"It comes to {_vo(event)} from its user: it asks for {wanted}{estimate}."
 
 
+def _held_back(event: Event) -> str:
+    """Those of the priority that goes first may come later, and go first all the same."""
+    return f"It waits at the Resource Manager of {_vo(event)} until CPUs are left over for it"
+
+
 def _place(event: Event) -> str:
     name = event.cluster or event.entity.rpartition("/")[2]
     machine = "" if event.machine is None else f", machine {event.machine}"
@@ -162,6 +167,7 @@ _STEPS: dict[str, Callable[[Event], str]] = {
     "forward": _forward,
     "forward_job": lambda e: f"It comes to {_vo(e)}, its hop number {e.hops}.",
     "admit": lambda e: f"{_vo(e)} assigns it {_resource(e)}, with {_counted(e)} after that.",
+    "hold_back": lambda e: f"{_held_back(e)}.",
     "refuse": lambda e: f"{_vo(e)} refuses it: {_resource(e)} has {_counted(e)}.",
     "not_admit": lambda e: f"{_vo(e)} does not admit it.",
     "send_back": lambda e: f"{_vo(e)} sends it back to {_peer(e)}.",
@@ -184,6 +190,7 @@ _PLACES: dict[str, Callable[[Event], str]] = {
     "forward": lambda e: f"It is on its way from {_vo(e)} to {e.to_vo}.",
     "forward_job": lambda e: f"{_vo(e)} sees whether the resource is still free.",
     "admit": lambda e: f"It is assigned in {_vo(e)}, and not yet in its cluster.",
+    "hold_back": lambda e: f"{_held_back(e)}.",
     "refuse": lambda e: f"{_vo(e)} looks for another resource.",
     "send_back": lambda e: f"It is on its way back to {_peer(e)}.",
     "return_job": lambda e: f"{_vo(e)} looks for another resource.",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
 
+import grid
 from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import DECISION, MESSAGE, Event
 from grid.model.job import JobKey
+from grid.model.time import SECOND_US
+from grid.results.event_reading import EventFile
 from grid.story import ClusterLog, job_story, whereabouts, why_waiting
 from grid.story.cluster_log import Stay
 from tests.story.random_runs import Told, random_grid, told
@@ -313,3 +317,22 @@ def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
     lines = "It stands in line in south and west; the first that has 2 CPUs free runs it."
     assert whereabouts(key, events, 4) == lines
     assert whereabouts(key, events, 5) == "north waits for bids."
+
+
+def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
+    """The guest's job comes while a job of the host runs, which has another one at 50 s."""
+    own = [{"run_s": 100, "processors": 2}, {"submit_s": 50, "run_s": 100, "processors": 2}]
+    guests = [{"submit_s": 10, "run_s": 50, "processors": 2}]
+    for priority, word, where in (
+        ("home", "hold_back", "It waits at the Resource Manager of host until"),
+        ("none", "run_job", "It waits in the queue of cluster cluster of host"),
+    ):
+        host = {"name": "host", "priority": priority, "clusters": [{"processors": 2}]}
+        guest = {"name": "guest", "clusters": [{"processors": 1}]}
+        vos = [host | {"workload": {"jobs": own}}, guest | {"workload": {"jobs": guests}}]
+        folder = tmp_path / priority
+        grid.run({"name": "held", "vos": vos}, out=folder, events=True)
+        mine = EventFile(folder).of_job(("guest", 1))
+        words = [line.event.event for line in job_story(("guest", 1), mine)]
+        assert words[words.index("admit") + 1] == word
+        assert whereabouts(("guest", 1), mine, 60 * SECOND_US).startswith(where)
