@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.general.core import GeneralCore
 from grid.model.job import Job, JobState
-from grid.model.platform import Cluster, Machine
+from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
@@ -91,6 +92,31 @@ def test_a_prediction_that_falls_short_kills_nobody_and_what_the_user_said_does(
     assert states == [(completed, 10), (completed, 10), (completed, 135), (failed, 230)]
     # The view of an instant has the running jobs as they are after its estimates were extended.
     assert policy.expected[2] == {120, 138}
+
+
+def history_and(third: Job) -> list[Job]:
+    """User 1's jobs take 10, so that the third, which comes at 100, is predicted to."""
+    return [of_user(1, 0, 0, 100, 10), of_user(1, 1, 0, 100, 10), third]
+
+
+def test_a_job_whose_machine_boots_is_not_expected_to_run_beyond_its_limit() -> None:
+    """It begins at 120 and could be killed at 150: expected at 130, then 150, and not later."""
+    off = Machine("pool", 8, switch_off=SwitchOff(5, 20))
+    platform, policy = Cluster("cluster", (off,), estimates="average"), Told()
+    jobs = history_and(of_user(1, 2, 100, 30, 30))
+    assert play(general_cluster(platform, policy), jobs)[2][2:] == (100, 150)
+    assert policy.expected[2] == {150}
+
+
+def test_what_a_stopped_job_has_done_counts_towards_its_limit() -> None:
+    """It runs from 100 to 115 and, after an outage, from 120 on: it could be killed at 145. It is
+    expected at 110, 120; then at 125, 130, 140, 145."""
+    policy = Told()
+    outages = [MachineOutage(0, 115, 120)]
+    cluster = make_cluster(cluster_with(estimates="average"), policy, outages=outages)
+    jobs = history_and(replace(of_user(1, 2, 100, 40, 38), checkpointable=True))
+    assert play(cluster, jobs)[2][2:] == (100, 143)
+    assert policy.expected[2] == {120, 130, 140, 145}
 
 
 @given(

@@ -178,11 +178,12 @@ class Runs:
         while running.keys and self._first_expected() <= now:
             job = self.slots.records[running.slots[0]]
             running.remove(running.keys[0])
-            start, limit = job.start_us, job.killed_after_us
-            latest = start + self._duration(limit, job, job.machine)
-            expected = now + max(1, now - start)
-            if limit < NEVER and now < latest:
-                expected = min(expected, latest)
+            expected = now + max(1, now - job.start_us)
+            if (limit := job.killed_after_us) < NEVER:
+                # Boots, preemptions and what was done before them are in its end.
+                beyond = self._duration(limit, job, job.machine)
+                beyond -= self._duration(job.run_us, job, job.machine)
+                expected = min(expected, job.end_us + beyond)
             job.expected_end_us = self.slots.shown.expected_end_us[job.slot] = expected
             running.add((expected, job.serial), job.slot)
 
