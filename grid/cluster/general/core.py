@@ -73,13 +73,13 @@ class GeneralCore:
         self._runs = Runs(platform, self._padding, estimates, outcomes, label_of(policy))
         self.machines = self._runs.machines
         self._widest = int(self.machines.cpus.max())
-        self.processors = int(self.machines.cpus.sum())
+        self.processors = platform.processors
         self._never_free = sum(1 << number for number, count in enumerate(copies) if count == 0)
         self._wake_us = NEVER
         self._serial = 0
         self._arrived = 0
         self._gone: list[int] = []
-        self._machine_usage = Usage(self.processors // self._cpus_a_unit)
+        self._machine_usage = Usage(int(self.machines.cpus.sum()) // self._cpus_a_unit)
         self._license_usage = Usage(sum(copies)) if copies else None
         self._levels = LevelNotes(sum(copies) if copies else None)
 
@@ -113,10 +113,12 @@ class GeneralCore:
         return len(self._runs.queue) > 0 or len(self._runs.running) > 0
 
     def processors_wanted(self) -> int:
-        return self._runs.busy + self._runs.waiting
+        runs, padded = self._runs, len(self._runs.running) + len(self._runs.queue)
+        return runs.busy + runs.waiting - padded * self._padding
 
     def occupancy(self) -> tuple[int, int, int]:
-        return self._runs.busy, len(self._runs.running), len(self._runs.queue)
+        runs, running = self._runs, len(self._runs.running)
+        return runs.busy - running * self._padding, running, len(runs.queue)
 
     def figures(self) -> dict[str, float]:
         """`machine_usage`, the same while jobs still arrive, and both of licenses (see `Usage`).

@@ -124,6 +124,17 @@ def test_one_job_a_machine() -> None:
     assert figures["machine_usage.part"] == figures["machine_usage.whole"] == 0.02
 
 
+def test_load_and_occupancy_of_one_job_a_machine_are_of_cpus() -> None:
+    """Three jobs of 1, 2 and 2 CPUs; there are 4 in two machines, so that the last job waits."""
+    cluster = general(Cluster("c", (SLOW, FAST), one_job_a_machine=True), "fcfs")
+    for number, processors in enumerate((1, 2, 2)):
+        cluster.submit(job(number, processors=processors), -1, 0)
+    assert cluster.load() == 5 / 4
+    cluster.advance(1)
+    assert cluster.load() == 5 / 4
+    assert cluster.core.occupancy() == (3, 2, 1)
+
+
 def test_one_job_a_machine_still_needs_its_cpus() -> None:
     """The wide job waits for the wide machine, though the other one is free and faster."""
     platform = Cluster("c", (Machine("a", 1, 200.0), SLOW), one_job_a_machine=True)
