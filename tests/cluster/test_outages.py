@@ -11,7 +11,8 @@ import pytest
 from grid.cluster import ClusterShell, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.platform import GANG_POLICIES, Cluster, Machine, MachineOutage
-from grid.model.time import NEVER, SECOND_US
+from grid.model.time import NEVER, SECOND_US, Time
+from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy, policy_names
 from tests.cluster.clusters import Outcome, general, job, play, pool, table
 
@@ -48,6 +49,30 @@ def test_a_job_begins_anew_when_its_machine_is_up_again() -> None:
     played = play(cluster, [one(0, 0, 1, 6), one(1, 5, 2, 1)])
     # The first keeps its place ahead of the second, and its first start.
     assert seconds(played) == [(0, 0, 16), (0, 16, 17)]
+
+
+@pytest.mark.parametrize("checkpointable", [False, True])
+def test_to_begin_again_on_another_machine_is_a_migration(checkpointable: bool) -> None:
+    """To begin again on the same one, as the second job does, is none."""
+    jobs = [one(0, 0, 2, 6, checkpointable=checkpointable), one(1, 0, 1, 6)]
+    cluster = cluster_of(farm((2, 2000.0), (2, 1000.0)), [(0, 1, 20), (1, 1, 2)])
+    played = play(cluster, jobs)
+    end = 6 if checkpointable else 8
+    assert seconds(played) == [(1, 0, end), (1, 0, end + 6)]
+    assert cluster.figures()["migrations_local"] == 1
+
+
+class StartsOnce:
+    """Starts jobs on machine 0 when they come, and rejects those that wait again."""
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        again = [slot for slot in view.queue.tolist() if slot not in view.arrived]
+        return Plan(start=[(slot, 0) for slot in view.arrived.tolist()], reject=again)
+
+
+def test_a_job_that_is_rejected_after_it_ran_failed_where_it_ran() -> None:
+    cluster = make_cluster(pool(1), StartsOnce(), None, [MachineOutage(0, 4 * S, 10 * S)])
+    assert play(cluster, [one(0, 0, 1, 6)]) == [(0, int(JobState.FAILED), 0, 4 * S)]
 
 
 def test_what_is_lost_and_how_often_is_told() -> None:

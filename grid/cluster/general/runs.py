@@ -143,7 +143,8 @@ class Runs:
         if before == machine:
             return
         job.machine = self.slots.shown.machine[job.slot] = machine
-        self.moves += before >= 0
+        self.moves += job.ran_on not in (-1, machine)
+        job.ran_on = machine
         if before >= 0 and job.checkpointable:
             moved = self._mips[before] / self._mips[machine]
             job.left_us = max(1, round(job.left_us * moved))
@@ -311,7 +312,7 @@ class Runs:
         self.requested -= job.licenses.bit_count()
         began, held = job.first_start_us, job.kept_us + job.lost_us
         outcome = JobOutcome(
-            job.machine,
+            job.ran_on,
             state,
             -1 if began == NEVER else began,
             now,
