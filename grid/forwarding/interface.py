@@ -59,8 +59,10 @@ class Question(NamedTuple):
         worth = np.where(columns.able(self.job), self.selection.worth(self.job, self.table), 0.0)
         if self.own_only:
             worth[columns.vo != self.vo] = 0.0
+        # A job that was refused elsewhere may be back in a VO that it had left for good.
         for vo in self.barred:
-            worth[columns.vo == vo] = 0.0
+            if vo != self.vo:
+                worth[columns.vo == vo] = 0.0
         return worth
 
     def at_home(self) -> Choice:

@@ -1,4 +1,4 @@
-"""Limits of admission: each alone refuses what passes it, and takes in what just does not."""
+"""Limits of admission: each alone refuses what passes it; and what becomes of who is refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import grid
 from grid.forwarding.admission import Request, limited
 from grid.model.job import Job
 
@@ -35,3 +36,23 @@ def asks(processors: int = 2, **more: Any) -> Request:
 )
 def test_a_limit_holds_to_the_last_processor(settings: dict[str, Any], taken: bool) -> None:
     assert limited(asks(), **settings) is taken
+
+
+@pytest.mark.parametrize(
+    "rule", ["queue", "to_the_best", "best_expected_finish", "above_load", "until_idle", "auction"]
+)
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_job_that_is_refused_may_stay_in_the_vo_that_it_had_left(rule: str, loops: bool) -> None:
+    """With `avoid_loops` that VO is barred for others, and not for itself."""
+    pool = [{"processors": 1}]
+    jobs = [{"submit_s": 1, "run_s": 100}, {"submit_s": 70, "run_s": 10}]
+    made = {
+        "protocol": {"when_busy": rule, "avoid_loops": loops},
+        "vos": [
+            {"name": "a", "clusters": pool, "workload": {"jobs": jobs}},
+            {"name": "b", "clusters": pool, "admission": "nobody"},
+        ],
+    }
+    second = grid.run(made).jobs().iloc[1]
+    assert (second.executed_vo, second.final_state) == ("a", "COMPLETED_SUCCESSFULLY")
+    assert second.waiting_time == pytest.approx(31.0, abs=0.01)
