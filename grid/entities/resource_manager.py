@@ -220,6 +220,7 @@ class ResourceManager:
         if given:
             del self._holds[key]
             self._count(key[0], resource, processors, -1)
+            self._backlog.ends(key, 0, ctx.now)
         ctx.send(self._scheduler, Withdrawn(key, given))
         if given:
             self._go_on(ctx, resource)

@@ -10,9 +10,18 @@ from grid.entities.resource_manager import PERIOD, ResourceManager, SnapshotRule
 from grid.kernel.entity import Context
 from grid.kernel.event import BACKGROUND_TIMER
 from grid.model.job import Job, JobOutcome, JobState
-from grid.model.messages import Assigned, AssignJob, JobEnded, LocalStatus, Refused, RunJob
+from grid.model.messages import (
+    Assigned,
+    AssignJob,
+    JobEnded,
+    LocalStatus,
+    Refused,
+    RunJob,
+    WithdrawJob,
+)
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.resources import ASSIGNED_CPUS, NUMBER, resources_of
+from grid.model.time import SECOND_US
 
 SILENT = SnapshotRules(summary=False, period_us=None, load_limit=None, jobs_limit=None)
 
@@ -105,6 +114,16 @@ def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_
         desk.end(number)
     desk.tell(AssignJob(job(5, 3), 0, False))
     assert len(desk.ctx.effects.posts) == 2
+
+
+def test_a_job_that_is_given_away_leaves_no_work_behind() -> None:
+    desk = Desk(SnapshotRules(False, None, None, None, tells_work=True), cpus=(2,))
+    before = desk.tell(AssignJob(job(1, 2), 0, True))[-1]
+    assert before.work_s.tolist() == [2 * 10 / SECOND_US]
+    assert desk.tell(AssignJob(job(2), 0, True, late=True))[-1].work_s > before.work_s
+    assert desk.tell(WithdrawJob(("a", 2)))[-1].work_s == before.work_s
+    again = desk.tell(AssignJob(job(2), 0, True))[-1]
+    assert again.work_s.tolist() == [3 * 10 / SECOND_US]
 
 
 def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> None:
