@@ -335,7 +335,6 @@ class ResourceManager:
         self._room.come_up(resource, processors)
         self._go_on(ctx, resource)
         self._tell(ctx)
-        self._over_limit = self._over_limit and self.load() > (self._rules.load_limit or 0.0)
         ctx.send(self._scheduler, ended)
 
     def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
@@ -363,6 +362,7 @@ class ResourceManager:
         ctx.send(
             self._information, LocalStatus(self._assigned.copy(), self._backlog.left_s(ctx.now))
         )
+        self._over_limit = self._over_limit and self.load() > (self._rules.load_limit or 0.0)
         if self._rules.period_us is not None and not self._to_tell:
             self._to_tell = True
             ctx.set_background_timer(-ctx.now % self._rules.period_us, PERIOD)

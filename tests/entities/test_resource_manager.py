@@ -13,9 +13,11 @@ from grid.model.job import Job, JobOutcome, JobState
 from grid.model.messages import (
     Assigned,
     AssignJob,
+    HoldPlace,
     JobEnded,
     LocalStatus,
     Refused,
+    ReleasePlace,
     RunJob,
     WithdrawJob,
 )
@@ -114,6 +116,25 @@ def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_
         desk.end(number)
     desk.tell(AssignJob(job(5, 3), 0, False))
     assert len(desk.ctx.effects.posts) == 2
+
+
+def test_the_load_passes_the_limit_again_after_a_job_was_given_away_or_a_lease_was_over() -> None:
+    desk = Desk(SnapshotRules(False, None, 0.5, None), cpus=(4,))
+    desk.tell(AssignJob(job(1, 2), 0, True))
+    desk.tell(AssignJob(job(2, 4), 0, True, late=True))
+    assert len(desk.ctx.effects.posts) == 1
+    desk.tell(WithdrawJob(("a", 2)))
+    desk.tell(AssignJob(job(3), 0, True))
+    assert len(desk.ctx.effects.posts) == 2
+    desk.end(3)
+    call = ("a/scheduler", 1)
+    desk.tell(HoldPlace(call, job(4), 0, 1000, False))
+    desk.tell(AssignJob(job(5), 0, False))
+    assert len(desk.ctx.effects.posts) == 3
+    desk.end(5)
+    desk.tell(ReleasePlace(call))
+    desk.tell(AssignJob(job(6), 0, False))
+    assert len(desk.ctx.effects.posts) == 4
 
 
 def test_a_job_that_is_given_away_leaves_no_work_behind() -> None:
