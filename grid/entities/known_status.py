@@ -171,6 +171,10 @@ class KnownStatus:
     def _fill_in(self, status: Rows, entry: Entry) -> None:
         base = self._first_row.get(entry.vo, -1)
         if base >= 0:
+            resources = len(self.members[entry.vo])
+            if resources > 1:
+                # A summary is silent about most; what an older entry said of them is not kept.
+                _nothing_known(status[:, base : base + resources])
             every = np.arange(len(entry.rows))
             fill_in(status, entry.rows, every, np.full(len(every), base), entry.confirmed_us)
 
@@ -196,11 +200,16 @@ class KnownStatus:
                 self._first_row[vo] = row
             row += len(self.members[vo])
         self._heard, self._base = _places(self._row_vo, self._first_row)
-        self._status = np.full((4, row), -np.inf)
-        self._status[ASSIGNED] = UNKNOWN
-        self._status[WORK] = np.nan
+        self._status = np.empty((4, row))
+        _nothing_known(self._status)
         for entry in self.entries.values():
             self._fill_in(self._status, entry)
+
+
+def _nothing_known(status: Rows) -> None:
+    status[:] = -np.inf
+    status[ASSIGNED] = UNKNOWN
+    status[WORK] = np.nan
 
 
 def _places(row_vo: Ints, first_row: Mapping[int, int]) -> tuple[Ints, Ints]:

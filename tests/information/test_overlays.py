@@ -24,6 +24,7 @@ from grid.model.resources import (
     concatenate_resources,
     resources_of,
     status_rows,
+    summary_of,
 )
 from grid.model.time import SECOND_US
 from grid.parts.registry import Parts
@@ -127,6 +128,21 @@ def test_a_view_forgets_what_was_confirmed_first() -> None:
     # It comes again, and is no news: else two VOs would tell it each other for ever.
     assert not status.take(entry(2, 5, 1, confirmed_s=50))
     assert assigned(status) == [0, 1, 1, UNKNOWN]
+
+
+def test_what_a_newer_summary_does_not_tell_is_not_known() -> None:
+    """As it is where the table is laid out anew, because a VO has come meanwhile."""
+    machines = tuple(Machine(f"m{n}", 1, ram_mb=1.0) for n in range(3))
+    three = resources_of(VirtualOrganization("b", (Cluster("c", machines, by_machine=True),)), 1)
+    status = KnownStatus(0, OWN, [], ())
+    status.join(1, three)
+    for at_s, busy in ((1, [0.0, 0.0, 0.0]), (2, [1.0, 0.0, 1.0]), (3, [1.0, 1.0, 0.0])):
+        rows = status_rows(three, np.array(busy), NOT_TOLD, at_s * S)
+        status.take(Entry(1, at_s * S, at_s * S, rows if at_s == 1 else summary_of(rows, three)))
+        expected = {1: [0, 0, 0], 2: [UNKNOWN, 0, UNKNOWN], 3: [UNKNOWN, UNKNOWN, 0]}[at_s]
+        assert assigned(status) == [0, *expected]
+    status.join(2, OTHERS[2])
+    assert assigned(status) == [0, UNKNOWN, UNKNOWN, 0, UNKNOWN]
 
 
 def told(discount: str, **settings: object) -> list[float]:
