@@ -1,7 +1,9 @@
 """The Grid Dispatcher: level one of the two dispatchers, over the clusters of one VO.
 
 It asks the Local Dispatchers for their load when a job comes, and only then, and sends the job to
-one that can run it: the least loaded, or as the choice has it that the scenario names (GM 3.1).
+one that can run it: the least loaded, or as the choice has it that the scenario names (GM 3.1). A
+job with requirements goes to one that is worth the same to it (PU Eq. 1) as the cluster that the
+selection chose.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from grid.dispatching.cluster_choices import least_load
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey, rejected
 from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
+from grid.model.resources import ResourceTable
+from grid.selection.by_utility import ByUtility
 
 
 @dataclass(slots=True)
@@ -23,20 +27,27 @@ class _Question:
     """A job that waits for the answers of all clusters."""
 
     job: Job
+    chosen: int
     answers: list[Load] = field(default_factory=list)
 
 
 class GridDispatcher:
-    """Stands between a Resource Manager and its Local Dispatchers, which are given by cluster."""
+    """Stands between a Resource Manager and its Local Dispatchers, which are given by cluster.
+
+    `clusters` has a row for each of them, as a selection sees it.
+    """
 
     def __init__(
         self,
         resource_manager: str,
         dispatchers: tuple[str, ...],
+        clusters: ResourceTable,
         choice: Callable[[Job, Sequence[Load], np.random.Generator], int] = least_load,
     ) -> None:
         self._resource_manager = resource_manager
         self._dispatchers = dispatchers
+        self._clusters = clusters
+        self._utility = ByUtility("partial")
         self._choice = choice
         self._questions: dict[JobKey, _Question] = {}
 
@@ -47,8 +58,8 @@ class GridDispatcher:
         match message:
             case RunJob(job, cluster, machine) if machine >= 0:
                 ctx.send(self._dispatchers[cluster], message)
-            case RunJob(job):
-                self._questions[job.key] = _Question(job)
+            case RunJob(job, cluster):
+                self._questions[job.key] = _Question(job, cluster)
                 for dispatcher in self._dispatchers:
                     wanted = (job.processors, job.ram_mb, job.licenses)
                     ctx.send(dispatcher, QueryLoad(job.key, *wanted))
@@ -67,6 +78,9 @@ class GridDispatcher:
     def _place(self, ctx: Context, question: _Question) -> None:
         job = question.job
         able = [answer for answer in question.answers if answer.runs_it]
+        if job.requirements:
+            worth = self._utility.worth(job, self._clusters)
+            able = [one for one in able if worth[one.cluster] == worth[question.chosen]]
         if not able:
             ctx.send(self._resource_manager, JobEnded(job.key, 0, rejected(ctx.now)))
             return

@@ -215,6 +215,12 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     return ResourceColumns(*map(np.array, zip(*rows, strict=True), types))
 
 
+def clusters_of(resources: ResourceColumns) -> ResourceTable:
+    """The first resource of each cluster of a VO, of which nothing is known but that."""
+    first = np.unique(resources.cluster, return_index=True)[1]
+    return ResourceTable(resources.take(first), np.full(len(first), UNKNOWN))
+
+
 def _licenses(cluster: Cluster) -> int:
     return reduce(or_, map(cluster.license_bits, cluster.machines))
 

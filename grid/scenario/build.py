@@ -28,7 +28,7 @@ from grid.model.errors import one_mistake, shorten
 from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
-from grid.model.resources import NOT_TOLD, resources_of, status_rows, summary_of
+from grid.model.resources import NOT_TOLD, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time
 from grid.parts.registry import Parts
 from grid.policies.gang_policy import GangPolicy
@@ -265,7 +265,8 @@ class Grid:
         if (name := names.grid_dispatcher(vo.name)) in wanted:
             settings = dict(vo.cluster_choice_settings)
             choice: Any = self.parts.make(CLUSTER_CHOICES, vo.cluster_choice, settings)
-            yield name, GridDispatcher(manager, dispatchers, choice)
+            clusters = clusters_of(resources_of(vo, position))
+            yield name, GridDispatcher(manager, dispatchers, clusters, choice)
         if (name := names.scheduler(vo.name)) in wanted:
             yield name, self._scheduler(position, vo)
         if manager in wanted:
