@@ -18,8 +18,9 @@ from grid.entities.waiting_room import WaitingRoom
 from grid.kernel.crash_injector import CrashInjector
 from grid.kernel.entity import Context
 from grid.kernel.reliable import Input, Reliable
-from grid.model.job import Job, JobState
+from grid.model.job import JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
+from grid.model.migration_messages import MoveGang
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, Bug] = {}
@@ -245,20 +246,20 @@ def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
 
 @replaced(Taker, "comes")
 def gang_taken_each_time_it_is_sent(
-    right: Any, self: Any, ctx: Context, giver: str, number: int, job: Job
+    right: Any, self: Any, ctx: Context, giver: str, moved: MoveGang
 ) -> bool:
     self._guest(giver).taken = -1
-    return bool(right(self, ctx, giver, number, job))
+    return bool(right(self, ctx, giver, moved))
 
 
 @replaced(Giver, "timeout")
 def gang_taken_back_when_no_confirmation_comes(
     right: Any, self: Any, ctx: Context, timer: str
 ) -> None:
-    if self._job is None:
+    if self._sent is None:
         right(self, ctx, timer)
         return
-    self._cluster.submit(self._job, -1, ctx.now)
+    self._cluster.submit(self._sent[0], -1, ctx.now)
     self._end(ctx)
 
 

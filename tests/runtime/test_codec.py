@@ -164,7 +164,7 @@ class _Plain:
     @staticmethod
     def loads(text: str) -> Any:
         # Entities of virtual time time their plans.
-        return decode(text, (*OWN, "time"))
+        return decode(text, (*OWN, "grid.runtime.plan_time"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
