@@ -3,7 +3,8 @@
 It asks the Local Dispatchers for their load when a job comes, and only then, and sends the job to
 one that can run it: the least loaded, or as the choice has it that the scenario names (GM 3.1). A
 job with requirements goes to one that is worth the same to it (PU Eq. 1) as the cluster that the
-selection chose.
+selection chose. Only clusters are asked that the selection chooses as a whole: the Resource Manager
+keeps account of the others by machine, and could not say on which machine such a job is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from grid.selection.by_utility import ByUtility
 
 @dataclass(slots=True)
 class _Question:
-    """A job that waits for the answers of all clusters."""
+    """A job that waits for the answers of the clusters."""
 
     job: Job
     chosen: int
@@ -47,6 +48,8 @@ class GridDispatcher:
         self._resource_manager = resource_manager
         self._dispatchers = dispatchers
         self._clusters = clusters
+        by_cluster = zip(dispatchers, clusters.columns.machine, strict=True)
+        self._asked = [dispatcher for dispatcher, machine in by_cluster if machine < 0]
         self._utility = ByUtility("partial")
         self._choice = choice
         self._questions: dict[JobKey, _Question] = {}
@@ -60,13 +63,13 @@ class GridDispatcher:
                 ctx.send(self._dispatchers[cluster], message)
             case RunJob(job, cluster):
                 self._questions[job.key] = _Question(job, cluster)
-                for dispatcher in self._dispatchers:
+                for dispatcher in self._asked:
                     wanted = (job.processors, job.ram_mb, job.licenses)
                     ctx.send(dispatcher, QueryLoad(job.key, *wanted))
             case Load(key):
                 question = self._questions[key]
                 question.answers.append(message)
-                if len(question.answers) == len(self._dispatchers):
+                if len(question.answers) == len(self._asked):
                     del self._questions[key]
                     self._place(ctx, question)
             case _:

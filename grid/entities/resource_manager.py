@@ -262,6 +262,7 @@ class ResourceManager:
         ctx.set_timer(asked.lease_us, _lease(asked.call))
         ctx.send(self._scheduler, PlaceHeld(asked.call, True, True, True, assigned))
         self._tell(ctx)
+        self._publish_if_due(ctx)
 
     def _take_place(self, ctx: Context, scheduler: str, job: Job, call: CallId) -> None:
         """The job has come for which a place is held."""

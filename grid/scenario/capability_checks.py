@@ -26,8 +26,8 @@ SAMPLE = 100
 
 
 NEVER_ASKED = (
-    "no choice of clusters, for none is ever asked: it takes several clusters, and one with "
-    "`bind: cluster`, whose jobs the selection does not bind to a machine"
+    "no choice of clusters, for there is never one: it takes several clusters whose jobs the "
+    "selection does not bind to a machine (`bind: cluster`, gangs)"
 )
 
 
@@ -57,7 +57,7 @@ def _never_asked(
     """Choices of the Grid Dispatcher, where the selection says to which cluster each job goes."""
     default = VoSection.model_fields["cluster_choice"].get_default()
     for v, (section, vo) in enumerate(zip(sections, vos, strict=True)):
-        is_asked = len(vo.clusters) > 1 and not all(one.by_machine for one in vo.clusters)
+        is_asked = sum(not one.by_machine for one in vo.clusters) > 1
         if section.cluster_choice != default and not is_asked:
             yield ("vos", v, "cluster_choice"), AS_WRITTEN, NEVER_ASKED
 

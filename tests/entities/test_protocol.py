@@ -245,3 +245,26 @@ def test_the_grid_dispatcher_asks_before_it_sends() -> None:
     12009000 a/cluster/x -> a/resources: 2 ended, state 3
     12010000 a/resources -> a/scheduler: 2 ended, state 3
     """)
+
+
+def test_the_grid_dispatcher_asks_no_cluster_whose_machines_are_chosen() -> None:
+    """The table of resources says on which machine each of its jobs is."""
+    with_machines = two_clusters()
+    with_machines["clusters"].insert(0, {"name": "w", "machines": [{"cpus": 1}, {"cpus": 1}]})
+    with_machines["workload"] = {"jobs": [job(1, processors=2)]}
+    assert transcript(grid_of(vos=[with_machines])) == lines("""
+    1001000 a/source -> a/scheduler: submit 1
+    1002000 a/scheduler -> a/information: what is free for 1?
+    1003000 a/information -> a/scheduler: for 1: assigned 0/1, 0/1, 0/2, 0/4
+    1004000 a/scheduler -> a/resources: assign 1 to 2
+    1005000 a/resources -> a/dispatcher: run 1 on cluster 1 machine -1
+    1005000 a/resources -> a/scheduler: assigned 1
+    1006000 a/dispatcher -> a/cluster/x: load, for 1?
+    1006000 a/dispatcher -> a/cluster/y: load, for 1?
+    1007000 a/cluster/x -> a/dispatcher: load 0
+    1007000 a/cluster/y -> a/dispatcher: load 0
+    1008000 a/dispatcher -> a/cluster/y: run 1 on cluster 2 machine -1
+    1008000 a/dispatcher -> a/resources: 1 went to cluster 2
+    11009000 a/cluster/y -> a/resources: 1 ended, state 3
+    11010000 a/resources -> a/scheduler: 1 ended, state 3
+    """)

@@ -129,6 +129,7 @@ def test_the_load_passes_the_limit_again_after_a_job_was_given_away_or_a_lease_w
     desk.end(3)
     call = ("a/scheduler", 1)
     desk.tell(HoldPlace(call, job(4), 0, 1000, False))
+    assert len(desk.ctx.effects.posts) == 3
     desk.tell(AssignJob(job(5), 0, False))
     assert len(desk.ctx.effects.posts) == 3
     desk.end(5)

@@ -84,7 +84,7 @@ def test_choices_are_objects_too() -> None:
     with pytest.raises(InputError, match="cluster_choice: found 'yours', expected a choice"):
         grid.run({"name": "small", "vos": [vo | {"cluster_choice": "yours"}]})
     bound = [{"name": one["name"], "processors": 2} for one in clusters]
-    for never_asked in (bound, clusters[:1]):
+    for never_asked in (bound, clusters[:1], [clusters[0], bound[1]]):
         with pytest.raises(InputError, match="found 'mine', expected no choice of clusters, for"):
             grid.run(
                 {"name": "small", "vos": [vo | {"clusters": never_asked}]},
