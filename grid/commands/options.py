@@ -37,7 +37,9 @@ Address = Annotated[
 Cpus = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Runs at once on this machine; default: its CPUs.", show_default=False
+        min=1,
+        help="Runs at once; default: the CPUs of this machine, or of the Ray cluster.",
+        show_default=False,
     ),
 ]
 InProcess = Annotated[bool, typer.Option("--in-process", help="Run in one process, without Ray.")]

@@ -40,15 +40,15 @@ def run_all(
 ) -> Iterator[Step]:
     """Run all of `work`, of these kinds, as Ray tasks; answers come in the order they are ready.
 
-    On the connected cluster, else on that at `address` or on a new one of `cpus` CPUs. A worker
-    that dies is replaced and its run repeated, `RETRIES` times at most. So is Ray itself, which
-    gives up on a machine that has no time for it.
+    On the connected cluster, else on that at `address` or on a new one; at most `cpus` at once. A
+    worker that dies is replaced and its run repeated, `RETRIES` times at most. So is Ray itself,
+    which gives up on a machine that has no time for it.
     """
     left = {one[0]: one for one in work}
     for _ in range(1 + RETRIES):
         try:
             with ray_cluster(address, cpus, watch=False):
-                yield from _run_left(left, kinds)
+                yield from _run_left(left, kinds, cpus)
             return
         except (RayDied, RayDidNotStart):
             ray.shutdown()
@@ -56,28 +56,32 @@ def run_all(
         yield Step(0, number, "RayDied: Ray ended again and again")
 
 
-def _run_left(left: dict[int, Work], kinds: Sequence[Kind]) -> Iterator[Step]:
+def _run_left(left: dict[int, Work], kinds: Sequence[Kind], most: int | None) -> Iterator[Step]:
     """Run what is left, and take out of it what has its answer. Raises RayDied."""
     agenda = Agenda([kinds[number] for number in left])
-    for step in _run_on_ray(list(left.values()), agenda):
+    for step in _run_on_ray(list(left.values()), agenda, most):
         if step.number is not None:
             del left[step.number]
         yield step
 
 
-def _run_on_ray(work: Sequence[Work], agenda: Agenda) -> Iterator[Step]:
-    """Run `work`, in the order of `agenda`, on the connected Ray cluster. Raises RayDied."""
+def _run_on_ray(work: Sequence[Work], agenda: Agenda, most: int | None) -> Iterator[Step]:
+    """Run `work`, in the order of `agenda`, on the connected Ray cluster, `most` at once; None: as
+    many as it has CPUs. Raises RayDied.
+    """
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
     resources = ray.cluster_resources()
-    cpus = max(1, int(resources.get("CPU", 1)))
+    there = max(1, int(resources.get("CPU", 1)))
+    cpus = min(there, most or there)
     warming = ray.remote(num_cpus=1)(_be_ready)
     _answers([warming.remote() for _ in range(min(cpus, len(work)))])
     yield Step(0, is_first=True)
     running: dict[Any, int] = {}
 
     def submit() -> None:
-        ahead = 0 if agenda.is_careful else WAITING_TASKS_PER_CPU
+        # Where CPUs are left over, a task that should wait would be run.
+        ahead = 0 if agenda.is_careful or cpus < there else WAITING_TASKS_PER_CPU
         while len(running) < cpus * (1 + ahead) and (place := agenda.next()) is not None:
             running[task.remote(code, *work[place][1:])] = place
 

@@ -68,9 +68,15 @@ def _problem_of_destination(answer: Destination, question: Question) -> str | No
     for name in ("wait", "late"):
         if not isinstance(value := getattr(answer, name), bool | np.bool_):
             return f"gave {name} = {value!r}, expected True or False"
-    if row >= 0 and question.own_only and vo[row] != question.vo:
-        return f"gave row {row}, expected one of its own VO, for this job may not leave it"
+    if row >= 0 and vo[row] != question.vo and _may_not_go(vo[row], question):
+        return (
+            f"gave row {row}, of VO {vo[row]}, to which this job may not go (`own_only`, `barred`)"
+        )
     return None
+
+
+def _may_not_go(vo: int, question: Question) -> bool:
+    return question.own_only or vo in question.barred
 
 
 def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
@@ -122,8 +128,9 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
         return f"asks VO {wrong[0]}, expected one that has resources in the table"
     if not ask.vos and not question.pending and ask.wait_us is None:
         return "asks nobody, and waits for nothing"
-    if question.own_only and any(vo != question.vo for vo in ask.vos):
-        return "asks other VOs, expected an answer at home, for this job may not leave it"
+    shut = [vo for vo in ask.vos if vo != question.vo and _may_not_go(vo, question)]
+    if shut:
+        return f"asks VO {shut[0]}, to which this job may not go (`own_only`, `barred`)"
     return None
 
 

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import ray
 
 from grid.experiment.cases import load_experiment
 from grid.experiment.sweep import run_sweep
@@ -34,6 +36,24 @@ def test_tasks_leave_the_files_that_one_process_leaves(tmp_path: Path) -> None:
     path = write(tmp_path)
     run_sweep(load_experiment(path), path, tmp_path / "tasks")
     assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
+
+
+@pytest.mark.usefixtures("ray_session")
+def test_no_more_tasks_are_under_way_than_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster that runs already, too."""
+    assert ray.cluster_resources()["CPU"] >= 2
+    under_way, wait = set(), ray.wait
+
+    def counted(tasks: list[Any], **how: Any) -> Any:
+        under_way.add(len(tasks))
+        return wait(tasks, **how)
+
+    monkeypatch.setattr(ray, "wait", counted)
+    path = write(tmp_path)
+    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", cpus=1).runs == 9
+    assert under_way == {1}
 
 
 TWO_NODES = """\

@@ -66,6 +66,23 @@ def takes_no_bid(question):
     return Award(0)
 
 
+def goes_back(question):
+    others = question.table.columns.vo != question.vo
+    return Destination(int(others.argmax()), True)
+
+
+def asks_the_first(question):
+    return Ask((0,), 1_000_000)
+
+
+def there_and_asks(question):
+    return asks_the_first(question) if question.hops else goes_back(question)
+
+
+def nobody(request):
+    return False
+
+
 def says_yes(request):
     return "yes"
 """
@@ -77,14 +94,14 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(rule: Any, admission: Any = "everyone") -> Any:
+def run(rule: Any, admission: Any = "everyone", **protocol: Any) -> Any:
     def vo(name: str, jobs: list[dict[str, Any]]) -> dict[str, Any]:
         section: dict[str, Any] = {"name": name, "clusters": [{"machines": [{"cpus": 1}]}]}
         return section | {"admission": admission, "workload": {"jobs": jobs}}
 
     jobs = [{"submit_s": s, "run_s": 10 + 10 * (s == 3)} for s in (1, 2, 3)]
     vos = [vo("a", jobs), vo("b", jobs[:1]), vo("c", jobs[2:])]
-    done = grid.run({"name": "own", "protocol": {"when_busy": rule}, "vos": vos})
+    done = grid.run({"name": "own", "protocol": {"when_busy": rule, **protocol}, "vos": vos})
     return {(job["vo"], job["job_id"]): job for job in done.jobs().to_dict("records")}
 
 
@@ -146,3 +163,18 @@ def test_parts_of_the_pages_do_what_the_pages_say(
     found = grid.run(scenario).metrics["grid"]
     assert found[figure] > 0
     assert found["jobs_forwarded"] > 0
+
+
+def test_a_rule_sends_no_job_back_to_a_vo_that_it_may_not_enter_again() -> None:
+    with pytest.raises(RunFailed, match=r"gave row 0, of VO 0, to which this job may not go"):
+        run("mine.py:goes_back", avoid_loops=True)
+
+
+def test_a_rule_sends_no_job_to_a_vo_that_has_refused_it() -> None:
+    with pytest.raises(RunFailed, match=r"gave row 1, of VO 1, to which this job may not go"):
+        run("mine.py:goes_back", "mine.py:nobody", when_refused="next")
+
+
+def test_a_rule_asks_no_vo_that_the_job_may_not_enter() -> None:
+    with pytest.raises(RunFailed, match=r"asks VO 0, to which this job may not go"):
+        run("mine.py:there_and_asks", avoid_loops=True)
