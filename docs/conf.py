@@ -37,10 +37,12 @@ autodoc_preserve_defaults = True
 def setup(app: Any) -> None:
     """Make the pages that come from the code and from the notebooks before any are read."""
     import notebook_pages
+    import paper_pages
     import reference_pages
 
     def make(_: Any) -> None:
         reference_pages.write(HERE)
         notebook_pages.write(HERE)
+        paper_pages.write_paper_pages(HERE)
 
     app.connect("builder-inited", make)

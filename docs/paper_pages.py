@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,28 @@ import yaml
 from key_words import MADE
 
 ROOT = Path(__file__).parents[1]
+REPRODUCED = ROOT / "scenarios/experiments/reproduced"
+VERDICTS = ("hold", "contradicted", "undecided", "cannot hold", "depend")
+
+
+def write_paper_pages(docs: Path) -> None:
+    """The page of each paper, as `grid reproduce` has written it, with its figures."""
+    folder = docs / "reproduced"
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for made in (*REPRODUCED.glob("*.svg"), *map(_page_of, papers())):
+        shutil.copyfile(made, folder / made.name)
+
+
+def papers() -> list[str]:
+    """Short names of the papers, in the order of the index."""
+    index = (REPRODUCED / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"^## ([A-Z0-9]+)$", index, re.M)
+
+
+def _page_of(paper: str) -> Path:
+    return REPRODUCED / f"{paper}.md"
 
 
 def papers_page() -> str:
@@ -19,7 +42,8 @@ def papers_page() -> str:
     lines = [f"{MADE}# Papers and citations\n"]
     lines.append(
         f"{cited['message']} The file `CITATION.cff` of the repository has all of this in a form "
-        "that reference managers read. Name the version and the digests of your runs.\n\n"
+        "that reference managers read. Name the commit of the repository and the digests of your "
+        "runs.\n\n"
         f"> {citation(cited)}\n"
     )
     lines.append("## The papers that are reproduced, and the logs\n")
@@ -31,14 +55,20 @@ def papers_page() -> str:
 
 def verdicts() -> list[str]:
     """The claims of the papers and what came of each, from the index of `grid reproduce`."""
-    index = (ROOT / "scenarios/experiments/reproduced/README.md").read_text(encoding="utf-8")
+    index = (REPRODUCED / "README.md").read_text(encoding="utf-8")
     lines = ["## What we find\n"]
     lines.append(
-        "[How claims are judged](explanation/papers-and-claims.md). A sub-claim is one comparison "
-        "at one setting. The tables behind this one are in the folder "
-        "`scenarios/experiments/reproduced` of the repository, a page for each paper.\n"
+        "`grid reproduce` runs it again. A sub-claim is one comparison at one setting; [how it is "
+        "judged](explanation/papers-and-claims.md). Claims as a whole have no verdict: some say a "
+        "dozen things. **The page of a paper has every sub-claim with the means that are compared, "
+        "their difference and its interval, and the figures of the paper with our data.**\n"
     )
     lines += [index.splitlines()[2].partition(" What the verdicts")[0], ""]
+    lines.append(f"| paper | claims | sub-claims | {' | '.join(VERDICTS)} |")
+    lines.append("| --- " * (3 + len(VERDICTS)) + "|")
+    lines += [_row_of(paper) for paper in papers()]
+    names = "\n".join(f"reproduced/{paper}" for paper in papers())
+    lines.append(f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
     rows = re.findall(r"^\| \[([A-Z0-9]+-\d+)\]\(.*?\) \|(.*)\|(.*)\|(.*)\|$", index, re.M)
     failing = [
         claim
@@ -49,11 +79,27 @@ def verdicts() -> list[str]:
         f"Of these {len(rows)} claims the following have sub-claims that are contradicted or "
         f"cannot hold: {', '.join(failing)}.\n"
     )
+    lines.append(
+        "What stands after a semicolon, such as *the opposite under another reading*, is of "
+        "[readings](explanation/papers-and-claims.md#readings) of the text other than our main "
+        "one: so many sub-claims come out the other way there. The counts before it are of the "
+        "main reading alone, and so are those of the table above.\n"
+    )
     lines += ["| claim | what the paper says | sub-claims |", "| --- | --- | --- |"]
     for row in rows:
         claim, says, _, counts = (cell.strip() for cell in row)
-        lines.append(f"| {claim} | {says} | {counts.partition('. By what the paper')[0]} |")
+        page = f"reproduced/{claim.partition('-')[0]}.md"
+        lines.append(f"| [{claim}]({page}) | {says} | {counts.partition('. By what the paper')[0]} |")
     return [*lines, ""]
+
+
+def _row_of(paper: str) -> str:
+    """How many claims and sub-claims a paper has, and how many of these have each verdict."""
+    counts = _page_of(paper).read_text(encoding="utf-8").splitlines()[2]
+    claims, of_them = re.findall(r"(\d+) (?:sub-)?claims", counts)
+    found = {verdict: re.search(rf"(\d+) {verdict}s?\b", counts) for verdict in VERDICTS}
+    cells = [one[1] if one else "0" for one in found.values()]
+    return f"| [{paper}](reproduced/{paper}.md) | {claims} | {of_them} | {' | '.join(cells)} |"
 
 
 def citation(entry: Mapping[str, Any]) -> str:

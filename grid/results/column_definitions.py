@@ -57,8 +57,8 @@ JOB_COLUMNS: Columns = {
     "power": ("", "Factor of the watts of busy CPUs while this job holds them."),
     "run_time": (
         "s",
-        "How long it held its CPUs, less what was lost to restarts: `execution_time` without "
-        "suspensions. Its slowdown is `turnaround_time / run_time`.",
+        "How long it held its CPUs, less what was lost to restarts, what preemptions cost, and "
+        "boots: `execution_time` without all that and suspensions. Its slowdown is `turnaround_time / run_time`.",
     ),
 }
 """Of jobs.csv and jobs.parquet, a row a job. Batsim's columns come first. Times count from the
@@ -213,7 +213,7 @@ MANIFEST_KEYS: Columns = {
     "digest": (
         "",
         "SHA-256 of the results. Runs in virtual time of one scenario and seed have the same, in "
-        "one process and on any number of Ray actors. No two live runs have the same.",
+        "one process and on any number of Ray actors. That of a live run is like no other.",
     ),
     "cpus": ("CPUs", "CPUs of all machines of the grid."),
     "jobs.completed": ("jobs", "Jobs that ran to their end."),

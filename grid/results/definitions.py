@@ -84,7 +84,8 @@ OF_JOBS = (
     Metric(
         "slowdown_mean", "slowdown, mean", "",
         "Response time over run time. Run time is the time that the job held its CPUs, less what "
-        "was lost to restarts; jobs of run time zero are left out.",
+        "was lost to restarts, what preemptions cost, and boots; jobs of run time zero are left "
+        "out.",
         "mean over completed jobs", "1 or more", "less", "C07, CS2, EG: (Tw + Te) / Te",
     ),
     Metric(
