@@ -89,7 +89,8 @@ def verdicts() -> list[str]:
     for row in rows:
         claim, says, _, counts = (cell.strip() for cell in row)
         page = f"reproduced/{claim.partition('-')[0]}.md"
-        lines.append(f"| [{claim}]({page}) | {says} | {counts.partition('. By what the paper')[0]} |")
+        verdicts_of_it = counts.partition(". By what the paper")[0]
+        lines.append(f"| [{claim}]({page}) | {says} | {verdicts_of_it} |")
     return [*lines, ""]
 
 

@@ -58,7 +58,8 @@ JOB_COLUMNS: Columns = {
     "run_time": (
         "s",
         "How long it held its CPUs, less what was lost to restarts, what preemptions cost, and "
-        "boots: `execution_time` without all that and suspensions. Its slowdown is `turnaround_time / run_time`.",
+        "boots: `execution_time` without all that and suspensions. Its slowdown is "
+        "`turnaround_time / run_time`.",
     ),
 }
 """Of jobs.csv and jobs.parquet, a row a job. Batsim's columns come first. Times count from the
