@@ -68,7 +68,7 @@ def takes_no_bid(question):
 
 def goes_back(question):
     others = question.table.columns.vo != question.vo
-    return Destination(int(others.argmax()), True)
+    return Destination(int(others.argmax()), False)
 
 
 def asks_the_first(question):
