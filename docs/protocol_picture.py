@@ -24,7 +24,7 @@ STEPS: tuple[tuple[int, int, str] | str, ...] = (
     "if it is another VO's:",
     (1, 5, "forward, TTL one less"),
     "assigned there if still free, else selected and forwarded again",
-    (5, 1, "done, or failed: TTL spent"),
+    (5, 1, "how it ended, to the VO of its user"),
 )
 STEP, LEFT, TOP, GAP = 34, 70, 64, 150
 
