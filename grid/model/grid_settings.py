@@ -47,9 +47,10 @@ class ProtocolRules:
       `home`, or the answer is to `reject` it.
     - `information`: the overlay by which VOs hear of each other, such as `all`, `ring`, `gossip`.
     - `discount`: how a reader takes old status, such as `as_told`.
-    - `snapshot_detail`: `full` (a row for each resource) or `summary` (one for a VO).
+    - `snapshot_detail`: `full` (a row for each resource) or `summary` (two for a VO).
     - A VO publishes a snapshot every `snapshot_period_us`, when its load (assigned CPUs / CPUs)
-      passes `snapshot_load_limit`, and after `snapshot_jobs_limit` jobs; None: never for that.
+      rises above `snapshot_load_limit`, and when more than `snapshot_jobs_limit` jobs were
+      assigned there since the last one; None: never for that.
     """
 
     ttl: int = 3

@@ -175,7 +175,8 @@ class AnnotatedInputSection(Section):
 class AnnotateSection(Section):
     """What jobs get beside what their log or generator has, by lot from the seed.
 
-    What is drawn for one of these does not change what is drawn for another.
+    What is drawn for one of these does not change what is drawn for another. With `enters: cluster`
+    requirements are a mistake, for no selection looks at them, and input stays where it is.
     """
 
     seed: OwnSeed = None
@@ -197,16 +198,17 @@ class WorkloadSection(Section):
 
     trace: str | None = Field(
         default=None,
-        description="Path of a log, from the scenario's folder: .gwf, .parquet (of `grid trace "
-        "--to`), any other name: SWF; plain or gzip. A job asks for the requested processors, or "
-        "for the allocated ones where none are requested.",
+        description="Path of a log, looked for in the current folder, then in the scenario's: "
+        ".gwf, .parquet (of `grid trace --to`), any other name: SWF; plain or gzip. A job asks for "
+        "the requested processors, or for the allocated ones where none are requested.",
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
         default=None,
         description="The field of the trace by which a grid's own workload is shared out: the "
         "first VO has the jobs of its lowest value, the next VO those of the next one, and so on, "
-        "from the first VO again when all have one. For GWF only: `site`, where the job was "
-        "submitted (OrigSiteID), and `vo` (VOID).",
+        "from the first VO again when all have one. -1, unknown, is a value like others, and the "
+        "lowest. With several VOs a grid's own trace needs a route. For GWF only: `site`, where "
+        "the job was submitted (OrigSiteID), and `vo` (VOID).",
     )
     filter: TraceFilterSection | None = Field(
         default=None, description="Which jobs of the trace are taken. Default: all."
