@@ -16,16 +16,17 @@ from grid.model.job import Job, JobOutcome
 from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.resources import ResourceColumns, ResourceTable
-from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan
+from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineColumns, Plan, Policy
 from grid.selection.interface import Choice
 
 LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
 `Question`, a [selection](../tutorials/own-parts.md#a-selection) chooses for a `Job` among the rows
 of a `ResourceTable`, a rule of admission is a function of a `Request`. Names that end in `_us` are
-in microseconds: points in time since the beginning of virtual time, or durations. VOs and resources
-are numbers, in the order of the scenario. Parts read what they are given, and change none of it.
-A [local policy](../tutorials/own-parts.md#a-local-policy) is given a `ClusterView` and makes a
-`Plan`, and a [metric](../tutorials/own-parts.md#a-metric) is given `JobResults`."""
+in microseconds: points in time since the beginning of virtual time, or durations; so is `now`. VOs
+and resources are numbers, in the order of the scenario. Parts read what they are given, and change
+none of it. A [local policy](../tutorials/own-parts.md#a-local-policy) is a class as `Policy` says:
+it is given a `ClusterView` and makes a `Plan`. A [metric](../tutorials/own-parts.md#a-metric) is
+given `JobResults`."""
 
 _OF_JOBS = {
     "number": "Its number; with `vo` it names the job.",
@@ -53,6 +54,12 @@ _OF_WAITING_JOBS = _OF_RESULTS | {
     name: _OF_JOBS[name]
     for name in ("reference_mips", "licenses", "input_mb", "ram_mb", "checkpointable")
 }
+
+METHODS: Mapping[Any, tuple[str, ...]] = {
+    Policy: ("plan",),
+    ClusterView: ("fits", "fastest", "take", "give_back"),
+}
+"""What is called on them, or is to be written; the sentences are their docstrings."""
 
 INPUTS: Mapping[Any, Mapping[str, str]] = {
     Question: {
@@ -145,6 +152,10 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "`distances.hops_us(vos, megabytes)` adds both up.",
     },
     Job: _OF_JOBS,
+    Policy: {
+        "ignores": "An attribute that it need not have: a tuple of what it takes no account of, of "
+        f"these words: {', '.join(FEATURES)}.",
+    },
     ClusterView: {
         "now": "Virtual time, in microseconds.",
         "machines": "The machines of the cluster, `MachineColumns`.",
@@ -195,7 +206,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "outcome": "How it ended, columns of a `JobOutcome`.",
     },
     JobPlacement: {
-        "assigned_us": "When it was assigned to a resource; -1: it was not.",
+        "assigned_us": "When it was assigned to the resource where it ran; -1: it did not run.",
         "executed_vo": "Number of the VO where it ran; -1: it did not.",
         "cluster": "Number of the cluster where it ran, among those of all VOs; -1: it did not.",
         "hops": "How often it was sent from VO to VO.",
@@ -223,6 +234,8 @@ _HIDDEN = ("tables", "_is_copied")
 
 def fields_of(kind: Any) -> list[str]:
     """The names of the fields of a class, in order."""
+    if kind is Policy:
+        return list(INPUTS[kind])
     if is_dataclass(kind):
         return [one.name for one in fields(kind) if one.name not in _HIDDEN]
     return list(kind._fields)
@@ -236,6 +249,9 @@ def inputs_page() -> str:
         about = inspect.getdoc(kind) or ""
         lines.append(f"(input-{name.lower()})=\n## {name}\n\n{markdown(about)}\n")
         lines += [f"`{field}`\n: {known[field]}\n" for field in fields_of(kind)]
+        for method in METHODS.get(kind, ()):
+            about = " ".join((inspect.getdoc(getattr(kind, method)) or "").split())
+            lines.append(f"`{_called(kind, method)}`\n: {markdown(about)}\n")
     return "\n".join(lines)
 
 
@@ -244,3 +260,12 @@ def inputs() -> Iterator[tuple[str, str]]:
     for kind, known in INPUTS.items():
         for name in fields_of(kind):
             yield f"{kind.__name__} {name}", known.get(name, "")
+        for name in METHODS.get(kind, ()):
+            yield f"{kind.__name__} {name}", inspect.getdoc(getattr(kind, name)) or ""
+
+
+def _called(kind: Any, method: str) -> str:
+    """How the method is called, and what it gives: `fits(slot, machine) -> bool`."""
+    signature = inspect.signature(getattr(kind, method))
+    given = [name for name in signature.parameters if name != "self"]
+    return f"{method}({', '.join(given)}) -> {signature.return_annotation}"

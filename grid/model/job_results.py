@@ -25,8 +25,8 @@ class JobPlacement(NamedTuple, Generic[Whole, Number]):
     """Where a job was sent; or, as `JobPlacement[Ints, Floats]`, where many jobs were.
 
     `executed_vo` and `cluster` are positions in the grid's `Directory`, NOWHERE for a job that
-    never started. It was assigned to a resource there at `assigned_us` (NO_TIME: it was not), after
-    `hops` from VO to VO. `utility` is that of the resource (PU Eq. 1), 0 if it did not run.
+    never started. It was assigned to a resource there at `assigned_us` (NO_TIME: it never started),
+    after `hops` from VO to VO. `utility` is that of the resource (PU Eq. 1), 0 if it did not run.
     """
 
     assigned_us: Whole

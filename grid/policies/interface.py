@@ -152,11 +152,12 @@ class ClusterView:
     _is_copied: bool = False
 
     def fits(self, slot: int, machine: int) -> bool:
-        """Whether the job can start on the machine now.
+        """Whether the job can start on the machine now: True or False.
 
-        There are CPUs and memory enough, of each license the machine has a copy that is in use
-        there or there is one left, and the job is not bound to another machine. Nothing fits on a
-        machine that is down.
+        `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. There are
+        CPUs and memory enough, of each license the machine has a copy that is in use there or there
+        is one left, and the job is not bound to another machine. Nothing fits on a machine that is
+        down.
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
@@ -172,20 +173,31 @@ class ClusterView:
         )
 
     def fastest(self, slot: int) -> int:
-        """The fastest machine on which the job can start now; -1: none."""
+        """The number of the fastest machine on which the job can start now; -1: none.
+
+        Of equally fast ones, that with most CPUs, then the first.
+        """
         order = self.machines.speed_order
         wide = order[self.free[order] >= self.jobs.processors[slot]]
         return next((machine for machine in wide.tolist() if self.fits(slot, machine)), -1)
 
     def take(self, slot: int, machine: int) -> None:
-        """The plan starts the job there."""
+        """The plan starts the job there: later answers are as if it ran.
+
+        `free`, `free_ram_mb` and the licenses are as of then, too. It returns nothing and looks at
+        nothing: ask `fits` before. The job starts only if `start` of the plan has it.
+        """
         self._change(slot, machine, 1)
         for number in _bits(int(self.jobs.licenses[slot])):
             self.license_copies_free[number] -= self.license_users[machine, number] == 0
             self.license_users[machine, number] += 1
 
     def give_back(self, slot: int) -> None:
-        """The plan preempts the job, which runs."""
+        """The plan preempts the job, which runs: later answers are as if it had stopped.
+
+        `slot` is one of `running`. What it holds is free again. It returns nothing. The job stops
+        only if `preempt` of the plan has it.
+        """
         machine = int(self.jobs.machine[slot])
         self._change(slot, machine, -1)
         for number in _bits(int(self.jobs.licenses[slot])):
@@ -236,12 +248,15 @@ class Plan:
 class Policy(Protocol):
     """A local policy. One instance serves one cluster and may remember what it likes.
 
-    What it takes no account of it may name in `ignores`, from FEATURES; such a cluster is then
+    What it takes no account of it may name in `ignores`; a cluster that asks for it is then
     refused: `ignores = ("memory",)`.
     """
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        """What to do at `now`. Called once an instant, after its completions and arrivals."""
+        """What to do at `now`, in microseconds of virtual time, which is also `view.now`.
+
+        Called once an instant, after its completions and arrivals.
+        """
         ...
 
 

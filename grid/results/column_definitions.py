@@ -27,9 +27,12 @@ JOB_COLUMNS: Columns = {
         "From the first start to the end, suspension and restarts included. It is not "
         "`execution_time_mean` of metrics.json, which counts from the assignment (PU Eq. 5).",
     ),
-    "finish_time": ("s", "End of the job."),
-    "waiting_time": ("s", "From submission to first start."),
-    "turnaround_time": ("s", "From submission to end; the response time."),
+    "finish_time": ("s", "End of the job; empty for a job that never ran."),
+    "waiting_time": ("s", "From submission to first start; empty for a job that never ran."),
+    "turnaround_time": (
+        "s",
+        "From submission to end; the response time. Empty for a job that never ran.",
+    ),
     "stretch": ("", "turnaround_time / execution_time."),
     "allocated_resources": (
         "",
@@ -40,13 +43,24 @@ JOB_COLUMNS: Columns = {
     "metadata": ("", "Batsim's; always empty."),
     "vo": ("", "The VO of the job's user."),
     "user": ("", "Number of the user within the VO; -1 where no user is named."),
-    "executed_vo": ("", "The VO where the job ran; empty if it never was assigned."),
-    "cluster": ("", "The cluster where the job ran."),
-    "machine": ("", "Number of the machine in its cluster; empty where it is not one."),
+    "executed_vo": ("", "The VO where the job ran; empty for a job that never ran."),
+    "cluster": (
+        "",
+        "The cluster where the job ran, `cluster` where the scenario names none; empty for a job "
+        "that never ran.",
+    ),
+    "machine": (
+        "",
+        "Number of the machine in its cluster; empty where it is not one, and for a job that never "
+        "ran.",
+    ),
     "hops": ("", "How often the job was sent from one VO to another."),
     "utility": ("0 to 1", "How well its resource fits its requirements; 0 if it did not run."),
     "deadline": ("s", "When it should have completed; empty without a deadline."),
-    "assigned_time": ("s", "When it was assigned to a resource; empty if it never was."),
+    "assigned_time": (
+        "s",
+        "When it was assigned to the resource where it ran; empty for a job that never ran.",
+    ),
     "state": ("", "completed, failed or rejected."),
     "preemptions": (
         "",

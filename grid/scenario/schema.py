@@ -132,23 +132,19 @@ class ProtocolSection(Section):
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",
-        description="What VOs tell each other: a row for each resource, or two for a VO, that of the "
-        "least loaded resource and that of the one with most memory free, which may be the same.",
+        description="What VOs tell each other: a row for each resource, or two rows for a VO.",
     )
     snapshot_period_s: PositiveSeconds | None = Field(
         default=60.0,
-        description="A VO publishes a status snapshot at each multiple of this, if anything has "
-        "changed since its last one; null: not periodically.",
+        description="A VO publishes a snapshot at multiples of this; null: not periodically.",
     )
     snapshot_load_limit: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
         default=0.9,
-        description="A VO publishes when its load rises above this, once until it was down again; "
-        "null: not for that. Load is CPUs that are assigned to jobs or held by leases, over CPUs.",
+        description="A VO publishes when its load, assigned CPUs over CPUs, rises above this.",
     )
     snapshot_jobs_limit: Count | None = Field(
         default=10,
-        description="A VO publishes when more than so many jobs, its own users' or others', were "
-        "assigned to its resources since its last snapshot; null: not for that.",
+        description="A VO publishes when more jobs than this were assigned there since the last.",
     )
 
 
@@ -237,9 +233,7 @@ class ClusterSection(Section):
     name: Name = Field(default="cluster", description="Its name within the VO.")
     policy: LocalPolicy = "fcfs"
     processors: Count | None = Field(
-        default=None,
-        description="One pool of so many processors, instead of `machines`. To requirements of "
-        "jobs it is `linux` on `x86_64`, and has no memory and no disk.",
+        default=None, description="One pool of so many `linux` processors, instead of `machines`."
     )
     mips: Mips = Field(
         default=1000.0,
