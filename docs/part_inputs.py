@@ -154,7 +154,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     Job: _OF_JOBS,
     Policy: {
         "ignores": "An attribute that it need not have: a tuple of what it takes no account of, of "
-        f"these words: {', '.join(FEATURES)}.",
+        f"these words: {', '.join(f'`{word}`' for word in FEATURES)}.",
     },
     ClusterView: {
         "now": "Virtual time, in microseconds.",

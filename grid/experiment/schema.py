@@ -125,7 +125,9 @@ class ExperimentSection(Section):
     )
     compare: Key | None = Field(
         default=None,
-        description="The axis whose values are compared in pairs. Default: the first.",
+        description="The axis whose values are compared in pairs, and are the lines of pictures. "
+        "Along x lies the first other axis of numbers, or else the first other one; with further "
+        "axes there is a picture for each combination of their values. Default: the first axis.",
     )
     metrics: tuple[Label, ...] = Field(
         default=(),
