@@ -176,7 +176,7 @@ SCHEDULE_COLUMNS: Columns = {
     "nb_jobs_killed": ("jobs", "Jobs that were killed after their requested time."),
     "nb_jobs_rejected": ("jobs", "Jobs that never ran."),
     "success_rate": ("0 to 1", "nb_jobs_success / nb_jobs."),
-    "makespan": ("s", "`makespan` of the grid in metrics.json."),
+    "makespan": ("s", "From the first submission to the last end of a job that ran."),
     "mean_waiting_time": ("s", "Mean of `waiting_time` of jobs.csv."),
     "max_waiting_time": ("s", "The longest."),
     "mean_turnaround_time": ("s", "Mean of `turnaround_time` of jobs.csv."),
@@ -186,7 +186,8 @@ SCHEDULE_COLUMNS: Columns = {
     "simulation_time": ("s", "`wall_seconds` of manifest.json."),
     "consumed_joules": ("J", "`energy_j` of the grid; empty where no watts are given."),
 }
-"""Of schedule.csv (`grid export --to batsim`), one row, with names of Batsim's."""
+"""Of schedule.csv (`grid export --to batsim`), one row, with names of Batsim's. All jobs count,
+also where figures of the run leave out its warm-up."""
 
 RESULT_COLUMNS: Columns = {
     "seed": ("", "Seed of the run; before it stands a column for each axis of the sweep."),

@@ -140,6 +140,21 @@ def test_files_of_batsim(run: Path) -> None:
     assert int(schedule["nb_jobs_finished"]) == finished
 
 
+def test_schedule_of_batsim_counts_the_warm_up_too(tmp_path: Path) -> None:
+    """As the other file does, whatever the figures of the run are of: two are killed before."""
+    jobs = [{"submit_s": at, "run_s": 10.0, "estimate_s": 5.0} for at in (0.0, 1.0)]
+    jobs.append({"submit_s": 50.0, "run_s": 10.0})
+    vo = {"name": "vo", "clusters": [{"processors": 1}], "workload": {"jobs": jobs}}
+    warm = {"vos": [vo], "metrics": {"submitted_from_s": 40.0}}
+    grid.run(warm, out=tmp_path / "run")
+    with (export(tmp_path / "run", "batsim") / "schedule.csv").open() as file:
+        (schedule,) = csv.DictReader(file)
+    counts = [schedule[f"nb_jobs{one}"] for one in ("", "_finished", "_success", "_killed")]
+    assert counts == ["3", "3", "1", "2"]
+    assert float(schedule["success_rate"]) == 1 / 3
+    assert float(schedule["makespan"]) == pytest.approx(60.0, abs=0.1)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_evalys_reads_the_jobs(run: Path) -> None:
     """The real one, where it is installed; it warns of things of its own."""
