@@ -73,7 +73,7 @@ _ROUTES = {
     "user": SwfField.USER,
     "queue": SwfField.QUEUE,
 }
-_PARTIAL_EXECUTIONS = (2, 3, 4)
+PARTIAL_EXECUTIONS = (2, 3, 4)
 """Statuses of the lines that tell of one part of a job which was swapped out or checkpointed; the
 job has a line of its own besides."""
 REMARKS = ("out_of_order", "negative_requested_time", "longer_than_requested")
@@ -195,7 +195,7 @@ def runnable_rows(
     submit_us = columns[:, SwfField.SUBMIT_TIME]
     processors = processors_of(columns)
     reasons = {
-        "partial_execution": np.isin(columns[:, SwfField.STATUS], _PARTIAL_EXECUTIONS),
+        "partial_execution": np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS),
         "no_run_time": columns[:, SwfField.RUN_TIME] <= 0,
         "no_processors": processors <= 0,
         "negative_submit_time": submit_us < 0,

@@ -17,7 +17,14 @@ from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
 from grid.workload.gwf import GWF, GwfField, GwfLog
 from grid.workload.records import TIME_LIMIT_S, UNKNOWN
-from grid.workload.swf import SWF, SwfField, SwfLog, processors_of, runnable_rows
+from grid.workload.swf import (
+    PARTIAL_EXECUTIONS,
+    SWF,
+    SwfField,
+    SwfLog,
+    processors_of,
+    runnable_rows,
+)
 
 Log = TypeVar("Log", bound=SwfLog | GwfLog)
 
@@ -39,7 +46,8 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     """What is in `log`, as plain numbers, texts and mappings of them (JSON can write it).
 
     `offered_load` is the processor time of all jobs over what `max_processors` (by default the
-    header's MaxProcs) offer from the first submission to the last; absent knowledge is None.
+    header's MaxProcs) offer from the first submission to the last; absent knowledge is None. What
+    is told of a part of a job is in its own line, too, and counts there.
     `missing` counts by field the records that do not know it; fields that all know are left out.
     `left_out` is what would not run, by reason (see `runnable_rows`); `repeated_numbers` counts the
     jobs among the others that have the number of an earlier one, which no run accepts.
@@ -54,6 +62,7 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
         max_processors = _leading_number(log.header.get("MaxProcs", ""))
     span_us = int(submit_us[-1] - submit_us[0]) if len(submit_us) else 0
     works_us = np.maximum(run_us, 0).astype(np.float64) * np.maximum(processors, 0)
+    works_us[np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS)] = 0.0
     work_us = float(works_us.sum())
     offered = float(max_processors or 0) * span_us
     counted = _COUNTED | (_COUNTED_OF_GRIDS if isinstance(log, GwfLog) else {})

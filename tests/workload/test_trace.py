@@ -76,6 +76,15 @@ def test_describe_by_hand() -> None:
     assert json.loads(json.dumps(found)) == found
 
 
+def test_parts_of_a_job_add_no_load_to_its_own() -> None:
+    """SWF: a job that was swapped out has a line of its own beside those of its parts."""
+    parts = [job(0, 10, 2, user=1, status=2), job(0, 30, 2, user=1, status=3)]
+    log = log_of(job(0, 40, 2, user=1, status=1), *parts, job(100, 20, 1, user=2, status=1))
+    found = describe(log, max_processors=1)
+    assert found["offered_load"] == pytest.approx((40 * 2 + 20) / 100)
+    assert [one["share_of_work"] for one in found["users_with_most_work"]] == [0.8, 0.2]
+
+
 def test_the_users_with_most_work_are_named_and_the_others_counted() -> None:
     log = log_of(*(job(n, 100, 1 if n else 87, user=n) for n in range(13)), job(20, 1, 1))
     said = describe(log)
