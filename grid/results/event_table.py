@@ -59,7 +59,7 @@ def job_events(
     """
     names = cluster_entities(directory)
     rows = np.flatnonzero(ran(results))
-    submitted = [_rows_of(results, vo) for vo, jobs in enumerate(direct) if jobs is not None]
+    submitted = [_rows_of(results, vo, jobs) for vo, jobs in enumerate(direct) if jobs is not None]
     came = np.concatenate([np.empty(0, np.int64), *submitted])
     cluster = _clusters(results, directory)
     row = np.concatenate([came, rows, rows])
@@ -79,8 +79,10 @@ def cluster_entities(directory: Directory) -> list[str]:
     return [f"{directory.vos[one.vo]}/cluster/{one.name}" for one in directory.clusters]
 
 
-def _rows_of(results: JobResults, vo: int) -> Ints:
-    return np.flatnonzero(results.vo == vo).astype(np.int64)
+def _rows_of(results: JobResults, vo: int, jobs: JobTable) -> Ints:
+    """The rows of these jobs of the VO, which may have others as well."""
+    mine = (results.vo == vo) & np.isin(results.number, jobs.number)
+    return np.flatnonzero(mine).astype(np.int64)
 
 
 def _clusters(results: JobResults, directory: Directory) -> Ints:
@@ -98,7 +100,7 @@ def _more_asked(results: JobResults, direct: Sequence[JobTable | None]) -> dict[
     for vo, jobs in enumerate(direct):
         if jobs is None or not (jobs.ram_mb.any() or jobs.licenses.any()):
             continue
-        rows = _rows_of(results, vo)
+        rows = _rows_of(results, vo, jobs)
         order = np.argsort(jobs.number)
         place = order[np.searchsorted(jobs.number, results.number[rows], sorter=order)]
         ram_mb[rows], licenses[rows] = jobs.ram_mb[place], jobs.licenses[place]

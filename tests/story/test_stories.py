@@ -336,3 +336,22 @@ def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
         words = [line.event.event for line in job_story(("guest", 1), mine)]
         assert words[words.index("admit") + 1] == word
         assert whereabouts(("guest", 1), mine, 60 * SECOND_US).startswith(where)
+
+
+def test_only_jobs_that_enter_a_cluster_directly_are_said_to(tmp_path: Path) -> None:
+    """A VO may have both kinds: those of the grid's workload come through its scheduler."""
+    times = {"arrivals": {"law": "fixed", "mean_s": 10.0}, "work": {"law": "fixed", "mean_s": 30.0}}
+    routed = {"generator": "stochastic", "settings": {"jobs": 2, **times}}
+    own = [{"number": 100 + n, "run_s": 20.0, "ram_mb": 50.0} for n in range(2)]
+    machines = [{"cpus": 1, "ram_mb": 99.0}]
+    vos = [
+        {"name": "a", "clusters": [{"machines": machines}],
+         "workload": {"enters": "cluster", "jobs": own}},
+        {"name": "b", "clusters": [{"processors": 3}]},
+    ]  # fmt: skip
+    grid.run({"workload": routed, "vos": vos}, out=tmp_path / "run", events=True)
+    events = EventFile(tmp_path / "run")
+    entered = [(one.vo, one.job, one.ram_mb) for one in events.all() if one.event == "submit"]
+    assert entered == [("a", 100, 50.0), ("a", 101, 50.0)]
+    story = [line.event.event for line in job_story(("a", 0), events.of_job(("a", 0)))]
+    assert story == ["submit_job", "choose", "admit", "run_job", "start", "end"]
