@@ -31,6 +31,9 @@ NO_MORE = MoreColumns()
 _OF_MANY_VALUES = ("job_id", "submission_time", "starting_time", "finish_time", "assigned_time")
 _TOLD_BY_GROUP = ["job_id", "submission_time"]
 """Columns whose least and most stand in the file for each group of rows, for these rise."""
+CPUS = "cpus"
+"""In the metadata of series.parquet: how many each cluster has, which no row tells of one that was
+never busy."""
 _BATCH = 50_000
 """Jobs that are written at once: what memory the writing takes does not grow with the run."""
 
@@ -131,7 +134,9 @@ def _write_series(
         **{name: _nullable(getattr(rows, name)) for name in list(SERIES_COLUMNS)[3:]},
         **{name: _nullable(column) for name, column in more.items()},
     }
-    pyarrow.parquet.write_table(pa.table(columns), path, compression="zstd")
+    cpus = json.dumps([sum(cluster.cpus) for cluster in directory.clusters])
+    table = pa.table(columns).replace_schema_metadata({CPUS: cpus})
+    pyarrow.parquet.write_table(table, path, compression="zstd")
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

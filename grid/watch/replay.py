@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from grid.model.time import SECOND_US
 from grid.report.run_data import RunData, read_run
 from grid.results.belief_ages import BeliefAges, belief_ages
 from grid.results.event_reading import EventFile
+from grid.results.files import CPUS
 from grid.results.interventions import read_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.watch.answers import (
@@ -162,7 +165,11 @@ class Replay:
 
     @cached_property
     def _cpus(self) -> list[int | None]:
-        """CPUs of each cluster; None where none of them ever was busy."""
+        """CPUs of each cluster; None where an old run's folder does not tell, for none was busy."""
+        with suppress(KeyError, RecursionError, TypeError, ValueError):
+            told = list(map(int, json.loads(self._run.series.schema.metadata[CPUS.encode()])))
+            if len(told) == len(self._run.clusters):
+                return [*told]
         use = self._run.series["utilization"].to_numpy(zero_copy_only=False)
         with np.errstate(divide="ignore", invalid="ignore"):
             every = self._levels[0] / use.reshape(self._levels[0].shape)

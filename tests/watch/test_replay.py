@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+import grid
 from grid.model.errors import InputError
 from grid.runtime.run import execute, save
 from grid.scenario.load import load_scenario
@@ -99,6 +100,16 @@ def test_figures_over_time_of_a_vo_are_not_those_of_the_grid(replay: Replay) -> 
     assert all(
         one <= all_of + 1e-9 for one, all_of in zip(vo["queued"], grid["queued"], strict=True)
     )
+
+
+def test_cpus_that_were_never_busy_are_cpus_all_the_same(tmp_path: Path) -> None:
+    vos = [{"name": name, "clusters": [{"processors": 10}]} for name in ("busy", "idle")]
+    vos[0]["workload"] = {"jobs": [{"run_s": 100.0, "processors": 10}]}
+    grid.run({"protocol": {"ttl": 0}, "vos": vos}, out=tmp_path / "run")
+    replay = Replay(tmp_path / "run")
+    assert [one["cpus"] for one in replay.about()["clusters"]] == [10, 10]
+    assert replay.course(None)["utilization"][100] == 0.5
+    assert replay.course(1)["utilization"][100] == 0.0
 
 
 def test_a_job_is_told_of_with_events_and_without(tmp_path: Path, replay: Replay) -> None:
