@@ -102,8 +102,7 @@ def _power(
     held = held_times(histories)
     for number, entry in enumerate(directory.clusters):
         times, idle = idle_watts(entry, held.get(number))
-        until_end = np.minimum(times, edges[-1])
-        power[number] += _level_means(until_end, idle, edges) if known[number] else np.nan
+        power[number] += _level_means(times, idle, edges) if known[number] else np.nan
     return power
 
 
@@ -182,7 +181,11 @@ def _level_means(times: Ints, levels: Ints | Floats, edges: Ints) -> Floats:
 
 
 def _interval_means(times: Ints, steps: Ints | Floats, edges: Ints) -> Floats:
-    """Mean over each interval of the step function that changes by `steps` at sorted `times`."""
+    """Mean over each interval of the step function that changes by `steps` at sorted `times`.
+
+    Steps may come after the last edge, as of jobs that had not ended when a live run was stopped.
+    """
+    times = np.minimum(times, edges[-1])
     levels = np.concatenate([[0], np.cumsum(steps)])
     points = np.sort(np.concatenate([times, edges]))
     level = levels[np.searchsorted(times, points[:-1], side="right")]
