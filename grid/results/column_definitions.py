@@ -51,8 +51,8 @@ JOB_COLUMNS: Columns = {
     ),
     "machine": (
         "",
-        "Number of the machine in its cluster; empty where it is not one, and for a job that never "
-        "ran.",
+        "Number of the machine in its cluster; empty where it is not one, as of a gang in a "
+        "cluster of several machines, and for a job that never ran.",
     ),
     "hops": ("", "How often the job was sent from one VO to another."),
     "utility": ("0 to 1", "How well its resource fits its requirements; 0 if it did not run."),

@@ -15,7 +15,7 @@ from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.job_table import JobTable
 from grid.results.directory import Directory
-from grid.results.occupancy import ran
+from grid.results.occupancy import ran, spread_over_machines
 
 _NAME, _WHOLE, _NUMBER = pa.string(), pa.int64(), pa.float64()
 _TYPES = {
@@ -119,6 +119,7 @@ def _batch(
     cluster = _clusters(results, directory)[row]
     is_end, is_submit = what == END, what == SUBMIT
     outcome, placement = results.outcome, results.placement
+    on_no_one = (outcome.machine[row] < 0) | spread_over_machines(directory)[cluster] | is_submit
     states = [state.name.lower() for state in JobState]
     given: dict[str, pa.Array] = {
         "time_us": pa.array(time),
@@ -128,7 +129,7 @@ def _batch(
         "vo": _take(directory.vos, results.vo[row]),
         "job": pa.array(results.number[row]),
         "cluster": _take([one.name for one in directory.clusters], cluster),
-        "machine": pa.array(outcome.machine[row], mask=(outcome.machine[row] < 0) | is_submit),
+        "machine": pa.array(outcome.machine[row], mask=on_no_one),
         "processors": pa.array(results.processors[row]),
         "ram_mb": pa.array(asked["ram_mb"][row], mask=(asked["ram_mb"][row] == 0) | ~is_submit),
         "licenses": pa.array(

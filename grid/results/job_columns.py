@@ -22,7 +22,7 @@ from grid.results.cpu_assignment import CpuIntervals
 from grid.results.csv_lines import Column, Times, write_intervals
 from grid.results.directory import Directory
 from grid.results.energy import job_energy
-from grid.results.occupancy import ran
+from grid.results.occupancy import ran, spread_over_machines
 
 BATSIM_STATES = (
     "COMPLETED_SUCCESSFULLY",
@@ -46,6 +46,7 @@ def job_columns(
     every = np.ones(len(jobs), np.bool_)
     once = ran(jobs)
     joules = job_energy(jobs, directory)
+    on_no_one = (outcome.machine < 0) | spread_over_machines(directory)[placement.cluster]
     run_us = outcome.end_us - outcome.start_us
     turnaround_us = outcome.end_us - jobs.submit_us
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -74,7 +75,7 @@ def job_columns(
         "user": pa.array(jobs.user),
         "executed_vo": _names(placement.executed_vo, directory.vos),
         "cluster": _names(placement.cluster, [cluster.name for cluster in directory.clusters]),
-        "machine": pa.array(outcome.machine, mask=outcome.machine < 0),
+        "machine": pa.array(outcome.machine, mask=on_no_one),
         "hops": pa.array(placement.hops),
         "utility": pa.array(placement.utility),
         "deadline": Times(jobs.deadline_us, jobs.deadline_us < NEVER),

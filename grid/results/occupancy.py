@@ -38,6 +38,15 @@ def ran_once(results: JobResults, directory: Directory) -> Bools:
     return rows
 
 
+def spread_over_machines(directory: Directory) -> Bools:
+    """In which clusters a job is on no one machine: those of gangs that have several.
+
+    The last entry stands for no cluster. Shape (clusters + 1,).
+    """
+    several = (cluster.gangs and len(cluster.machines) > 1 for cluster in directory.clusters)
+    return np.array([*several, False], np.bool_)
+
+
 def machine_cpus(directory: Directory) -> Ints:
     """CPUs of every machine of the grid, cluster after cluster. Shape (machines,)."""
     return np.array([cpus for cluster in directory.clusters for cpus in cluster.cpus], np.int64)

@@ -355,3 +355,16 @@ def test_only_jobs_that_enter_a_cluster_directly_are_said_to(tmp_path: Path) -> 
     assert entered == [("a", 100, 50.0), ("a", 101, 50.0)]
     story = [line.event.event for line in job_story(("a", 0), events.of_job(("a", 0)))]
     assert story == ["submit_job", "choose", "admit", "run_job", "start", "end"]
+
+
+def test_a_gang_on_several_machines_is_said_to_be_on_none(tmp_path: Path) -> None:
+    """Five tasks on machines of two processors; a cluster of one machine has them on that one."""
+    for count, machine in ((3, None), (1, 0)):
+        machines = [{"cpus": 6 // count, "count": count}]
+        cluster = {"machines": machines, "policy": "afcfs"}
+        jobs = [{"run_s": 10.0, "processors": 5}]
+        vo = {"name": "vo", "clusters": [cluster], "workload": {"jobs": jobs}}
+        run = grid.run({"vos": [vo]}, out=tmp_path / f"{count}", events=True)
+        assert run.jobs_table()["machine"].to_pylist() == [machine]
+        mine = EventFile(tmp_path / f"{count}").of_job(("vo", 1))
+        assert [one.machine for one in mine if one.event in ("start", "end")] == [machine] * 2
