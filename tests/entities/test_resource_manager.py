@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from grid.entities.resource_manager import PERIOD, ResourceManager, SnapshotRules
+from grid.entities.resource_manager import (
+    ALL_ALIKE,
+    PERIOD,
+    Reception,
+    ResourceManager,
+    SnapshotRules,
+)
 from grid.kernel.entity import Context
 from grid.kernel.event import BACKGROUND_TIMER
 from grid.model.job import Job, JobOutcome, JobState
@@ -16,6 +22,7 @@ from grid.model.messages import (
     HoldPlace,
     JobEnded,
     LocalStatus,
+    PlaceHeld,
     Refused,
     ReleasePlace,
     RunJob,
@@ -28,13 +35,18 @@ from grid.model.time import SECOND_US
 SILENT = SnapshotRules(summary=False, period_us=None, load_limit=None, jobs_limit=None)
 
 
-def manager(rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> ResourceManager:
+def manager(
+    rules: SnapshotRules = SILENT,
+    cpus: tuple[int, ...] = (2, 4),
+    reception: Reception = ALL_ALIKE,
+) -> ResourceManager:
     machines = tuple(Machine(f"m{i}", n, ram_mb=100.0 * (i + 1)) for i, n in enumerate(cpus))
     vo = VirtualOrganization("a", (Cluster("c", machines, by_machine=True),))
     return ResourceManager(
         0,
         resources_of(vo, 0),
         rules,
+        reception,
         scheduler="a/scheduler",
         information="a/information",
         dispatchers=("a/cluster/c",),
@@ -43,18 +55,23 @@ def manager(rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> Re
     )
 
 
-def job(number: int, processors: int = 1) -> Job:
+def job(number: int, processors: int = 1, vo: str = "a") -> Job:
     return Job(
-        number=number, vo="a", user=0, submit_us=0, processors=processors, estimate_us=10, run_us=10
+        number=number, vo=vo, user=0, submit_us=0, processors=processors, estimate_us=10, run_us=10
     )
 
 
 class Desk:
     """A Resource Manager and its context, message by message."""
 
-    def __init__(self, rules: SnapshotRules = SILENT, cpus: tuple[int, ...] = (2, 4)) -> None:
+    def __init__(
+        self,
+        rules: SnapshotRules = SILENT,
+        cpus: tuple[int, ...] = (2, 4),
+        reception: Reception = ALL_ALIKE,
+    ) -> None:
         self.ctx = Context("a/resources", 1, lambda: (None, []))  # type: ignore[arg-type, return-value]
-        self.manager = manager(rules, cpus)
+        self.manager = manager(rules, cpus, reception)
         self.manager.start(self.ctx)
         self.ctx.effects.sent.clear()
 
@@ -89,6 +106,20 @@ def test_a_completion_frees_what_its_job_held() -> None:
     status, ended = desk.end(1)
     assert status.assigned_cpus.tolist() == [0.0, 0.0]
     assert isinstance(ended, JobEnded)
+
+
+def test_a_place_is_held_at_once_before_jobs_that_are_held_back() -> None:
+    """A guest waits for all four CPUs, of which three are free: the users' own go first."""
+    desk = Desk(reception=Reception(priority="home"))
+    desk.tell(AssignJob(job(1), 1, False))
+    assert RunJob not in map(type, desk.tell(AssignJob(job(1, 4, "b"), 1, True)))
+    calls = [("a/scheduler", number) for number in (1, 2)]
+    held = [
+        type(answer) is PlaceHeld and answer.held
+        for call, processors in zip(calls, (3, 1), strict=True)
+        for answer in desk.tell(HoldPlace(call, job(2, processors), 1, 5, True))[:1]
+    ]
+    assert held == [True]
 
 
 @pytest.mark.parametrize(("limit", "published_at"), [(1, [2, 4]), (2, [3])])
