@@ -179,7 +179,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "start_us": "When it was last started; NEVER of `grid.model.time`: it never was.",
         "expected_end_us": "When a running job ends if its estimate is right.",
         "done_us": "How much of its estimate is behind it and kept, as of its last start or "
-        "preemption.",
+        "preemption. Below 0: it has outlived its estimate, and is expected to need more.",
     },
     MachineColumns: {
         "cpus": "CPUs of each machine.",

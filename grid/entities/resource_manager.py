@@ -240,7 +240,7 @@ class ResourceManager:
             self._hold(ctx, asked)
         elif asked.queue and not free:
             self._room.wait(Waiting(job, asked, rank), resource)
-            # Those that are held back count as if they were there, and it may go before them.
+            # Those that are held back count, and it may go before them.
             self._go_on(ctx, resource)
         else:
             ctx.send(self._scheduler, PlaceHeld(asked.call, True, free, False, assigned))

@@ -28,6 +28,7 @@ from grid.policies.fitting import (
     copied,
     fits,
     free_now,
+    least_work_us,
     licenses_fit,
     time_left,
     unbook,
@@ -259,7 +260,7 @@ def _asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
 
     What is free only gets less within a plan, so this one would be refused, too.
     """
-    work_us = jobs.estimate_us[slot] - jobs.done_us[slot]
+    work_us = least_work_us(slot, jobs)
     return bool(work_us * jobs.reference_mips[slot] >= refused[jobs.processors[slot]])
 
 
@@ -271,7 +272,7 @@ def _remember(slot: int, jobs: Jobs, refused: Floats) -> None:
     """
     if jobs.licenses[slot] or jobs.ram_mb[slot] > 0 or jobs.bound_machine[slot] >= 0:
         return
-    work = jobs.estimate_us[slot] * jobs.reference_mips[slot]
+    work = (jobs.estimate_us[slot] - min(0, jobs.done_us[slot])) * jobs.reference_mips[slot]
     for processors in range(jobs.processors[slot], len(refused)):
         if refused[processors] <= work:
             break

@@ -78,6 +78,12 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
 
 
 @inner(allocates=False, forceinline=True)
+def least_work_us(slot: int, jobs: Jobs) -> int:
+    """What the job needs at least by its estimate, on whatever machine, at its own reference."""
+    return int(jobs.estimate_us[slot] - max(0, jobs.done_us[slot]))
+
+
+@inner(allocates=False, forceinline=True)
 def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(

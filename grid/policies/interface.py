@@ -63,7 +63,8 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     expected_end_us: Ints
     """For a running job: when it ends if its estimate is right. Always after the present."""
     done_us: Ints
-    """How much of `estimate_us` is behind it and kept, as of its last start or preemption."""
+    """How much of `estimate_us` is behind it and kept, as of its last start or preemption. Below 0
+    where it has outlived its estimate, and is expected to need more than that again."""
     tables: Tables = field(init=False, repr=False)
     """The columns again, for compiled code: those of a kind are the rows of one array."""
 

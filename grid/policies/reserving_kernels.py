@@ -24,7 +24,14 @@ from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
-from grid.policies.fitting import free_now, may_run, time_left, unbook, unpacked
+from grid.policies.fitting import (
+    free_now,
+    least_work_us,
+    may_run,
+    time_left,
+    unbook,
+    unpacked,
+)
 from grid.policies.profile import (
     AvailabilityProfile,
     all_free,
@@ -267,7 +274,7 @@ def _next_with_room(
         slot = queue[place]
         if reserved.start[slot] == NEVER:
             needed = jobs.processors[slot]
-            work = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
+            work = least_work_us(slot, jobs) * jobs.reference_mips[slot]
             if needed < len(room) and work <= room[needed]:
                 break
         place += 1

@@ -94,6 +94,20 @@ def test_a_job_moves_to_a_machine_that_is_up() -> None:
     assert seconds(play(cluster, [one(0, 0, 1, 8)])) == [(1, 0, 10)]
 
 
+def test_a_job_that_has_outlived_its_estimate_passes_nobody_by_it() -> None:
+    """The third job takes 10 s by its estimate on the fast machine, runs there from 0 until it goes
+    down at 25, and is expected at 40 then: it still needs 30 s on the slow one, where the second
+    job can start at 50."""
+    platform = replace(farm((3, 1000.0), (1, 2000.0)), overrun="extend")
+    jobs = [
+        one(0, 0, 2, 50),
+        one(1, 0, 3, 10),
+        job(2, 0, 1, 20 * S, 400 * S, checkpointable=True),
+    ]
+    cluster = cluster_of(platform, [(1, 25, 999)], "easy")
+    assert seconds(play(cluster, jobs)) == [(0, 0, 50), (0, 50, 60), (0, 0, 410)]
+
+
 def test_a_job_that_ends_when_its_machine_goes_down_has_ended() -> None:
     cluster = cluster_of(pool(1), [(0, 6, 10)])
     played = play(cluster, [one(0, 0, 1, 6), one(1, 6, 1, 2)])

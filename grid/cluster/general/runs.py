@@ -199,7 +199,7 @@ class Runs:
         if worked:
             job.left_estimate_us = expected - now
         left = job.left_estimate_us * self._mips[job.machine] / job.reference_mips
-        shown.done_us[slot] = max(0, job.estimate_us - round(left))
+        shown.done_us[slot] = job.estimate_us - round(left)
         job.expected_end_us = shown.expected_end_us[slot] = job.end_us = NEVER
         job.state = WAITING
         job.preemptions += 1

@@ -84,7 +84,7 @@ def describe_jobs(packed: PackedView, slots: Ints) -> tuple[MatrixJobs, Ints]:
         if own >= 0:
             done_s = done_us[slot] / SECOND_US
             ratio = reference_mips[slot] / mips[own]
-            elapsed[row] = done_s * ratio
+            elapsed[row] = max(done_s, 0.0) * ratio
             if row < running:
                 elapsed[row] += (now - start_us[slot]) / SECOND_US
                 remaining[row] = (expected_end_us[slot] - now) / SECOND_US
