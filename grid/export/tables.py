@@ -176,7 +176,7 @@ def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[
     """The one row of schedule.csv, of all jobs: figures of a run may leave out its warm-up."""
     states = table["final_state"].cast(pa.string())
     killed = sum(count for state, count in _counts(states) if state.startswith("COMPLETED_WALL"))
-    submitted, done = len(table), sum(table["success"].to_pylist())
+    submitted, done = len(table), int(table["success"].to_numpy().sum())
     rejected = sum(count for state, count in _counts(states) if state == "REJECTED")
     began, ended = table["submission_time"].to_numpy().min(), table["finish_time"].drop_null()
 
