@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
         member.meaning = meaning
         return member
 
-    DONE = 0, "Everything that was asked for is done."
+    DONE = 0, "Everything that was asked for is done, or a live run was ended by `--time-limit`."
     FAILED = (
         1,
         "Something could not be done: a run or a part failed, a rule was broken, a disk was full, "
