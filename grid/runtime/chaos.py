@@ -119,7 +119,7 @@ def run_chaos(
     from grid.runtime.cluster import ray_cluster
 
     with ray_cluster(address, cpus):
-        return _failing(_in_tasks(subject, seeds), progress)
+        return _failing(_in_tasks(subject, seeds, cpus), progress)
 
 
 def _failing(batches: Iterator[list[Trial]], progress: Progress | None) -> list[Trial]:
@@ -133,8 +133,8 @@ def _failing(batches: Iterator[list[Trial]], progress: Progress | None) -> list[
     return sorted(failing)
 
 
-def _in_tasks(subject: Subject, seeds: Sequence[int]) -> Iterator[list[Trial]]:
-    """Trials in batches, as Ray tasks, a few of them waiting for each CPU."""
+def _in_tasks(subject: Subject, seeds: Sequence[int], most: int | None) -> Iterator[list[Trial]]:
+    """Trials in batches, as Ray tasks, `most` at once; None: a few of them wait for each CPU."""
     import ray
 
     @ray.remote(num_cpus=1)
@@ -143,7 +143,8 @@ def _in_tasks(subject: Subject, seeds: Sequence[int]) -> Iterator[list[Trial]]:
 
     shared = ray.put(subject)
     parts = iter([seeds[i : i + SEEDS_A_TASK] for i in range(0, len(seeds), SEEDS_A_TASK)])
-    ahead = 3 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    there = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    ahead = most if most is not None and most < there else 3 * there
     running = [batch.remote(shared, part) for _, part in zip(range(ahead), parts, strict=False)]
     while running:
         ready, running = ray.wait(running)

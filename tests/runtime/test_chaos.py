@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import ray
 from typer.testing import CliRunner
 
 from grid.cli import app
-from grid.runtime.chaos import Subject, attempt, run_chaos, subject_of
+from grid.runtime.chaos import SEEDS_A_TASK, Subject, attempt, run_chaos, subject_of
 from grid.scenario import wrapped
 from grid.scenario.load import load_scenario
 from tests.runtime.planted_bugs import BUGS, OF_DECISIONS
@@ -54,6 +56,22 @@ def test_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = next(found, None)
     assert broken, "1,000 seeds, and nothing was broken"
     assert not any("TypeError" in line for line in broken), "the bug itself is planted wrongly"
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_no_more_tasks_are_under_way_than_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster that runs already, too."""
+    assert ray.cluster_resources()["CPU"] >= 2
+    under_way, wait = set(), ray.wait
+
+    def counted(tasks: list[Any]) -> Any:
+        under_way.add(len(tasks))
+        return wait(tasks)
+
+    monkeypatch.setattr(ray, "wait", counted)
+    assert not run_chaos(subject(NAMES[0]), range(2 * SEEDS_A_TASK), cpus=1)
+    assert under_way == {1}
 
 
 def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> None:
