@@ -16,6 +16,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import InputError, Mistake, RunFailed
 from grid.runtime.cpus import usable_cpus
+from grid.runtime.lean_ray import lean_ray
 from grid.runtime.ray_watch import (
     RayFailed,
     end,
@@ -135,7 +136,7 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
     else:
         options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
         try:
-            with _at_home(True), own_groups() as groups:
+            with _at_home(True), lean_ray(), own_groups() as groups:
                 ray.init(address="local", _node_ip_address=LOOPBACK, **options)
         except Exception as error:  # Ray raises nothing more special.
             ray.shutdown()

@@ -18,6 +18,12 @@ def actor_pids(kind: str) -> list[int]:
     ]
 
 
+def commands() -> list[str]:
+    """The command lines of Ray itself, in no order."""
+    session = ray._private.worker._global_node.get_session_dir_path()
+    return [line for line in map(_arguments, _pids()) if session in line]
+
+
 def _pids() -> list[int]:
     return sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
 
