@@ -29,13 +29,14 @@ from grid.policies.schedule.tabu import improve
 def play(
     storage: Storage,
     packed: PackedView,
-    tabu_list: Ints,
+    tabu_list: Ints | None,
     iterations: int,
     moves: bool,
     waiting: Ints,
 ) -> tuple[bool, Ints, Ints]:
     """The whole instant, with so many iterations of the search; for `moves` see `repair`.
 
+    Without a tabu list there is no search, and it is not compiled.
     The result is (whether it was played to its end, what to start, what to reject), see `due` and
     `place_all`. It is broken off after the repair where that took jobs out of the schedule.
     """
@@ -44,7 +45,7 @@ def play(
         return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
     rejected = place_all(schedule, view, waiting)
     fill(schedule, view, moves)
-    if iterations:
+    if tabu_list is not None:
         improve(schedule, view, tabu_list, iterations)
     return True, due(schedule, view), rejected
 

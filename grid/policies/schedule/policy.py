@@ -54,7 +54,7 @@ class ScheduleBased:
     def __init__(self, iterations: int = 0, tabu_list: int = 100, moves: bool = True) -> None:
         self.iterations = iterations
         self._moves = moves
-        self._tabu_list = empty_tabu_list(tabu_list)
+        self._tabu_list = empty_tabu_list(tabu_list) if iterations else None
         self._begun = False
 
     @property
@@ -99,7 +99,7 @@ class ScheduleBased:
         self._storage.totals[UNPLACED] = unplaced
         self._make_room(0)
         instant.fill_only(self._storage, packed, self._moves)
-        while iterations > 0:
+        while self._tabu_list is not None and iterations > 0:
             self._make_room(MOVES_AT_ONCE)
             wanted = min(iterations, MOVES_AT_ONCE)
             instant.improve_only(self._storage, packed, self._tabu_list, wanted)
