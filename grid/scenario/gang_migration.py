@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from grid.scenario.build import Grid
 
 
+def migrating(grid: Grid, vo: VirtualOrganization) -> list[int]:
+    """The numbers of the VO's clusters whose gangs may go to others; to one alone they may not."""
+    return [
+        index
+        for index, one in enumerate(vo.clusters)
+        if one.gangs and getattr(grid.policy_of(one), "external_migration", False)
+    ]
+
+
 def migration_of(
     grid: Grid, vo: VirtualOrganization, number: int, cluster: ClusterShell
 ) -> Migration | None:
@@ -20,19 +29,15 @@ def migration_of(
     from grid.cluster.gang.exchange import GangExchange
     from grid.entities.migration import Migration, Peer
 
-    migrating = [
-        index
-        for index, one in enumerate(vo.clusters)
-        if one.gangs and getattr(grid.policy_of(one), "external_migration", False)
-    ]
-    if number not in migrating or len(migrating) == 1:
+    moving = migrating(grid, vo)
+    if number not in moving or len(moving) == 1:
         return None
     peers = tuple(
         Peer(
             names.local_dispatcher(vo.name, vo.clusters[index].name),
             vo.clusters[index].processors,
         )
-        for index in migrating
+        for index in moving
         if index != number
     )
-    return Migration(GangExchange(cluster), migrating.index(number), peers)
+    return Migration(GangExchange(cluster), moving.index(number), peers)

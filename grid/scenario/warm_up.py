@@ -14,13 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grid.cluster import make_cluster
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.gang.exchange import GangExchange
 from grid.entities import names
 from grid.entities.known_status import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
 from grid.kernel.entity import random_stream
 from grid.kernel.least import Least
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
+from grid.model.migration_messages import NEVER_RAN
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, SomeResources, resources_of
 from grid.model.time import SECOND_US
@@ -28,10 +30,12 @@ from grid.policies.batsim.policy import Batsim
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
+from grid.policies.schedule.policy import ScheduleBased
 from grid.results.cpu_assignment import number_cpus
 from grid.results.csv_lines import write_intervals, write_lines
 from grid.results.starts_and_ends import first_overbooked, merged
 from grid.scenario.build import Grid
+from grid.scenario.gang_migration import migrating
 from grid.selection.interface import Selection, best_choice
 from grid.selection.registry import GuardedSelection
 
@@ -46,6 +50,20 @@ class WarmUp(NamedTuple):
     name: str
     """Calls of the same name compile the same."""
     call: Callable[[], None]
+    is_long: bool = False
+    """Whether it takes some ten seconds to compile; others take a few."""
+
+
+class _Kind(NamedTuple):
+    """What tells clusters apart that need other code compiled."""
+
+    policy: str
+    settings: str
+    pool: bool
+    licensed: bool
+    may_break: bool
+    breaks: bool
+    migrates: bool
 
 
 def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bool = False) -> None:
@@ -59,28 +77,38 @@ def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bo
 
 
 def warm_ups(grid: Grid) -> list[WarmUp]:
-    """All that a run of `grid` and the writing of its results need compiled, in pieces."""
-    return [*_of_entities(grid, frozenset(grid.names), False), WarmUp("results", _number_cpus)]
+    """All that a run of `grid` and the writing of its results need compiled, in pieces.
+
+    Those that take longest come first, so that none of them is begun when all else is done.
+    """
+    found = [*_of_entities(grid, frozenset(grid.names), False), WarmUp("results", _number_cpus)]
+    return sorted(found, key=lambda one: not one.is_long)
 
 
 def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[WarmUp]:
-    kinds: dict[tuple[object, ...], Cluster] = {}
+    kinds: dict[_Kind, Cluster] = {}
     for vo in grid.vos:
-        for cluster in vo.clusters:
-            if names.local_dispatcher(vo.name, cluster.name) not in here:
-                continue
-            settings = repr(cluster.policy_settings)
-            pool, breaks = len(cluster.machines) == 1, bool(grid.outages_of(vo, cluster))
-            licensed = bool(cluster.licenses)
-            kind = (cluster.policy, settings, pool, licensed, may_break, breaks)
-            kinds.setdefault(kind, cluster)
+        moving = migrating(grid, vo)
+        for number, cluster in enumerate(vo.clusters):
+            if names.local_dispatcher(vo.name, cluster.name) in here:
+                kind = _Kind(
+                    policy=cluster.policy,
+                    settings=repr(cluster.policy_settings),
+                    pool=len(cluster.machines) == 1,
+                    licensed=bool(cluster.licenses),
+                    may_break=may_break,
+                    breaks=bool(grid.outages_of(vo, cluster)),
+                    migrates=len(moving) > 1 and number in moving,
+                )
+                kinds.setdefault(kind, cluster)
     found, memory = [], grid.asks_for_memory
-    for each, cluster in kinds.items():
-        policy, outages = grid.policy_of(cluster), (AN_OUTAGE,) * bool(each[-1])
+    for kind, cluster in kinds.items():
+        policy = grid.policy_of(cluster)
         # What others decide has nothing of ours to compile, and is asked only in earnest.
         if not isinstance(policy, GuardedPolicy | Batsim):
-            call = partial(_play, cluster, policy, outages, memory, may_break)
-            found.append(WarmUp(repr(each), call))
+            call = partial(_play, cluster, policy, memory, kind)
+            is_long = isinstance(policy, GangPolicy | ScheduleBased)
+            found.append(WarmUp(repr(kind), call, is_long))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         first = grid.vos[0]
@@ -131,28 +159,45 @@ def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement,
     )
 
 
-def _play(
-    cluster: Cluster,
-    policy: Policy | GangPolicy,
-    outages: tuple[MachineOutage, ...],
-    memory: bool,
-    may_break: bool,
-) -> None:
+def _play(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind) -> None:
     """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
+    # Of a license with one copy two jobs at once ask for more than there is.
+    licenses = tuple(replace(one, copies=1) for one in cluster.licenses)
+    cluster = replace(cluster, licenses=licenses)
+    outages, may_break = (AN_OUTAGE,) * kind.breaks, kind.may_break
     state = make_cluster(cluster, policy, outages=outages, memory=memory, may_break=may_break)
     for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
         job = _job("", number, processors)
         state.submit(job, 0 if cluster.by_machine else -1, 0)
-    ones = np.full(2, SECOND_US)
+    ones = np.full(4, SECOND_US)
     state.submit_rows(
         JobTable.of(
-            number=[3, 4],
+            number=[3, 4, 5, 6],
             submit_us=ones,
-            processors=np.ones(2),
+            processors=np.ones(4),
             estimate_us=ones,
             run_us=ones,
+            licenses=np.array([0, 0, 1, 1]) * bool(licenses),
         )
     )
+    if kind.migrates:
+        _migrate(state, cluster.widest)
     state.advance(LONG_ENOUGH_US)
     state.take_ended()
     state.take_ended_rows()
+
+
+def _migrate(cluster: ClusterShell, widest: int) -> None:
+    """A gang that waits leaves the cluster, and comes back when it is idle."""
+    exchange, leaves_us, idle_us = GangExchange(cluster), SECOND_US // 2, LONG_ENOUGH_US // 2
+    cluster.advance(leaves_us)
+    waiting = exchange.waiting_gang(widest)
+    left = exchange.send_away(waiting, leaves_us) if waiting is not None else None
+    job, progress = left if left is not None else (_job("", 7, 1), NEVER_RAN)
+    cluster.advance(idle_us)
+    for comes in (False, True):
+        reservation = exchange.reserve(job.processors)
+        if reservation is not None and comes:
+            exchange.take_in(job, progress, reservation, idle_us)
+        elif reservation is not None:
+            exchange.cancel(reservation, idle_us)
