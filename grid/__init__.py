@@ -179,14 +179,14 @@ def sweep(
     to plug in, as for `run`. What failed is in what comes back. Raises InputError.
     """
     from grid.experiment.cases import load_experiment
+    from grid.experiment.place import Place
     from grid.experiment.sweep import run_sweep
 
     experiment = _meant(experiment, experiment=True)
     loaded = load_experiment(experiment, quick=quick, overrides=set)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
-    place = Path(folder) if folder is not None else Path("sweeps") / loaded.name
-    where: dict[str, Any] = {"address": address, "cpus": cpus, "in_process": in_process}
-    return run_sweep(loaded, file, place, objects=parts, **where)
+    results = Path(folder) if folder is not None else Path("sweeps") / loaded.name
+    return run_sweep(loaded, file, results, Place(address, cpus, in_process), objects=parts)
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grid.commands.endings import ExitCode, endings
+from grid.commands.endings import ExitCode, endings, naming_options
 from grid.commands.options import (
     Address,
     Cpus,
@@ -57,14 +57,17 @@ def chaos(
         def progress(tried: int, failing: int) -> None:
             display.show(f"{tried:,} of {seeds:,} seeds, {failing} broke a rule", tried, seeds)
 
-        failing = run_chaos(
-            subject,
-            range(first, first + seeds),
-            in_process=in_process or seeds == 1,
-            address=address,
-            cpus=cpus,
-            progress=progress,
-        )
+        # For one seed Ray is not worth its start.
+        alone = seeds == 1 and address is None and cpus is None
+        with naming_options("address", "cpus"):
+            failing = run_chaos(
+                subject,
+                range(first, first + seeds),
+                in_process=in_process or alone,
+                address=address,
+                cpus=cpus,
+                progress=progress,
+            )
     took = time.monotonic() - started
     _print_findings(failing, _replay(scenario, settings, decisions), traceback)
     if seeds == 1:

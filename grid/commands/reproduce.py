@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, failed
+from grid.commands.endings import ExitCode, endings, failed, naming_options
 from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet
 
 if TYPE_CHECKING:
-    from grid.experiment.reproduce import How
+    from grid.experiment.place import Place
 
 Ids = Annotated[
     list[str] | None,
@@ -60,6 +60,7 @@ def reproduce(
     missing or of other code.
     """
     from grid.experiment.page_files import QUICK, tally
+    from grid.experiment.place import Place
     from grid.experiment.progress import sweep_progress
     from grid.experiment.reproduce import How
     from grid.experiment.reproduce import reproduce as run_and_judge
@@ -67,15 +68,17 @@ def reproduce(
 
     if check_pages:
         _check_pages(pages)
+    with endings(), naming_options("address", "cpus"):
+        place = Place(address, cpus, in_process)
     if renew:
-        _renew(list(ids or []), pages, How(address, cpus, in_process))
+        _renew(list(ids or []), pages, place)
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     if quick:
         typer.echo(QUICK)
     words = f"Finished runs are in {folder}; the same command goes on."
     with endings(words, folder), display_on(sys.stderr, quiet=quiet) as display:
         progress = sweep_progress(display, in_process=in_process)
-        how = How(address, cpus, in_process, quick, progress, as_is)
+        how = How(place, quick, progress, as_is)
         found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
     typer.echo(tally(found.claims))
     typer.echo(f"tables: {folder}/claims.md; with figures: {folder}/report.html")
@@ -95,7 +98,7 @@ def _check_pages(pages: Path | None) -> NoReturn:
     raise typer.Exit(ExitCode.FAILED if missing or stale else ExitCode.DONE)
 
 
-def _renew(ids: list[str], pages: Path | None, how: How) -> NoReturn:
+def _renew(ids: list[str], pages: Path | None, where: Place) -> NoReturn:
     from grid.experiment.page_files import PAGES, missing_pages
     from grid.experiment.page_files import renew as renew_pages
     from grid.experiment.reproduce import wanted_claims
@@ -103,7 +106,7 @@ def _renew(ids: list[str], pages: Path | None, how: How) -> NoReturn:
     place = pages if pages is not None else PAGES
     with endings():
         papers = [paper.name for paper, _ in wanted_claims(ids)]
-        left = [*missing_pages(place, papers), *renew_pages(papers, place, how.place, typer.echo)]
+        left = [*missing_pages(place, papers), *renew_pages(papers, place, where, typer.echo)]
     for line in left:
         typer.echo(line, err=True)
     typer.echo(f"{len(left)} pages are not of this code" if left else "all pages are of this code")

@@ -194,13 +194,16 @@ def _run_many(
 ) -> None:
     from grid.commands.sweep import Task, carry_out
     from grid.experiment.multirun import experiment_of
+    from grid.experiment.place import Place
     from grid.scenario.shipped import find
 
     with endings(traceback=traceback):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds)
+        with naming_options("address"):
+            place = Place(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name
     how: dict[str, Any] = {"traceback": traceback, "quiet": quiet, "watch": watch}
-    carry_out(Task(experiment, None, folder, address, None, in_process, **how))
+    carry_out(Task(experiment, None, folder, place, **how))
 
 
 def _run_one(

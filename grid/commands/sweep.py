@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, wrong
+from grid.commands.endings import ExitCode, endings, naming_options, wrong
 from grid.commands.options import (
     NO_EVENTS,
     Address,
@@ -24,6 +24,7 @@ from grid.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from grid.experiment.place import Place
     from grid.experiment.schema import ExperimentSection
     from grid.experiment.sweep import Sweep
 
@@ -37,9 +38,7 @@ class Task:
     experiment: ExperimentSection
     file: Path | None
     folder: Path
-    address: str | None = None
-    cpus: int | None = None
-    in_process: bool = False
+    place: Place
     traceback: bool = False
     quiet: bool = False
     quick: bool = False
@@ -78,6 +77,7 @@ def sweep(
     name in the current folder comes first.
     """
     from grid.experiment.cases import load_experiment
+    from grid.experiment.place import Place
     from grid.scenario.shipped import find
 
     if events:
@@ -86,9 +86,11 @@ def sweep(
         file = find(experiment, experiment=True)
         loaded = load_experiment(file, quick=quick, overrides=list(overrides or []))
         folder = out if out is not None else Path("sweeps") / loaded.name
+        with naming_options("address", "cpus"):
+            place = Place(address, cpus, in_process)
         _check_page(page, loaded)
         how = traceback, quiet, quick, page, watch
-        task = Task(loaded, file, folder, address, cpus, in_process, *how)
+        task = Task(loaded, file, folder, place, *how)
         if dry_run:
             from grid.experiment.dry_run import dry_run_lines
 
@@ -119,10 +121,8 @@ def carry_out(task: Task) -> None:
             task.experiment,
             task.file,
             folder,
-            address=task.address,
-            cpus=task.cpus,
-            in_process=task.in_process,
-            progress=sweep_progress(display, in_process=task.in_process),
+            task.place,
+            progress=sweep_progress(display, in_process=task.place.in_process),
             tell=watching.tell if watching is not None else None,
         )
         page = None
@@ -174,4 +174,4 @@ def _say(done: Sweep, task: Task) -> None:
         typer.echo(f"{done.damaged} results were changed or damaged; their runs were done again")
     if done.kept < done.runs:
         ready = f"workers were ready after {done.start_seconds:.1f} s, "
-        typer.echo(f"{'' if task.in_process else ready}runs took {done.run_seconds:.1f} s")
+        typer.echo(f"{'' if task.place.in_process else ready}runs took {done.run_seconds:.1f} s")

@@ -20,6 +20,7 @@ from grid.experiment.pages import (
     source_lines,
 )
 from grid.experiment.papers import NAMES, paper
+from grid.experiment.place import Place
 from grid.experiment.samples import (
     PageSamples,
     differing,
@@ -28,7 +29,6 @@ from grid.experiment.samples import (
     write_samples,
 )
 from grid.experiment.store import write_text
-from grid.experiment.sweep import Place
 from grid.report.labels import counted
 from grid.report.page import Section
 from grid.scenario.shipped import experiments_folder

@@ -19,11 +19,12 @@ from grid.experiment.pages import (
     sections,
 )
 from grid.experiment.papers import NAMES, paper
+from grid.experiment.place import Place
 from grid.experiment.readings import compared, experiments_of, with_readings
 from grid.experiment.reporting import NOT_FITTING, not_fitting
 from grid.experiment.store import SWEEP_FILE, write_text
 from grid.experiment.study import Study, read_study
-from grid.experiment.sweep import Place, Progress, Wanted, run_sweeps
+from grid.experiment.sweep import Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
 from grid.report.page import Section, html_page
 from grid.report.style import PICTURES
@@ -36,11 +37,9 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How experiments are run: where, how many at once, and who sees the progress."""
+    """How experiments are run: where, how much of them, and who sees the progress."""
 
-    address: str | None = None
-    cpus: int | None = None
-    in_process: bool = False
+    place: Place = field(default_factory=Place)
     quick: bool = False
     progress: Progress | None = None
     as_is: bool = False
@@ -48,11 +47,6 @@ class How:
 
     For a page, some are done again if they were made with other code.
     """
-
-    @property
-    def place(self) -> Place:
-        """Where experiments are run."""
-        return Place(self.address, self.cpus, self.in_process)
 
 
 @dataclass(slots=True)
@@ -208,18 +202,18 @@ def _announce(
     for one in wanted:
         line = expected.add(one.folder.name, one.experiment.runs, costs, how.quick)
         say(f"will run {line}")
-    say(expected.in_words(how.cpus if not how.in_process else 1))
+    say(expected.in_words(how.place.cpus if not how.place.in_process else 1))
 
 
 @contextmanager
 def _one_ray(how: How) -> Iterator[None]:
     """One Ray for all experiments: it takes seconds to start."""
-    if how.in_process or how.as_is:
+    if how.place.in_process or how.as_is:
         yield
         return
     from grid.runtime.cluster import ray_cluster
 
-    with ray_cluster(how.address, how.cpus, watch=False):
+    with ray_cluster(how.place.address, how.place.cpus, watch=False):
         yield
 
 

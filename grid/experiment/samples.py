@@ -17,10 +17,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.cases import Case, Point, expand, load_experiment
+from grid.experiment.place import Place
 from grid.experiment.record import Record
 from grid.experiment.store import read_json, write_json
 from grid.experiment.study import GRID, Study
-from grid.experiment.sweep import Place, perform_all
+from grid.experiment.sweep import perform_all
 from grid.model.errors import InputError, Mistake
 from grid.scenario.shipped import experiments_folder
 

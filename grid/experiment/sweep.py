@@ -20,6 +20,7 @@ from grid.experiment.cases import (
     measured_intervals,
 )
 from grid.experiment.code import code_version
+from grid.experiment.place import Place
 from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json
@@ -59,15 +60,6 @@ class Sweep:
 
 
 Progress = Callable[[Tally], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where runs are done: on the Ray cluster at `address`, on `cpus` of this machine, or here."""
-
-    address: str | None = None
-    cpus: int | None = None
-    in_process: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +104,8 @@ def run_sweep(
     experiment: ExperimentSection,
     file: Path | None,
     folder: Path,
+    place: Place,
     *,
-    address: str | None = None,
-    cpus: int | None = None,
-    in_process: bool = False,
     progress: Progress | None = None,
     objects: Objects | None = None,
     tell: Tell | None = None,
@@ -126,7 +116,6 @@ def run_sweep(
     something else, or a combination makes no right scenario; a run that fails is in the Sweep.
     `tell` is for those who watch.
     """
-    place = Place(address, cpus, in_process)
     wanted = Wanted(experiment, file, folder, objects=objects or {})
     (found,) = run_sweeps([wanted], place, progress, tell)
     if isinstance(found, InputError):

@@ -52,6 +52,14 @@ def one_mistake(field: str, found: str, expected: str, file: str = "") -> InputE
     return InputError([Mistake(file, None, field, found, expected)])
 
 
+def only_on_ray(**given: object) -> None:
+    """Raises InputError for the first that is given: runs in one process have no use for it."""
+    for name, value in given.items():
+        if value is not None:
+            found = f"{shorten(value)} for a run in one process"
+            raise one_mistake(name, found, "a run on Ray, or nothing here")
+
+
 def expected_name(name: str, known: Iterable[str], what: str) -> str:
     """What is expected instead of a `name` that is unknown: `what`, and the nearest of `known`."""
     names = list(known)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from grid.model.errors import InputError, PartFailed
+from grid.model.errors import InputError, PartFailed, only_on_ray
 from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
 from grid.runtime.sequential import NeverEnds, run_sequential
@@ -114,6 +114,7 @@ def run_chaos(
 ) -> list[Trial]:
     """Try all seeds; the trials that broke a rule, by seed. Raises InputError."""
     if in_process:
+        only_on_ray(address=address, cpus=cpus)
         trials = ([attempt(subject, seed)] for seed in seeds)
         return _failing(trials, progress)
     from grid.runtime.cluster import ray_cluster

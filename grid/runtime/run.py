@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from grid.model.errors import RunFailed, one_mistake, shorten
+from grid.model.errors import RunFailed, one_mistake, only_on_ray, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
 from grid.model.job_results import JobResults
@@ -157,10 +157,9 @@ class How:
             raise one_mistake("transport", found, "a run in virtual time, or nothing here")
         if self.profile and (self.in_process or self.live is not None):
             raise one_mistake("profile", f"a {self.runtime} run", "a run on Ray in virtual time")
-        for name in ("placement", "address", "transport"):
-            if self.in_process and getattr(self, name) is not None:
-                found = f"{shorten(getattr(self, name))} for a run in one process"
-                raise one_mistake(name, found, "a run on Ray, or nothing here")
+        if self.in_process:
+            placement, address, transport = self.placement, self.address, self.transport
+            only_on_ray(placement=placement, address=address, transport=transport)
 
     @property
     def runtime(self) -> str:

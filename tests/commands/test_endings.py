@@ -42,15 +42,35 @@ def test_each_error_has_its_exit_code_and_one_line(
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--placement", "4"), ("--address", "auto"), ("--transport", "calls")]
+    "words",
+    [
+        "run two-vos --placement vo",
+        "run two-vos --placement 4",
+        "run two-vos --address auto",
+        "run two-vos --transport calls",
+        "run two-vos --set protocol.ttl=0,1 --address auto",
+        "sweep local-policies --address auto",
+        "sweep local-policies --cpus 2",
+        "sweep local-policies --dry-run --cpus 2",
+        "reproduce PU --address auto",
+        "reproduce PU --renew --cpus 2",
+        "chaos two-vos -q --seeds 2 --address auto",
+        "chaos two-vos -q --seeds 1 --cpus 2",
+    ],
 )
-def test_a_wrong_option_is_told_as_it_is_typed(option: str, value: str) -> None:
-    words = ["run", "two-vos", "--in-process", option, value]
-    ended = CliRunner().invoke(app, words)
+def test_an_option_for_ray_is_refused_in_one_process(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, [*words.split(), "--in-process"])
     assert ended.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
     (line,) = ended.stderr.splitlines()
-    found = f"found '{value}' for a run in one process"
-    assert line == f"{option}: {found}, expected a run on Ray, or nothing here"
+    option, value = words.split()[-2:]
+    found = value if value.isdecimal() and option == "--cpus" else repr(value)
+    assert line == (
+        f"{option}: found {found} for a run in one process, expected a run on Ray, or nothing here"
+    )
 
 
 def test_what_no_one_expects_is_no_such_error() -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from grid.cli import app
 from grid.experiment.cases import load_experiment
+from grid.experiment.place import Place
 from grid.experiment.sweep import run_sweep
 from tests.experiment.small_experiments import EXPERIMENT, files, write
 
@@ -134,7 +135,7 @@ def test_an_interrupted_sweep_ends_with_130_and_goes_on(
     kept = files(folder / "runs")
     assert 3 <= len(kept) < 600
     short = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 1"))
-    run_sweep(load_experiment(short), short, folder, in_process=True)
+    run_sweep(load_experiment(short), short, folder, Place(in_process=True))
     assert kept.items() <= files(folder / "runs").items()
 
 

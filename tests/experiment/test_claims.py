@@ -22,6 +22,7 @@ from grid.experiment.claims import (
 )
 from grid.experiment.pages import markdown
 from grid.experiment.papers import NAMES, cs2, eg_figures, eg_points
+from grid.experiment.place import Place
 from grid.experiment.reproduce import How, reproduce, wanted_claims
 from grid.experiment.statistics import BELOW_ZERO, Region
 from grid.model.errors import InputError
@@ -284,7 +285,8 @@ def test_what_cannot_be_run_is_told_and_makes_it_incomplete(
 ) -> None:
     monkeypatch.setattr("grid.experiment.reproduce.EXPERIMENTS", tmp_path)
     said: list[str] = []
-    found = reproduce(["PU-1"], tmp_path / "out", How(in_process=True, quick=True), said.append)
+    how = How(Place(in_process=True), quick=True)
+    found = reproduce(["PU-1"], tmp_path / "out", how, said.append)
     assert not found.is_complete
     assert any(line.startswith("not run: partial-utility: ") for line in said)
     assert found.claims[0].finding.counts == {Verdict.NOT_RUN: 1}

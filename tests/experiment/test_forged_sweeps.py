@@ -19,6 +19,7 @@ import grid
 from grid.cli import app
 from grid.experiment.cases import load_experiment
 from grid.experiment.dry_run import dry_run_lines
+from grid.experiment.place import Place
 from grid.experiment.store import CHECKSUM, MAX_BYTES, Store
 from grid.experiment.sweep import run_sweep
 from grid.model.errors import InputError
@@ -94,7 +95,7 @@ def read_all(folder: Path) -> int:
             assert len(str(error).splitlines()) == 1, error
     experiment = load_experiment(file)
     assert len(dry_run_lines(experiment, file, out)) == 3
-    return run_sweep(experiment, file, out, in_process=True).damaged
+    return run_sweep(experiment, file, out, Place(in_process=True)).damaged
 
 
 def is_told(*command: str | Path, folder: Path) -> None:

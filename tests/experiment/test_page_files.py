@@ -29,6 +29,7 @@ from grid.experiment.page_files import (
 )
 from grid.experiment.pages import Judged, Judgement, sections, short_cells
 from grid.experiment.papers import NAMES, paper
+from grid.experiment.place import Place
 from grid.experiment.reproduce import How, Reproduction, judge, reproduce
 from grid.experiment.samples import (
     PageSamples,
@@ -38,7 +39,6 @@ from grid.experiment.samples import (
     write_samples,
 )
 from grid.experiment.study import read_study
-from grid.experiment.sweep import Place
 from grid.model.errors import InputError
 
 HERE = Place(in_process=True)
@@ -49,7 +49,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Reproduction,
     """The folder of a quick reproduction of PU, with pages; what came of it, what was said."""
     folder = tmp_path_factory.mktemp("reproduced")
     said: list[str] = []
-    how = How(in_process=True, quick=True)
+    how = How(HERE, quick=True)
     return folder, reproduce(["PU"], folder / "out", how, said.append, folder / "pages"), said
 
 
@@ -109,12 +109,12 @@ def test_partial_utility_is_reproduced_in_one_go(
     shown = re.findall(r"!\[.+\]\((.+)\)", written)
     assert len(shown) == 4 and all((pages / name).is_file() for name in shown)
     assert "[PU-3](PU.md)" in (pages / "README.md").read_text()
-    as_is = How(in_process=True, quick=True, as_is=True)
+    as_is = How(HERE, quick=True, as_is=True)
     again = reproduce(["PU-1"], out, as_is, [].append)
     assert again.claims[0].finding == found.claims[0].finding
     # The next time it knows what it cost.
     said = []
-    reproduce(["PU"], out, How(in_process=True, quick=True), said.append)
+    reproduce(["PU"], out, How(HERE, quick=True), said.append)
     assert "CPU seconds here last time" in said[0]
 
 
@@ -128,7 +128,7 @@ def test_a_paper_reproduced_alone_leaves_the_others_in_the_index(
     write_index(tmp_path)
     before = index.read_text()
     assert "27 claims, 27 sub-claims: 27 not run." in before and "QUICK" not in before
-    how = How(in_process=True, quick=True, as_is=True)
+    how = How(HERE, quick=True, as_is=True)
     # Of a single claim there is no page, so that the index stays as it is.
     reproduce(["PU-1"], quick[0] / "out", how, [].append, tmp_path)
     assert index.read_text() == before

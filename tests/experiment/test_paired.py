@@ -15,6 +15,7 @@ from scipy import stats
 import grid
 from grid.experiment.cases import load_experiment
 from grid.experiment.paired import load_differences, paired_differences, write_differences
+from grid.experiment.place import Place
 from grid.experiment.study import read_study
 from grid.experiment.sweep import run_sweep
 from grid.experiment.sweep_table import UNSURE_TOLD, print_sweep_table
@@ -97,7 +98,7 @@ def test_a_metric_that_no_run_has_is_a_mistake(tmp_path: Path) -> None:
 def test_a_sweep_leaves_them_in_a_file(tmp_path: Path) -> None:
     path = write(tmp_path)
     folder = tmp_path / "out"
-    run_sweep(load_experiment(path), path, folder, in_process=True)
+    run_sweep(load_experiment(path), path, folder, Place(in_process=True))
     table = pyarrow.csv.read_csv(folder / "differences.csv")
     assert table.num_rows and table.column_names == load_differences(folder).column_names
     # What compares nothing has none, and those of an earlier run do not stay.

@@ -15,6 +15,7 @@ from rich.console import Console
 import grid
 from grid.experiment.cases import expand, load_experiment
 from grid.experiment.paper_figures import paper_figures
+from grid.experiment.place import Place
 from grid.experiment.study import read_study
 from grid.experiment.sweep import Sweep, run_sweep
 from grid.experiment.sweep_looks import Tally
@@ -26,7 +27,7 @@ from tests.experiment.small_experiments import EXPERIMENT, SCENARIO, files, writ
 
 
 def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:
-    return run_sweep(load_experiment(path), path, folder, in_process=in_process)
+    return run_sweep(load_experiment(path), path, folder, Place(in_process=in_process))
 
 
 def test_a_second_sweep_finds_everything_there(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_progress_counts_every_run(tmp_path: Path) -> None:
     sweep(path, folder)
     sorted((folder / "runs").iterdir())[0].unlink()
     seen: list[Tally] = []
-    run_sweep(load_experiment(path), path, folder, in_process=True, progress=seen.append)
+    run_sweep(load_experiment(path), path, folder, Place(in_process=True), progress=seen.append)
     assert [(tally.runs, tally.kept, tally.done) for tally in seen] == [(9, 8, 0), (9, 8, 1)]
 
 

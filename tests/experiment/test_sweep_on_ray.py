@@ -15,6 +15,7 @@ import pytest
 import ray
 
 from grid.experiment.cases import load_experiment
+from grid.experiment.place import Place
 from grid.experiment.sweep import run_sweep
 from tests.experiment.small_experiments import EXPERIMENT, files, write
 
@@ -27,14 +28,14 @@ pytestmark = pytest.mark.ray
 
 
 def sweep_in_process(path: Path, folder: Path) -> dict[str, bytes]:
-    run_sweep(load_experiment(path), path, folder, in_process=True)
+    run_sweep(load_experiment(path), path, folder, Place(in_process=True))
     return files(folder)
 
 
 @pytest.mark.usefixtures("ray_session")
 def test_tasks_leave_the_files_that_one_process_leaves(tmp_path: Path) -> None:
     path = write(tmp_path)
-    run_sweep(load_experiment(path), path, tmp_path / "tasks")
+    run_sweep(load_experiment(path), path, tmp_path / "tasks", Place())
     assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
 
 
@@ -52,7 +53,7 @@ def test_no_more_tasks_are_under_way_than_are_asked_for(
 
     monkeypatch.setattr(ray, "wait", counted)
     path = write(tmp_path)
-    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", cpus=1).runs == 9
+    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", Place(cpus=1)).runs == 9
     assert under_way == {1}
 
 
@@ -65,6 +66,7 @@ services.get_node_ip_address = lambda *_, **__: "127.0.0.1"
 from ray.cluster_utils import Cluster
 import ray
 from grid.experiment.cases import load_experiment
+from grid.experiment.place import Place
 from grid.experiment.sweep import run_sweep
 
 node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
@@ -72,7 +74,7 @@ cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboa
 cluster.add_node(**node)
 cluster.wait_for_nodes()
 path, folder = Path(sys.argv[1]), Path(sys.argv[2])
-done = run_sweep(load_experiment(path), path, folder, address=cluster.address)
+done = run_sweep(load_experiment(path), path, folder, Place(cluster.address))
 print(done.runs - done.kept, len(done.failures))
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 alive = [node for node in ray.nodes() if node["Alive"]]

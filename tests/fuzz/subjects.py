@@ -82,12 +82,13 @@ def _run_folder() -> Files:
 @cache
 def _sweep_folder() -> Files:
     from grid.experiment.cases import load_experiment
+    from grid.experiment.place import Place
     from grid.experiment.sweep import run_sweep
     from tests.fuzz.judge import private_folder
 
     with private_folder() as name:
         file = CORPUS / "experiment.yaml"
-        run_sweep(load_experiment(file), file, Path(name) / "sweep", in_process=True)
+        run_sweep(load_experiment(file), file, Path(name) / "sweep", Place(in_process=True))
         return _contents(Path(name))
 
 

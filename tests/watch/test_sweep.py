@@ -9,6 +9,7 @@ from statistics import fmean
 import pytest
 
 from grid.experiment.cases import load_experiment
+from grid.experiment.place import Place
 from grid.experiment.sweep import Sweep, run_sweep
 from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
 from grid.watch.beside import page_beside
@@ -17,6 +18,7 @@ from tests.report import chromium
 from tests.report.small_reports import EXPERIMENT, SCENARIO
 from tests.watch.small_runs import get, served
 
+HERE = Place(in_process=True)
 WITH_METRICS = EXPERIMENT + "metrics: [response_time_mean, hops_mean]\n"
 OF_A_TRACE = """\
 parameters: {trace: good.swf}
@@ -43,7 +45,7 @@ def swept(folder: Path, text: str = WITH_METRICS, scenario: str = SCENARIO) -> t
     (folder / "experiment.yaml").write_text(text)
     told = Told()
     file = folder / "experiment.yaml"
-    done = run_sweep(load_experiment(file), file, folder / "sweep", in_process=True, tell=told)
+    done = run_sweep(load_experiment(file), file, folder / "sweep", HERE, tell=told)
     return done, told
 
 
@@ -80,7 +82,7 @@ def test_runs_that_were_there_before_are_told_at_once(sweep: tuple[Sweep, Told])
     done, first = sweep
     told = Told()
     file = done.folder.parent / "experiment.yaml"
-    again = run_sweep(load_experiment(file), file, done.folder, in_process=True, tell=told)
+    again = run_sweep(load_experiment(file), file, done.folder, HERE, tell=told)
     assert again.kept == 12
     assert len(told.news[0].cells) == 12
     rows = told.shown.answer()["rows"]
@@ -129,7 +131,7 @@ def test_a_watched_sweep_writes_the_same(tmp_path: Path, sweep: tuple[Sweep, Tol
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     (tmp_path / "experiment.yaml").write_text(WITH_METRICS)
     file = tmp_path / "experiment.yaml"
-    alone = run_sweep(load_experiment(file), file, tmp_path / "alone", in_process=True)
+    alone = run_sweep(load_experiment(file), file, tmp_path / "alone", HERE)
     one, other = ((where / "results.csv").read_text() for where in (alone.folder, sweep[0].folder))
     assert one == other
 
@@ -140,7 +142,7 @@ def test_a_sweep_on_ray_tells_the_same(tmp_path: Path, sweep: tuple[Sweep, Told]
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
     (tmp_path / "experiment.yaml").write_text(WITH_METRICS)
     file, told = tmp_path / "experiment.yaml", Told()
-    run_sweep(load_experiment(file), file, tmp_path / "sweep", tell=told)
+    run_sweep(load_experiment(file), file, tmp_path / "sweep", Place(), tell=told)
     answer, expected = told.shown.answer(), sweep[1].shown.answer()
     assert (answer["done"], answer["failed"], answer["over"]) == (12, 0, True)
     for row, right in zip(answer["rows"], expected["rows"], strict=True):
@@ -166,7 +168,7 @@ def test_a_page_beside_a_sweep_shows_it_until_it_is_over(tmp_path: Path) -> None
     (tmp_path / "experiment.yaml").write_text(EXPERIMENT)
     file, addresses = tmp_path / "experiment.yaml", list[str]()
     with page_beside(addresses.append) as page:
-        run_sweep(load_experiment(file), file, tmp_path / "sweep", in_process=True, tell=page.tell)
+        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, tell=page.tell)
         while not (answer := json.loads(get(addresses[0], "sweep")[1]))["over"]:
             pass
         assert answer["done"] == 12
