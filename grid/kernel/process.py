@@ -155,10 +155,6 @@ class LogicalProcess:
         """The earliest instant at which something happens here; NEVER if nothing will."""
         return self._heap[0][0] if self._heap else NEVER
 
-    def next_site(self) -> int:
-        """The site of the entity that handles what happens next; something must."""
-        return self._network.sites[self._heap[0][1]]
-
     @property
     def idle(self) -> bool:
         """Nothing is left to do here but background timers."""
@@ -188,19 +184,25 @@ class LogicalProcess:
             self._outbox = Outbox()
         return outbox
 
-    def advance(self, until: Time, limit: int = NEVER) -> int:
+    def advance(
+        self, until: Time, limit: int = NEVER, note: Callable[[int], None] | None = None
+    ) -> int:
         """Handle what is due strictly before `until`, at most `limit` events; returns how many.
 
-        Stops early where only background timers are left and `until` is NEVER.
+        Stops early where only background timers are left and `until` is NEVER. After each event
+        `note` gets the site of the entity that has handled it.
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
         names, timers, present = self._network.names, self._timers, self._present
         kinds = self.kinds
         handled = messages = receiver = 0
         try:
-            while heap and heap[0][0] < until and handled < limit:
-                if until == NEVER and len(heap) == self._background:
-                    break
+            while (
+                heap
+                and heap[0][0] < until
+                and handled < limit
+                and (until != NEVER or len(heap) != self._background)
+            ):
                 time, receiver, sender, sequence, message = heappop(heap)
                 handled += 1
                 if sender >= TIMER:
@@ -231,6 +233,8 @@ class LogicalProcess:
                     self._set_timers(receiver, effects.timers)
                 if effects.records or effects.posts:
                     self._tell(receiver, time, effects)
+                if note is not None:
+                    note(self._network.sites[receiver])
         except Exception as error:
             error.add_note(f"in {names[receiver]}")
             raise
