@@ -13,7 +13,10 @@ JOB_COLUMNS: Columns = {
     "profile": ("", "Batsim's; always empty."),
     "submission_time": ("s", "When the user submitted the job."),
     "requested_number_of_resources": ("CPUs", "CPUs that the job holds while it runs."),
-    "requested_time": ("s", "The estimate of its run time, on the reference machine."),
+    "requested_time": (
+        "s",
+        "The user's estimate of its run time, at 1,000 MIPS unless a generator says otherwise.",
+    ),
     "success": ("", "1 if the job completed, else 0."),
     "final_state": (
         "",
@@ -111,7 +114,7 @@ EVENT_COLUMNS: Columns = {
     "processors": ("CPUs", "CPUs that the job asks for."),
     "ram_mb": ("MB", "Memory of its machine that the job asks for; empty: none."),
     "licenses": ("", "Bit mask of the licenses of the cluster that the job needs; empty: none."),
-    "estimate_us": ("us", "The estimate of the job's run time, on the reference machine."),
+    "estimate_us": ("us", "The estimate of the job's run time, at 1,000 MIPS by default."),
     "ttl": ("", "How often the job might still be forwarded; of `forward`, that time included."),
     "hops": ("", "How often it was sent from one VO to another; of `forward`, that time included."),
     "utility": ("0 to 1", "How well the resource fits the job's requirements."),

@@ -18,8 +18,8 @@ OF_JOBS = (
     ),
     Metric(
         "jobs_failed", "jobs failed", "",
-        "Jobs that were killed at their estimate, or were forwarded until their TTL was spent and "
-        "found no place.",
+        "Jobs that were killed at their limit (estimate x `estimate_factor`) or by their policy, "
+        "or were forwarded until their TTL was spent and found no place.",
         "all jobs", better="less",
     ),
     Metric(
@@ -221,7 +221,7 @@ OF_MACHINES = (
     ),
     Metric(
         "energy_jobs_j", "energy of jobs", "J",
-        "Watts of CPUs while jobs held them, lost work included, times that time.",
+        "Watts of CPUs while jobs held them, lost work included, boots not, times that time.",
         "machines whose watts are given", COUNT, "less",
     ),
     Metric(

@@ -82,7 +82,7 @@ class LublinJobs(BaseModel):
     )
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,
-        description="share of its own VO's CPU time that jobs take; default: rates of the model",
+        description="share of its own VO's CPU time that jobs ask for; default: rates of the model",
     )
     start_hour: Annotated[float, Field(ge=0, le=24)] = Field(
         default=0.0, description="time of the day at which the run begins, of the first VO"

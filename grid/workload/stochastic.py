@@ -153,7 +153,7 @@ class StochasticJobs(_Settings):
     arrivals: Arrivals = Field(description="law of the times between a VO's submissions")
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,
-        description="share of its own VO's CPU time that jobs take; sets the mean of `arrivals`",
+        description="share of its own VO's CPU time that jobs ask for; sets the mean of `arrivals`",
     )
     work: Times = Field(description="law of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
