@@ -40,3 +40,26 @@ def test_what_was_exchanged_is_put_back_whatever_happens() -> None:
         )
         raise KeyboardInterrupt
     assert [getattr(owner, name) for owner, name in EXCHANGED] == before
+
+
+class OtherParams:
+    """Those of a Ray that has another name for what is not started."""
+
+    def __init__(self, monitor: bool = True) -> None:
+        self.monitor = monitor
+
+
+def test_what_a_newer_ray_does_not_have_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    parameter, services = ray._private.parameter, ray._private.services
+    monkeypatch.setattr(parameter, "RayParams", OtherParams)
+    monkeypatch.delattr(ray._private.node.Node, "start_api_server")
+    monkeypatch.setattr(services, "get_node", lambda *where: where)
+    monkeypatch.delattr(services, "_get_gcs_client_options")
+    with lean_ray():
+        assert parameter.RayParams().monitor
+        assert services.get_node("here", "me") == ("here", "me")
+        assert not hasattr(ray._private.node.Node, "start_api_server")
+    monkeypatch.delattr(parameter, "RayParams")
+    monkeypatch.delattr(services, "get_node")
+    with lean_ray():
+        assert not hasattr(parameter, "RayParams") and not hasattr(services, "get_node")
