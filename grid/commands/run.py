@@ -96,6 +96,14 @@ Profile = Annotated[
         help="Take the time of each VO in each window, and say what more cores would give.",
     ),
 ]
+CompileFirst = Annotated[
+    bool,
+    typer.Option(
+        "--compile-first",
+        help="Wait until all code is compiled, so that the times of a first run are those of "
+        "later ones.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
 Seeds = Annotated[
     int | None,
@@ -134,6 +142,7 @@ def run(
     traceback: ShowTraceback = False,
     events: Events = False,
     profile: Profile = False,
+    compile_first: CompileFirst = False,
     watch: Watch = False,
     out: Out = None,
     force: Force = False,
@@ -155,7 +164,7 @@ def run(
     if seeds is not None or any(several(one) for one in settings):
         of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
-        of_one |= {"--profile": profile}
+        of_one |= {"--profile": profile, "--compile-first": compile_first}
         if events:
             wrong([NO_EVENTS])
         given = [option for option, value in of_one.items() if value not in (None, False)]
@@ -167,8 +176,8 @@ def run(
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how = {"in_process": in_process, "placement": placement, "address": address}
-    how |= {"transport": transport, "compile_ahead": True, "events": events, "watch": watch}
-    how["profile"] = profile
+    how |= {"transport": transport, "events": events, "watch": watch, "profile": profile}
+    how["compile_first"] = compile_first
     keep_freed_memory()
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
@@ -221,6 +230,7 @@ def _run_one(
 
     from grid.commands.pages import page_that_says
     from grid.results.run_folder import check_folder
+    from grid.runtime.compiling import compiling_ahead
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import execute, save
     from grid.scenario.load import load_scenario
@@ -235,13 +245,14 @@ def _run_one(
         how |= {"live": _live(folder, *pace) if pace is not None else None}
         how |= {"progress": RunProgress(display), "stage": display.stage}
         page = page_that_says() if how.pop("watch") else nullcontext()
-        with page as shown:
-            how["watcher"] = _watcher(display, shown, is_live)
-            with naming_options("placement", "address", "transport"):
-                finished = execute(loaded, str(path), **how)
-        display.stage("writing the results")
-        with naming_folder(folder):
-            save(finished, folder)
+        with compiling_ahead() as how["compiling"]:
+            with page as shown:
+                how["watcher"] = _watcher(display, shown, is_live)
+                with naming_options("placement", "address", "transport"):
+                    finished = execute(loaded, str(path), **how)
+            display.stage("writing the results")
+            with naming_folder(folder):
+                save(finished, folder)
     _say(finished, folder)
 
 
@@ -321,9 +332,10 @@ def _say_cost(manifest: dict[str, Any]) -> None:
     cpu = manifest["cpu_seconds"]
     on = f"{manifest['actors']} Ray actors, {manifest['rounds']} rounds"
     where = on if manifest["runtime"] == "windowed" else "one process"
+    plain = "" if manifest["compiled_before"] else "; not all code was compiled (--compile-first)"
     typer.echo(
-        f"{where}, {manifest['messages']} messages; "
-        f"read {cpu['read']:.2f} s, ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
+        f"{where}, {manifest['messages']} messages; read {cpu['read']:.2f} s, "
+        f"ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s{plain}"
     )
     for line in _profile_lines(manifest):
         typer.echo(line)

@@ -4,6 +4,9 @@ Most of what numba takes to compile a function is not the function. It makes two
 for calls from Python and one for calls from C, and each takes apart every array that it is given;
 and it counts the references to all arrays that a function handles. So nothing gets a form for C,
 only a `kernel` gets one for Python, and what makes no array says so.
+
+Compiled or not, a function gives the same, bit for bit: it has no sum of an array, which numpy and
+numba add up in different orders, no power and no other function that each has its own form of.
 """
 
 from __future__ import annotations
@@ -24,8 +27,37 @@ def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _
     One that `allocates` nothing may slice arrays, but must not make any, nor return any; numba
     refuses most of what does.
     """
-    made: Callable[[_Function], _Function] = _njit(cache=True, **_options(allocates, options))
+
+    def made(function: _Function) -> _Function:
+        compiled: Any = _njit(cache=True, **_options(allocates, options))(function)
+        if compiled is not function:
+            _ask_before_compiling(compiled, _kernels_are_plain)
+        return compiled  # type: ignore[no-any-return]
+
     return made
+
+
+def _compiled() -> bool:
+    return False
+
+
+class _Kernels:
+    """How this process calls kernels that are not compiled yet."""
+
+    are_plain: Callable[[], bool] = staticmethod(_compiled)
+
+
+_kernels = _Kernels()
+
+
+def _kernels_are_plain() -> bool:
+    return _kernels.are_plain()
+
+
+def plain_while(are_plain: Callable[[], bool] = _compiled) -> None:
+    """From now on, a kernel that is not compiled is called as a plain Python function, as long as
+    `are_plain()` says so: it is asked at each such call, and may wait. By default it is never."""
+    _kernels.are_plain = are_plain
 
 
 def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _Function]:
@@ -44,9 +76,27 @@ def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _F
 
 
 def inlined(function: _Function) -> _Function:
-    """A part that allocates nothing, put into its callers before they are compiled."""
-    made: _Function = _njit(inline="always", **_options(False, {}))(function)
-    return made
+    """A part that allocates nothing, put into its callers before they are compiled.
+
+    Called from Python, it is a plain Python function.
+    """
+    compiled: Any = _njit(inline="always", **_options(False, {}))(function)
+    if compiled is not function:
+        _ask_before_compiling(compiled, lambda: True)
+    return compiled  # type: ignore[no-any-return]
+
+
+def _ask_before_compiling(compiled: Any, is_plain: Callable[[], bool]) -> None:
+    """Have the plain function answer calls for which nothing is compiled, if `is_plain()`.
+
+    Numba asks this method for what it is to call with types that it has not met.
+    """
+    compile_for = compiled._compile_for_args
+
+    def form_for(*args: Any, **named: Any) -> Any:
+        return compiled.py_func if is_plain() else compile_for(*args, **named)
+
+    compiled._compile_for_args = form_for
 
 
 def _options(allocates: bool, more: dict[str, Any]) -> dict[str, Any]:

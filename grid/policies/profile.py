@@ -140,7 +140,7 @@ def earliest_steps(
         if until >= min(start + duration, certain_from):
             break
     found = start if start < before else NEVER
-    return int(found), np.int64(first), np.int64(step - one)  # type: ignore[return-value]
+    return int(found), np.int64(first), np.int64(step) - 1  # type: ignore[return-value]
 
 
 @kernel(allocates=False)

@@ -280,6 +280,11 @@ MANIFEST_KEYS: Columns = {
         "With --profile: the wall clock of the run on so many cores, reckoned from its windows.",
     ),
     "profile.why": ("", "With --profile: why more cores would not give more, and what would help."),
+    "compiled_before": (
+        "",
+        "Whether all code was compiled before the run. Where it was not, a small run calls it as "
+        "plain Python: the results are the same, the times longer. Runs of a sweep wait for it.",
+    ),
     "plan_seconds.*.count": ("", "Plans of the policy of that name."),
     "plan_seconds.*.mean": ("s", "Processor time of a plan, mean."),
     "plan_seconds.*.max": ("s", "The longest processor time of a plan."),

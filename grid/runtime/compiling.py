@@ -1,7 +1,11 @@
-"""Compiling before a first run, side by side: processes that fill numba's cache on disk.
+"""Compiling for a first run, side by side: processes that fill numba's cache on disk.
 
 numba compiles one function at a time, whatever the threads. What a run needs is compiled in a few
 processes of their own, and the run finds it on disk. Without them, it would compile it itself.
+
+A run in virtual time does not wait for them at first. It calls what is not compiled yet as plain
+Python, with the same results, and if it is small it is over long before they are. Only what takes
+longer than `PLAIN_SECONDS` waits then.
 """
 
 from __future__ import annotations
@@ -14,18 +18,26 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from grid.runtime.outcome import Stage
+from grid.model.compiled import plain_while
+from grid.runtime.outcome import Stage, tell_nobody
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_ups
 
 FEWEST = 2
 """With less to compile than this, the run does it itself: a process takes a second to start."""
-TICK_SECONDS = 0.1
+PLAIN_SECONDS = 5.0
+"""So long a process of a run does without compiled code, before it waits for it. Such small runs
+are over by then; others lose as much at most, where all CPUs are busy."""
+MOST_PLAIN_JOBS = 10_000
+"""With more jobs than this a run waits at once: plain Python would be far from its end by then."""
+NICENESS = 10
+"""Of the processes that compile, for which a run does not wait."""
+TICK_SECONDS = 0.05
 WORKER = (
     sys.executable,
     "-c",
@@ -35,11 +47,49 @@ WORKER = (
 """The command line of a process that compiles."""
 
 
-class CompilingAhead:
-    """What `grid` needs that was not compiled here before is being compiled."""
+class Meanwhile:
+    """Says to a process of a run whether to do without compiled code, while `file` is there.
 
-    def __init__(self, grid: Grid) -> None:
+    It is on the machine where the code is compiled; other machines compile what they call.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._until_s: float | None = None
+
+    def __call__(self) -> bool:
+        while self._file.exists():
+            now_s = time.monotonic()
+            if self._until_s is None:
+                self._until_s = now_s + PLAIN_SECONDS
+            if now_s < self._until_s:
+                return True
+            time.sleep(TICK_SECONDS)
+        return False
+
+
+class CompilingAhead:
+    """What a run needs that was not compiled here before is being compiled, once that has begun."""
+
+    def __init__(self) -> None:
         self._todo: deque[tuple[Path, bytes]] = deque()
+        self._all = self._done = self._at_work = 0
+        self._counting = threading.Lock()
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+        self._tell: Stage = tell_nobody
+        self._file: Path | None = None
+        self._meanwhile: Meanwhile | None = None
+        self._first = self._is_over = False
+
+    def begin(self, grid: Grid, *, first: bool) -> None:
+        """Begin to compile what a run of `grid` needs.
+
+        The run waits for it if that is to be `first`, or where it has many jobs.
+        """
+        self._first = first or sum(grid.jobs_by_vo()) > MOST_PLAIN_JOBS
+        if not _is_kept():
+            return
         for one in warm_ups(grid):
             mark = _mark(one.name)
             # The run compiles what can't be handed over, such as a class of a notebook.
@@ -47,9 +97,14 @@ class CompilingAhead:
                 if not mark.exists():
                     self._todo.append((mark, pickle.dumps(one.call)))
         self._all = len(self._todo)
-        self._done = 0
-        count = min(os.cpu_count() or 1, self._all) if self._all >= FEWEST else 0
-        self._workers = [_start_worker() for _ in range(count)]
+        if self._all < FEWEST:
+            return
+        folder = Path(os.environ["NUMBA_CACHE_DIR"])
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / f"under-way-{os.getpid()}"
+        self._file.touch()
+        self._at_work = min(os.cpu_count() or 1, self._all)
+        self._workers = [_start_worker() for _ in range(self._at_work)]
         self._threads = [
             threading.Thread(target=self._feed, args=(worker,), daemon=True)
             for worker in self._workers
@@ -57,13 +112,45 @@ class CompilingAhead:
         for thread in self._threads:
             thread.start()
 
-    def wait(self, stage: Stage) -> None:
-        """Until all is compiled; says how far it is."""
-        while any(thread.is_alive() for thread in self._threads):
-            stage(f"compiling {min(self._done + 1, self._all)} of {self._all}")
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left that is being compiled."""
+        return self._file is None or not self._file.exists()
+
+    def meanwhile(self, stage: Stage) -> Meanwhile | None:
+        """What the processes of the run are to ask, with `plain_while`; this one does from now on.
+
+        None where all is compiled. If that is to be first, waits for it, and says how far it is.
+        """
+        while self._first and not self.is_done:
+            stage(self._how_far())
             time.sleep(TICK_SECONDS)
+        if self._file is not None and not self.is_done:
+            self._meanwhile = Meanwhile(self._file)
+        return self._meanwhile
+
+    @property
+    def was_before(self) -> bool:
+        """Whether all was compiled before the run."""
+        return self._meanwhile is None
+
+    def run_begins(self, stage: Stage) -> None:
+        """Say what is done: running, and how far the compiling is until that is over."""
+        self._tell = stage
+        self._say()
+
+    def run_is_over(self) -> None:
+        """What follows does not wait any more: the results of a small run are few."""
+        self._is_over = True
+
+    def is_plain(self) -> bool:
+        """Whether this process is to call what is not compiled as plain Python; may wait."""
+        if self._meanwhile is None:
+            return False
+        return not self.is_done if self._is_over else self._meanwhile()
 
     def stop(self) -> None:
+        self._is_over = True
         self._todo.clear()
         for worker, thread in zip(self._workers, self._threads, strict=True):
             worker.kill()
@@ -81,34 +168,41 @@ class CompilingAhead:
                 worker.stdin.write(call)
                 worker.stdin.flush()
                 if not worker.stdout.readline():
-                    return
+                    break
                 mark.parent.mkdir(parents=True, exist_ok=True)
                 mark.touch()
-                self._done += 1
+                with self._counting:
+                    self._done += 1
+                    self._say()
+        with self._counting:
+            self._at_work -= 1
+            if not self._at_work and self._file is not None:
+                self._file.unlink(missing_ok=True)
+                self._say()
+
+    def _how_far(self) -> str:
+        return f"compiling {min(self._done + 1, self._all)} of {self._all}"
+
+    def _say(self) -> None:
+        if not self._is_over:
+            self._tell("running" if self.is_done else f"running, {self._how_far()}")
 
 
 @contextmanager
-def compiling_ahead(grid: Grid, wanted: bool) -> Iterator[Callable[[Stage], None]]:
-    """Begin, if that is wanted, to compile what a run of `grid` needs.
-
-    What it gives is to be called before the run, and waits for it.
-    """
-    if not wanted or not _is_kept():
-        yield compiled_already
-        return
-    ahead = CompilingAhead(grid)
+def compiling_ahead() -> Iterator[CompilingAhead]:
+    """What is compiled for a run until the end of the block, which has all that the run does."""
+    ahead = CompilingAhead()
+    plain_while(ahead.is_plain)
     try:
-        yield ahead.wait
+        yield ahead
     finally:
+        plain_while()
         ahead.stop()
-
-
-def compiled_already(stage: Stage) -> None:
-    """Where nothing is compiled ahead there is nothing to wait for."""
 
 
 def work() -> None:
     """A worker: compile what comes in, a line out for each."""
+    os.nice(NICENESS)
     while True:
         try:
             call = pickle.load(sys.stdin.buffer)

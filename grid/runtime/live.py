@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.event_file import EventSpool
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.compiling import compiled_already
+from grid.runtime.compiling import CompilingAhead
 from grid.runtime.dealing import deal
 from grid.runtime.host import packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
@@ -75,7 +74,7 @@ def run_live(
     address: str | None = None,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
-    compiled: Callable[[Stage], None] = compiled_already,
+    compiling: CompilingAhead | None = None,
     watcher: Watcher | None = None,
     spool: EventSpool | None = None,
 ) -> LiveOutcome:
@@ -91,7 +90,7 @@ def run_live(
     with journals_in(folder):
         # Compiled once and kept on disk, and not by all actors at the same time.
         stage("setting up")
-        compiled(stage)
+        (compiling or CompilingAhead()).meanwhile(stage)
         warm_up(grid, may_break=watcher is not None)
         stage("starting Ray" if address is None else "connecting to Ray")
         host_of = _hosts(grid, placement, actors)

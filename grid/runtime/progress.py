@@ -106,7 +106,8 @@ class Display:
 
     def compiling(self, more: int) -> None:
         """One function more is being compiled, or one less."""
-        self._compiling += more
+        # It may have begun before anybody listened.
+        self._compiling = max(0, self._compiling + more)
 
 
 def _listener(display: Display) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +21,7 @@ from grid.results.directory import Directory
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.results.occupancy import machine_cpus
-from grid.runtime.compiling import compiling_ahead
+from grid.runtime.compiling import CompilingAhead
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
@@ -126,10 +126,10 @@ class How:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With
-    `compile_ahead`, processes of their own compile what was not compiled before. With `events`, the
-    run's folder has all of them; with `profile`, the manifest what more CPUs would give. Raises
-    InputError.
+    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With `compiling`,
+    processes of their own compile what was not compiled before, and `compile_first` waits for them.
+    With `events`, the run's folder has all of them; with `profile`, the manifest what more CPUs
+    would give. Raises InputError.
     """
 
     in_process: bool = False
@@ -137,7 +137,8 @@ class How:
     address: str | None = None
     transport: str | None = None
     live: Live | None = None
-    compile_ahead: bool = False
+    compiling: CompilingAhead | None = None
+    compile_first: bool = False
     events: bool = False
     profile: bool = False
     progress: Progress | None = None
@@ -160,6 +161,11 @@ class How:
         if self.in_process:
             placement, address, transport = self.placement, self.address, self.transport
             only_on_ray(placement=placement, address=address, transport=transport)
+
+    @property
+    def waits_for_code(self) -> bool:
+        """Whether all code is compiled before the run, whose times are to be those of such code."""
+        return self.compile_first or self.profile or self.live is not None
 
     @property
     def runtime(self) -> str:
@@ -226,12 +232,10 @@ class _Played(NamedTuple):
 
 
 def _play(grid: Grid, how: How, source: str) -> _Played:
-    with compiling_ahead(grid, how.compile_ahead and how.address is None) as compiled:
-        return _play_compiled(grid, how, source, compiled)
-
-
-def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage], None]) -> _Played:
-    """Play it; what it needs is `compiled` before it is timed."""
+    """Play it; what it needs is compiled before it is timed, or meanwhile."""
+    compiling = how.compiling or CompilingAhead()
+    if how.compiling is not None and how.address is None:
+        compiling.begin(grid, first=how.waits_for_code)
     number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {
         "placement": "vo" if number else how.placed,
@@ -239,7 +243,7 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         "address": how.address,
         "progress": how.progress,
         "stage": how.stage,
-        "compiled": compiled,
+        "compiling": compiling,
     }
     lived: LiveOutcome | None = None
     check_schedulers(grid, live=how.live is not None)
@@ -252,8 +256,8 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         pace = None if how.live is None else how.live.pace
         how.watcher.begin(beginning_of(grid, how.runtime, pace))
     if how.in_process:
-        compiled(how.stage)
-        how.stage("running")
+        compiling.meanwhile(how.stage)
+        compiling.run_begins(how.stage)
         outcome = run_sequential(grid, how.progress, spool=spool, watcher=how.watcher)
     elif how.live is not None:
         from grid.runtime.live import run_live
@@ -268,6 +272,7 @@ def _play_compiled(grid: Grid, how: How, source: str, compiled: Callable[[Stage]
         transport = how.transport or "sockets"
         both: dict[str, Any] = {"spool": spool, "watcher": how.watcher, "profile": how.profile}
         outcome = run_windowed(grid, transport=transport, **both, **on_actors)
+    compiling.run_is_over()
     return _Played(
         grid.name,
         source,
@@ -293,6 +298,7 @@ def _checked(played: _Played, how: How) -> Run:
     _refuse_broken(played, results, directory)
     manifest = manifest_of(played.name, played.seed, results, outcome)
     manifest["cpus"] = int(machine_cpus(directory).sum())
+    manifest["compiled_before"] = how.compiling is None or how.compiling.was_before
     manifest["runtime"] = how.runtime
     manifest["placement"] = None if how.in_process else how.placed
     if outcome.profile:

@@ -20,6 +20,7 @@ import ray
 
 from grid.kernel.dissemination import steps
 from grid.model.arrays import Ints
+from grid.model.compiled import plain_while
 from grid.parts.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cycles import look_rarely
@@ -62,7 +63,7 @@ def last_line(error: BaseException) -> str:
 class WindowActor:
     """A Ray actor that holds one window of a run, from its beginning or from a saved state.
 
-    `how` has the settings of `Window`.
+    `how` has the settings of `Window`, and whom to ask before code is compiled, if anybody.
     """
 
     def __init__(
@@ -75,6 +76,9 @@ class WindowActor:
         look_rarely()
         self._grid = grid
         self._how = dict(how)
+        meanwhile = self._how.pop("meanwhile", None)
+        if meanwhile is not None:
+            plain_while(meanwhile)
         self._number = number
         self._count: int
         self._grants: Grants

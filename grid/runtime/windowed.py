@@ -7,7 +7,6 @@ replaced, all go back to what was saved last, and go on from there to the same r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
 from grid.runtime.checkpoints import Checkpoints
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.compiling import compiled_already
+from grid.runtime.compiling import CompilingAhead
 from grid.runtime.dealing import better_process_of, deal
 from grid.runtime.grants import is_full, is_over
 from grid.runtime.looking import Watcher
@@ -65,7 +64,7 @@ def run_windowed(
     rounds_a_checkpoint: int | None = None,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
-    compiled: Callable[[Stage], None] = compiled_already,
+    compiling: CompilingAhead | None = None,
     spool: EventSpool | None = None,
     watcher: Watcher | None = None,
     profile: bool = False,
@@ -79,16 +78,18 @@ def run_windowed(
     """
     started = time.perf_counter()
     stage("starting Ray" if address is None else "connecting to Ray")
+    compiling = compiling or CompilingAhead()
     with ray_cluster(address):
-        compiled(stage)
+        meanwhile = compiling.meanwhile(stage)
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
-            stage(f"starting {len(options)} Ray actors, which compile code in a first run")
-            workers = _Workers(grid, process_of, options, transport, spool, watcher, profile)
+            stage(f"starting {len(options)} Ray actors")
+            more = {"profile": profile, "meanwhile": meanwhile}
+            workers = _Workers(grid, process_of, options, transport, spool, watcher, more)
             try:
                 workers.begin()
-                stage("running")
+                compiling.run_begins(stage)
                 wall, cpu = time.perf_counter(), time.process_time()
                 checkpoints = Checkpoints(rounds_a_checkpoint, time.perf_counter)
                 total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, progress)
@@ -127,18 +128,14 @@ class _Workers:
         transport: str,
         spool: EventSpool | None,
         watcher: Watcher | None,
-        profile: bool,
+        how: dict[str, Any],
     ) -> None:
         self._grid = grid
         self._options = options
         self._transport = transport
         self._spool = spool
         self._watcher = watcher
-        self._how = {
-            "events": spool is not None,
-            "is_watched": watcher is not None,
-            "profile": profile,
-        }
+        self._how = {"events": spool is not None, "is_watched": watcher is not None, **how}
         self._began_again = False
         self._begun = time.perf_counter()
         self._shared = ray.put(grid)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from grid.runtime import compiling
-from grid.runtime.compiling import compiled_already, compiling_ahead
+from grid.runtime.compiling import CompilingAhead, Meanwhile, compiling_ahead
 from grid.scenario.warm_up import WarmUp
 
 PIECES = [
@@ -18,7 +21,13 @@ PIECES = [
     WarmUp("no pickle", lambda: None),
     WarmUp("other", partial(divmod, 8, 2)),  # type: ignore[arg-type]
 ]
-GRID: Any = None
+
+
+def grid_of(jobs: int) -> Any:
+    return SimpleNamespace(jobs_by_vo=lambda: [1, jobs - 1])
+
+
+SMALL = grid_of(20)
 
 
 @pytest.fixture
@@ -30,32 +39,99 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def fifo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """One more piece is under way until somebody writes here; nobody does, but for the test."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    slow = WarmUp("slow", partial(Path.read_text, path))  # type: ignore[arg-type]
+    monkeypatch.setattr(compiling, "warm_ups", lambda _: [PIECES[0], slow])
+    yield path
+
+
 @pytest.mark.usefixtures("cache")
 def test_what_fails_is_left_to_the_run_and_the_rest_is_not_done_again() -> None:
     said: list[str] = []
-    with compiling_ahead(GRID, wanted=True) as wait:
-        wait(said.append)
+    with compiling_ahead() as ahead:
+        ahead.begin(SMALL, first=True)
+        assert ahead.meanwhile(said.append) is None
+        assert ahead.was_before
     missing = [one.name for one in PIECES if not compiling._mark(one.name).exists()]
     assert missing == ["bad", "no pickle"]
     assert said[0] == "compiling 1 of 3"
-    again = compiling.CompilingAhead(GRID)
+    again = CompilingAhead()
+    again.begin(SMALL, first=True)
     assert len(again._workers) == 0
 
 
 def test_nothing_is_begun_where_nothing_is_kept(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with compiling_ahead(GRID, wanted=False) as wait:
-        assert wait is compiled_already
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    with compiling_ahead(GRID, wanted=True) as wait:
-        assert wait is compiled_already
+    with compiling_ahead() as ahead:
+        ahead.begin(SMALL, first=False)
+        assert ahead.meanwhile(print) is None
     assert list(cache.iterdir()) == []
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_run_that_ends_before_ends_the_compilers() -> None:
-    ahead = compiling.CompilingAhead(GRID)
-    ahead.stop()
+def test_a_run_that_ends_before_ends_the_compilers(fifo: Path) -> None:
+    with compiling_ahead() as ahead:
+        ahead.begin(SMALL, first=False)
+        assert len(ahead._workers) == 2
     assert all(worker.returncode is not None for worker in ahead._workers)
-    assert len(ahead._workers) == 3
+    assert ahead.is_done
+    assert not list(fifo.parent.glob("under-way-*"))
+
+
+@pytest.mark.usefixtures("cache", "fifo")
+def test_a_small_run_does_not_wait_and_its_results_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    with compiling_ahead() as ahead:
+        ahead.begin(SMALL, first=False)
+        meanwhile = ahead.meanwhile(said.append)
+        assert meanwhile is not None
+        assert not ahead.was_before
+        assert said == []
+        ahead.run_begins(said.append)
+        assert said[0].startswith("running, compiling ")
+        assert ahead.is_plain()
+        assert meanwhile()
+        # Nobody waits for what the run could do without, however long it took.
+        monkeypatch.setattr(compiling, "PLAIN_SECONDS", -1.0)
+        ahead.run_is_over()
+        assert ahead.is_plain()
+    assert not ahead.is_plain()
+    assert not meanwhile()
+    assert said[-1] != "running"
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_run_that_takes_longer_waits_for_compiled_code(
+    fifo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "PLAIN_SECONDS", -1.0)
+    said: list[str] = []
+    with compiling_ahead() as ahead:
+        ahead.begin(SMALL, first=False)
+        meanwhile = ahead.meanwhile(said.append)
+        ahead.run_begins(said.append)
+        assert meanwhile is not None
+        fifo.write_text("go on")
+        assert not meanwhile()
+        assert ahead.is_done
+        assert not ahead.is_plain()
+    assert said[-1] == "running"
+
+
+@pytest.mark.usefixtures("cache")
+def test_many_jobs_wait_at_once(fifo: Path) -> None:
+    with compiling_ahead() as ahead:
+        ahead.begin(grid_of(compiling.MOST_PLAIN_JOBS + 1), first=False)
+        fifo.write_text("go on")
+        assert ahead.meanwhile(lambda _: None) is None
+        assert ahead.is_done
+
+
+def test_another_machine_compiles_what_it_calls(tmp_path: Path) -> None:
+    assert not Meanwhile(tmp_path / "under-way-1")()

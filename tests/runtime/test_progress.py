@@ -63,6 +63,14 @@ def test_while_the_compiler_works_the_line_says_so() -> None:
     assert display.line() == "setting up, 0 s"
 
 
+def test_what_was_being_compiled_before_anybody_listened_does_not_count() -> None:
+    display = Display()
+    display.compiling(-1)
+    assert "compiling" not in display.line()
+    display.compiling(1)
+    assert "compiling" in display.line()
+
+
 def test_the_compiler_is_heard() -> None:
     import numba
 

@@ -31,7 +31,7 @@ def exact_knapsack(
     """
     best = greedy_knapsack(values, licenses, copies)
     best &= values > 0.0
-    best_value = values[best].sum()
+    best_value = _total(values[best])
     wanted, first = _lists(licenses, len(copies))
     prices = _prices(values, wanted, first, copies, best_value)
     reduced = _reduced_values(values, wanted, first, prices)
@@ -41,7 +41,7 @@ def exact_knapsack(
     taken = np.zeros(jobs, np.bool_)
     tried = np.zeros(jobs + 1, np.int64)
     bounds = np.empty(jobs + 1)
-    bounds[0] = (prices * copies).sum() + np.maximum(reduced, 0.0).sum()
+    bounds[0] = _total(prices * copies) + _total(np.maximum(reduced, 0.0))
     value = 0.0
     depth = nodes = 0
     tried[0] = 0
@@ -83,6 +83,15 @@ def exact_knapsack(
     return best, True
 
 
+@inner(allocates=False)
+def _total(values: Floats) -> float:
+    """Their sum, from the first to the last."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
 @inner()
 def _lists(licenses: Ints, count: int) -> tuple[Ints, Ints]:
     """The licenses of all jobs, one job after another, and where those of each job begin."""
@@ -107,7 +116,7 @@ def _prices(values: Floats, wanted: Ints, first: Ints, copies: Ints, known_value
     for _ in range(SUBGRADIENT_STEPS):
         reduced = _reduced_values(values, wanted, first, prices)
         gradient = copies.astype(np.float64)
-        bound = (prices * copies).sum()
+        bound = _total(prices * copies)
         for job in range(len(values)):
             if reduced[job] > 0.0:
                 bound += reduced[job]
@@ -120,7 +129,7 @@ def _prices(values: Floats, wanted: Ints, first: Ints, copies: Ints, known_value
             since_better += 1
         if since_better == 10:
             step, since_better = step / 2.0, 0
-        steepness = (gradient * gradient).sum()
+        steepness = _total(gradient * gradient)
         if steepness == 0.0:
             break
         # Aim a little below what is known to be possible, or the steps end before the bound does.
