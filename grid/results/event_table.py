@@ -15,7 +15,7 @@ from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.job_table import JobTable
 from grid.results.directory import Directory
-from grid.results.occupancy import ran, spread_over_machines
+from grid.results.occupancy import on_no_one_machine, ran
 
 _NAME, _WHOLE, _NUMBER = pa.string(), pa.int64(), pa.float64()
 _TYPES = {
@@ -119,7 +119,7 @@ def _batch(
     cluster = _clusters(results, directory)[row]
     is_end, is_submit = what == END, what == SUBMIT
     outcome, placement = results.outcome, results.placement
-    on_no_one = (outcome.machine[row] < 0) | spread_over_machines(directory)[cluster] | is_submit
+    on_no_one = on_no_one_machine(outcome.machine[row], cluster, directory) | is_submit
     states = [state.name.lower() for state in JobState]
     given: dict[str, pa.Array] = {
         "time_us": pa.array(time),

@@ -22,7 +22,7 @@ from grid.results.cpu_assignment import CpuIntervals
 from grid.results.csv_lines import Column, Times, write_intervals
 from grid.results.directory import Directory
 from grid.results.energy import job_energy
-from grid.results.occupancy import ran, spread_over_machines
+from grid.results.occupancy import on_no_one_machine, ran
 
 BATSIM_STATES = (
     "COMPLETED_SUCCESSFULLY",
@@ -46,7 +46,7 @@ def job_columns(
     every = np.ones(len(jobs), np.bool_)
     once = ran(jobs)
     joules = job_energy(jobs, directory)
-    on_no_one = (outcome.machine < 0) | spread_over_machines(directory)[placement.cluster]
+    on_no_one = on_no_one_machine(outcome.machine, placement.cluster, directory)
     run_us = outcome.end_us - outcome.start_us
     turnaround_us = outcome.end_us - jobs.submit_us
     with np.errstate(divide="ignore", invalid="ignore"):

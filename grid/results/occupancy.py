@@ -38,13 +38,15 @@ def ran_once(results: JobResults, directory: Directory) -> Bools:
     return rows
 
 
-def spread_over_machines(directory: Directory) -> Bools:
-    """In which clusters a job is on no one machine: those of gangs that have several.
+def on_no_one_machine(machine: Ints, cluster: Ints, directory: Directory) -> Bools:
+    """Which jobs have run on no machine, or on several: gangs of a cluster that has several.
 
-    The last entry stands for no cluster. Shape (clusters + 1,).
+    `machine` and `cluster` are by job; a cluster may be NOWHERE, the last entry of what is by
+    cluster. Shape (jobs,).
     """
-    several = (cluster.gangs and len(cluster.machines) > 1 for cluster in directory.clusters)
-    return np.array([*several, False], np.bool_)
+    several = (one.gangs and len(one.machines) > 1 for one in directory.clusters)
+    rows: Bools = (machine < 0) | np.array([*several, False], np.bool_)[cluster]
+    return rows
 
 
 def machine_cpus(directory: Directory) -> Ints:
