@@ -32,8 +32,8 @@ def queue(question: Question) -> Destination:
 def forward(question: Question) -> Destination:
     """The job goes to the best resource of another VO, and on from there, until its TTL is spent.
 
-    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if no other
-    VO has a resource that would do.
+    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if its TTL
+    is not spent, and no other VO has a resource that would do.
     """
     choice = question.choice
     if choice.free >= 0:

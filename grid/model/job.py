@@ -120,7 +120,11 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(JobRequest[int, float, bool]):
-    """A job as its user submits it. `run_us` is on a CPU of `reference_mips`; no policy sees it."""
+    """A job as its user submits it. `run_us` is on a CPU of `reference_mips`.
+
+    No policy is given it. Selections and rules of forwarding are given whole jobs, and nothing
+    hinders one from reading it: then it knows what no scheduler can.
+    """
 
     number: int
     vo: str

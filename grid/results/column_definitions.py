@@ -226,6 +226,10 @@ DIFFERENCE_COLUMNS: Columns = {
 
 MANIFEST_KEYS: Columns = {
     "version": ("", "Version of the emulator."),
+    "sources": (
+        "",
+        "A hash of the emulator's sources, by which one commit can be told from the next.",
+    ),
     "versions.*": ("", "Versions of Python and of the libraries that a result may hang on."),
     "scenario": ("", "Name of the scenario."),
     "seed": ("", "Seed of the run."),

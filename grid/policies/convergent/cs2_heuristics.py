@@ -54,7 +54,7 @@ def licenses(matrix: JobMachineMatrix, weight: float) -> None:
 
 
 def wait_minimization(matrix: JobMachineMatrix, weight: float) -> None:
-    """CS2 Eq. 12: short jobs and fast machines."""
+    """CS2 Eq. 12, as in C07: short jobs and fast machines."""
     if matrix.longest_s > 0.0:
         _kernels().wait(matrix.priority, matrix.remaining_s, weight, matrix.longest_s)
 
