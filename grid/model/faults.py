@@ -63,6 +63,26 @@ class MachineFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class RandomMachineOutages:
+    """Machines of `vo` (None: of all), in clusters called `cluster` (None: in all), fail and are
+    repaired in turn.
+
+    The mean of the times up is `up_us`, that of the times down `down_us`. Times up have a Weibull
+    distribution of that `shape` (1: exponential), times down an exponential one.
+    """
+
+    vo: str | None
+    cluster: str | None
+    up_us: Time
+    down_us: Time
+    shape: float = 1.0
+
+    def concerns(self, vo: str, cluster: str) -> bool:
+        """Whether machines of that cluster fail."""
+        return self.vo in (None, vo) and self.cluster in (None, cluster)
+
+
+@dataclass(frozen=True, slots=True)
 class VoPartition:
     """Nothing passes between the VOs of `one` and those of `other`."""
 
@@ -84,3 +104,9 @@ class GridFaults:
     vo_outages: tuple[VoOutage, ...] = ()
     machine_outages: tuple[MachineFailure, ...] = ()
     partitions: tuple[VoPartition, ...] = ()
+    random_machine_outages: tuple[RandomMachineOutages, ...] = ()
+
+    def break_machines_of(self, vo: str, cluster: str) -> bool:
+        """Whether machines of that cluster may be down."""
+        listed = any((one.vo, one.cluster) == (vo, cluster) for one in self.machine_outages)
+        return listed or any(one.concerns(vo, cluster) for one in self.random_machine_outages)

@@ -314,7 +314,9 @@ class Grid:
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
         """When machines of the cluster are down."""
         faults = self.settings.faults
-        return () if faults is None else machine_outages(faults, vo.name, cluster.name)
+        if faults is None:
+            return ()
+        return machine_outages(faults, self.seed, vo.name, cluster.name, len(cluster.machines))
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
         protocol, listeners = self.settings.protocol, self._follow_ups[position].listeners

@@ -1,4 +1,4 @@
-"""Whether a grid has all that its faults name."""
+"""What faults may be, and whether a grid has all that they name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,75 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from grid.model.errors import Path, expected_name
-from grid.model.faults import GridFaults, MachineFailure, Outage
-from grid.model.time import to_seconds
-from grid.scenario.value_checks import Problem
+from grid.model.faults import (
+    EntityCrash,
+    GridFaults,
+    LinkFaults,
+    MachineFailure,
+    Outage,
+    RandomCrashes,
+    RandomMachineOutages,
+    VoOutage,
+    VoPartition,
+)
+from grid.model.time import NEVER, to_seconds
+from grid.scenario.value_checks import (
+    COST,
+    DURATION,
+    SEED,
+    Check,
+    Problem,
+    is_a,
+    number,
+    optional,
+    text,
+    tuple_of,
+    whole,
+)
 
 ENTITIES_NAMED = 12
+MOST_OUTAGES = 100_000
+"""Of one machine, on average."""
+
+_INSTANT = whole(0, NEVER - 1)
+_SHARE = number(0, 0.9)
+_OUTAGE = is_a(Outage, "an Outage")
+_VOS = tuple_of(text, "names of VOs")
+
+FAULT_CHECKS: Mapping[type, Mapping[str, Check]] = {
+    GridFaults: {
+        "heal_us": DURATION,
+        "seed": optional(SEED),
+        "between_vos": is_a(LinkFaults, "LinkFaults"),
+        "within_vos": is_a(LinkFaults, "LinkFaults"),
+        "crashes": tuple_of(is_a(EntityCrash, ""), "EntityCrashes"),
+        "random_crashes": optional(is_a(RandomCrashes, "RandomCrashes or None")),
+        "vo_outages": tuple_of(is_a(VoOutage, ""), "VoOutages"),
+        "machine_outages": tuple_of(is_a(MachineFailure, ""), "MachineFailures"),
+        "partitions": tuple_of(is_a(VoPartition, ""), "VoPartitions"),
+        "random_machine_outages": tuple_of(is_a(RandomMachineOutages, ""), "RandomMachineOutages"),
+    },
+    LinkFaults: {"lost": _SHARE, "doubled": _SHARE, "delayed": _SHARE, "delay_us": COST},
+    RandomCrashes: {"every_us": DURATION, "for_us": DURATION},
+    EntityCrash: {"entity": text, "outage": _OUTAGE},
+    VoOutage: {"vo": text, "outage": _OUTAGE},
+    MachineFailure: {
+        "vo": text,
+        "cluster": text,
+        "machine": whole(0, 100_000),
+        "outage": _OUTAGE,
+    },
+    RandomMachineOutages: {
+        "vo": optional(text),
+        "cluster": optional(text),
+        "up_us": DURATION,
+        "down_us": DURATION,
+        "shape": number(0.1, 10),
+    },
+    VoPartition: {"one": _VOS, "other": _VOS, "outage": _OUTAGE},
+    Outage: {"start_us": _INSTANT, "end_us": _INSTANT},
+}
+"""What the attributes of the dataclasses of faults must be."""
 
 
 class Places(NamedTuple):
@@ -26,6 +90,7 @@ def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Proble
     Without `places`, since VOs come from a trace, no name can be known.
     """
     yield from _after_healing(faults)
+    yield from _too_many(faults)
     for path, name, kind in _named(faults):
         if places is None:
             yield (
@@ -39,13 +104,15 @@ def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Proble
             yield path, repr(name), expected_name(name, places.vos, "the name of a VO")
     if places is None:
         return
-    for number, cut in enumerate(faults.partitions):
+    for place, cut in enumerate(faults.partitions):
         both = [name for name in cut.other if name in cut.one]
         if both:
-            side: Path = ("faults", "partitions", number, "other")
+            side: Path = ("faults", "partitions", place, "other")
             yield side, repr(both[0]), "a VO that is not in `one`"
-    for number, failure in enumerate(faults.machine_outages):
-        yield from _of_machine(failure, ("faults", "machine_outages", number), places)
+    for place, failure in enumerate(faults.machine_outages):
+        yield from _of_machine(failure, ("faults", "machine_outages", place), places)
+    for place, failing in enumerate(faults.random_machine_outages):
+        yield from _of_cluster(failing, ("faults", "random_machine_outages", place), places)
 
 
 def _expected_entity(name: str, places: Places) -> str:
@@ -62,26 +129,53 @@ def _expected_entity(name: str, places: Places) -> str:
 
 def _named(faults: GridFaults) -> Iterator[tuple[Path, str, str]]:
     """Each name in the faults, where it stands, and of what it is the name."""
-    for number, crash in enumerate(faults.crashes):
-        yield ("faults", "crashes", number, "entity"), crash.entity, "entity"
-    for number, vo_outage in enumerate(faults.vo_outages):
-        yield ("faults", "vo_outages", number, "vo"), vo_outage.vo, "vo"
-    for number, failure in enumerate(faults.machine_outages):
-        yield ("faults", "machine_outages", number, "vo"), failure.vo, "vo"
-    for number, cut in enumerate(faults.partitions):
+    for place, crash in enumerate(faults.crashes):
+        yield ("faults", "crashes", place, "entity"), crash.entity, "entity"
+    for place, vo_outage in enumerate(faults.vo_outages):
+        yield ("faults", "vo_outages", place, "vo"), vo_outage.vo, "vo"
+    for place, failure in enumerate(faults.machine_outages):
+        yield ("faults", "machine_outages", place, "vo"), failure.vo, "vo"
+    for place, failing in enumerate(faults.random_machine_outages):
+        if failing.vo is not None:
+            yield ("faults", "random_machine_outages", place, "vo"), failing.vo, "vo"
+    for place, cut in enumerate(faults.partitions):
         for side, vos in (("one", cut.one), ("other", cut.other)):
-            for place, vo in enumerate(vos):
-                yield ("faults", "partitions", number, side, place), vo, "vo"
+            for at, vo in enumerate(vos):
+                yield ("faults", "partitions", place, side, at), vo, "vo"
 
 
 def _after_healing(faults: GridFaults) -> Iterator[Problem]:
     for section in ("crashes", "vo_outages", "machine_outages", "partitions"):
-        for number, fault in enumerate(getattr(faults, section)):
+        for place, fault in enumerate(getattr(faults, section)):
             outage: Outage = fault.outage
             if outage.start_us >= faults.heal_us:
-                path: Path = ("faults", section, number, "at_s")
+                path: Path = ("faults", section, place, "at_s")
                 expected = f"a time below heal_s, {to_seconds(faults.heal_us):g}"
                 yield path, f"{to_seconds(outage.start_us):g}", expected
+
+
+def _too_many(faults: GridFaults) -> Iterator[Problem]:
+    """Failures that a machine can have, but no memory can hold."""
+    for place, failing in enumerate(faults.random_machine_outages):
+        if faults.heal_us > MOST_OUTAGES * (failing.up_us + failing.down_us):
+            least = to_seconds(faults.heal_us // MOST_OUTAGES)
+            path: Path = ("faults", "random_machine_outages", place, "up_s")
+            expected = f"at least {least:g}, so that a machine fails {MOST_OUTAGES:,} times at most"
+            yield path, f"{to_seconds(failing.up_us):g}", expected
+
+
+def _of_cluster(failing: RandomMachineOutages, path: Path, places: Places) -> Iterator[Problem]:
+    """A cluster that the VO, or that no VO, has."""
+    vos = places.vos if failing.vo is None else {failing.vo: places.vos.get(failing.vo)}
+    clusters = [name for of_vo in vos.values() if of_vo is not None for name in of_vo]
+    if failing.cluster is not None and clusters and failing.cluster not in clusters:
+        which = f"a cluster of {failing.vo}" if failing.vo is not None else "a cluster of a VO"
+        known = tuple(dict.fromkeys(clusters))
+        yield (
+            (*path, "cluster"),
+            repr(failing.cluster),
+            expected_name(failing.cluster, known, which),
+        )
 
 
 def _of_machine(failure: MachineFailure, path: Path, places: Places) -> Iterator[Problem]:
@@ -94,4 +188,5 @@ def _of_machine(failure: MachineFailure, path: Path, places: Places) -> Iterator
         expected = expected_name(failure.cluster, clusters, f"a cluster of {failure.vo}")
         yield (*path, "cluster"), repr(failure.cluster), expected
     elif failure.machine >= count:
-        yield (*path, "machine"), str(failure.machine), f"a number below {count}"
+        expected = f"a number below {count}" if count > 1 else "0: a pool is one machine"
+        yield (*path, "machine"), str(failure.machine), expected

@@ -60,6 +60,28 @@ class MachineOutageSection(Section):
     for_s: Duration
 
 
+class RandomMachineOutagesSection(Section):
+    """Machines fail and are repaired in turn, each at times of its own."""
+
+    vo: Name | None = Field(
+        default=None, description="Name of the VO that has the machines. Default: all VOs."
+    )
+    cluster: Name | None = Field(
+        default=None, description="Name of the cluster. Default: all clusters of the VO."
+    )
+    up_s: PositiveSeconds = Field(
+        description="Mean time from the beginning, or from a repair, to the next failure (MTTF)."
+    )
+    down_s: PositiveSeconds = Field(
+        description="Mean time from a failure to its repair (MTTR), exponential."
+    )
+    shape: Annotated[float, Field(ge=0.1, le=10, strict=True)] = Field(
+        default=1.0,
+        description="Shape of the Weibull distribution of times up. 1 is exponential. Below "
+        "1, a machine that was just repaired is more likely to fail than one that was up for long.",
+    )
+
+
 class PartitionSection(Section):
     """No message passes between the VOs of `one` and those of `other`."""
 
@@ -96,6 +118,11 @@ class FaultsSection(Section):
     )
     machine_outages: tuple[MachineOutageSection, ...] = Field(
         default=(), description="Machines that are down, and when."
+    )
+    random_machine_outages: tuple[RandomMachineOutagesSection, ...] = Field(
+        default=(),
+        description="Machines that fail and are repaired at random times, the same under all other "
+        "settings of the scenario. A pool is one machine, and fails as a whole.",
     )
     partitions: tuple[PartitionSection, ...] = Field(
         default=(), description="VOs that cannot reach each other, and when."

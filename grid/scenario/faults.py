@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import gamma
+
+import numpy as np
 
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, Partition, disjoint
-from grid.model.faults import GridFaults, Outage, RandomCrashes
+from grid.model.faults import GridFaults, Outage, RandomCrashes, RandomMachineOutages
 from grid.model.platform import MachineOutage
 from grid.model.time import Time
 
@@ -47,9 +50,17 @@ def entity_outages(
     return {name: disjoint(mine, faults.heal_us) for name, mine in outages.items() if mine}
 
 
-def machine_outages(faults: GridFaults, vo: str, cluster: str) -> tuple[MachineOutage, ...]:
-    """When each machine of a cluster is down."""
+def machine_outages(
+    faults: GridFaults, grid_seed: int, vo: str, cluster: str, machines: int
+) -> tuple[MachineOutage, ...]:
+    """When each of the `machines` of a cluster is down."""
     outages: dict[int, list[Outage]] = {}
+    for number, failing in enumerate(faults.random_machine_outages):
+        for machine in range(machines if failing.concerns(vo, cluster) else 0):
+            name = f"outages {number} of machine {machine} of {vo}/{cluster}"
+            stream = random_stream(_seed(faults, grid_seed), name)
+            found = _failures(stream, failing, faults.heal_us)
+            outages.setdefault(machine, []).extend(found)
     for down in faults.machine_outages:
         if (down.vo, down.cluster) == (vo, cluster):
             outages.setdefault(down.machine, []).append(down.outage)
@@ -58,6 +69,21 @@ def machine_outages(faults: GridFaults, vo: str, cluster: str) -> tuple[MachineO
         for machine, mine in sorted(outages.items())
         for one in disjoint(mine, faults.heal_us)
     )
+
+
+def _failures(
+    stream: np.random.Generator, failing: RandomMachineOutages, heal_us: Time
+) -> Iterator[Outage]:
+    """Outages of one machine. The mean of a Weibull variable of scale 1 is gamma(1 + 1 / shape)."""
+    scale_us = failing.up_us / gamma(1.0 + 1.0 / failing.shape)
+    time: Time = 0
+    while True:
+        time += 1 + round(min(scale_us * stream.weibull(failing.shape), float(heal_us)))
+        if time >= heal_us:
+            return
+        down_us = 1 + round(stream.exponential(failing.down_us))
+        yield Outage(time, time + down_us)
+        time += down_us
 
 
 def _random_outages(

@@ -15,16 +15,7 @@ from grid.forwarding.rules import FORWARDING
 from grid.information.discounts import DISCOUNTS
 from grid.information.registry import INFORMATION
 from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
-from grid.model.faults import (
-    EntityCrash,
-    GridFaults,
-    LinkFaults,
-    MachineFailure,
-    Outage,
-    RandomCrashes,
-    VoOutage,
-    VoPartition,
-)
+from grid.model.faults import GridFaults, Outage
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.measured_jobs import MeasuredJobs
 from grid.model.platform import (
@@ -41,7 +32,11 @@ from grid.model.time import NEVER
 from grid.parts.kind import Kind
 from grid.parts.registry import Parts
 from grid.policies.registry import POLICIES, make_policy
+from grid.scenario.fault_checks import FAULT_CHECKS
 from grid.scenario.value_checks import (
+    COST,
+    DURATION,
+    SEED,
     Check,
     Problem,
     flag,
@@ -64,32 +59,25 @@ MAX_CPUS = 10_000_000
 MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
 
-_DURATION = whole(1, 10**15)
-_COST = whole(0, 10**15)
-_INSTANT = whole(0, NEVER - 1)
-_SEED = whole(0, 2**63 - 1)
-_SHARE = number(0, 0.9)
 _AMOUNT = number(0, 1e9)
 _SETTINGS = is_a(tuple, "a tuple of pairs of name and value")
-_OUTAGE = is_a(Outage, "an Outage")
-_VOS = tuple_of(text, "names of VOs")
 
 CHECKS: Mapping[type, Mapping[str, Check]] = {
     GridSettings: {
-        "seed": _SEED,
+        "seed": SEED,
         "network": is_a(NetworkSettings, "NetworkSettings"),
         "protocol": is_a(ProtocolRules, "ProtocolRules"),
         "faults": optional(is_a(GridFaults, "GridFaults or None")),
         "measured": is_a(MeasuredJobs, "MeasuredJobs"),
     },
-    MeasuredJobs: {"from_us": _INSTANT, "until_us": whole(0, NEVER)},
+    MeasuredJobs: {"from_us": whole(0, NEVER - 1), "until_us": whole(0, NEVER)},
     NetworkSettings: {
-        "latency_us": _DURATION,
-        "local_latency_us": _DURATION,
+        "latency_us": DURATION,
+        "local_latency_us": DURATION,
         "bandwidth_mbps": optional(number(0.01, 1e9)),
         "links": tuple_of(is_a(Link, "a Link"), "Links"),
     },
-    Link: {"between": tuple_of(text, "two names of VOs"), "latency_us": _DURATION},
+    Link: {"between": tuple_of(text, "two names of VOs"), "latency_us": DURATION},
     ProtocolRules: {
         "ttl": whole(0, 1000),
         "when_busy": text,
@@ -101,7 +89,7 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "discount": text,
         "discount_settings": _SETTINGS,
         "snapshot_detail": one_of(("full", "summary")),
-        "snapshot_period_us": optional(_DURATION),
+        "snapshot_period_us": optional(DURATION),
         "snapshot_load_limit": optional(number(0, 1000)),
         "snapshot_jobs_limit": optional(whole(1, 1_000_000)),
     },
@@ -148,37 +136,10 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "watts_busy": _AMOUNT,
         "switch_off": optional(is_a(SwitchOff, "SwitchOff or None")),
     },
-    SwitchOff: {
-        "after_us": _COST,
-        "boot_us": _COST,
-        "watts_off": _AMOUNT,
-        "watts_boot": _AMOUNT,
-    },
+    SwitchOff: {"after_us": COST, "boot_us": COST, "watts_off": _AMOUNT, "watts_boot": _AMOUNT},
     License: {"name": text, "copies": whole(0, 1_000_000)},
-    PreemptionOverheads: {"suspend_us": _COST, "resume_us": _COST, "move_us": _COST},
-    GridFaults: {
-        "heal_us": _DURATION,
-        "seed": optional(_SEED),
-        "between_vos": is_a(LinkFaults, "LinkFaults"),
-        "within_vos": is_a(LinkFaults, "LinkFaults"),
-        "crashes": tuple_of(is_a(EntityCrash, ""), "EntityCrashes"),
-        "random_crashes": optional(is_a(RandomCrashes, "RandomCrashes or None")),
-        "vo_outages": tuple_of(is_a(VoOutage, ""), "VoOutages"),
-        "machine_outages": tuple_of(is_a(MachineFailure, ""), "MachineFailures"),
-        "partitions": tuple_of(is_a(VoPartition, ""), "VoPartitions"),
-    },
-    LinkFaults: {"lost": _SHARE, "doubled": _SHARE, "delayed": _SHARE, "delay_us": _COST},
-    RandomCrashes: {"every_us": _DURATION, "for_us": _DURATION},
-    EntityCrash: {"entity": text, "outage": _OUTAGE},
-    VoOutage: {"vo": text, "outage": _OUTAGE},
-    MachineFailure: {
-        "vo": text,
-        "cluster": text,
-        "machine": whole(0, MAX_MACHINES),
-        "outage": _OUTAGE,
-    },
-    VoPartition: {"one": _VOS, "other": _VOS, "outage": _OUTAGE},
-    Outage: {"start_us": _INSTANT, "end_us": _INSTANT},
+    PreemptionOverheads: {"suspend_us": COST, "resume_us": COST, "move_us": COST},
+    **FAULT_CHECKS,
 }
 """What the attributes of the dataclasses of a grid must be."""
 
@@ -382,7 +343,6 @@ def refused(
     """
     from grid.cluster.engines import Wanted, refusals
 
-    failing = {(down.vo, down.cluster) for down in (faults.machine_outages if faults else ())}
     policies = {}
     for v, vo in enumerate(vos):
         for c, cluster in enumerate(vo.clusters):
@@ -395,6 +355,7 @@ def refused(
                     settings = ("vos", v, "clusters", c, "policy", "settings")
                     yield (*settings, *error.path), error.found, error.expected
                     continue
-            wanted = Wanted(cluster, (vo.name, cluster.name) in failing, memory)
+            fails = faults is not None and faults.break_machines_of(vo.name, cluster.name)
+            wanted = Wanted(cluster, fails, memory)
             for field, found, expected in refusals(wanted, policies[kind]):
                 yield ("vos", v, "clusters", c, field), found, expected

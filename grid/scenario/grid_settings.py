@@ -9,6 +9,7 @@ from grid.model.faults import (
     MachineFailure,
     Outage,
     RandomCrashes,
+    RandomMachineOutages,
     VoOutage,
     VoPartition,
 )
@@ -53,6 +54,12 @@ def grid_faults(section: FaultsSection) -> GridFaults:
         tuple(
             VoPartition(one.one, one.other, _outage(one.at_s, one.for_s))
             for one in section.partitions
+        ),
+        tuple(
+            RandomMachineOutages(
+                one.vo, one.cluster, from_seconds(one.up_s), from_seconds(one.down_s), one.shape
+            )
+            for one in section.random_machine_outages
         ),
     )
 

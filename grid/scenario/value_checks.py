@@ -107,3 +107,9 @@ def repeated(names: Sequence[str], path: Path, key: Path, what: str) -> Iterator
     for index, one in enumerate(names):
         if first.setdefault(one, index) != index:
             yield (*path, index, *key), f"{one!r} again", f"a name of its own for each {what}"
+
+
+SEED = whole(0, 2**63 - 1)
+DURATION = whole(1, 10**15)
+"""In microseconds."""
+COST = whole(0, 10**15)
