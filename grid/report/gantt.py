@@ -27,6 +27,7 @@ FEW_ROWS = 60
 FEW_TICKS = 10
 NEIGHBOURS = 6
 """Where all jobs are of one VO, so many colours tell neighbours apart."""
+LEFT_OUT = "jobs that were preempted, or began again, are left out"
 WAITING, OWN, OTHERS = "waiting", "jobs of its own VO", "jobs of other VOs"
 HEIGHT, HIGHER, MANY_ROWS = 300, 450, 150
 """Pixels of a chart, and of one that has many rows."""
@@ -46,9 +47,11 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     bars: list[Bar] = []
     notes: dict[str, str] = {}
     rows_are: dict[str, str] = {}
+    left_out = 0
     for name, rows in found.items():
-        bars_of, rows_are[name], notes[name] = _bars_of(run, name, rows, most)
+        bars_of, rows_are[name], notes[name], unknown = _bars_of(run, name, rows, most)
         bars += bars_of
+        left_out += unknown
     seconds, _ = run.time_unit
     columns: dict[str, list[Any]] = {
         key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
@@ -77,6 +80,8 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
         {"name": "rows", "value": rows_are},
     ]
     chosen["transform"] = [{"filter": "datum.cluster === cluster"}]
+    if left_out:
+        caption += f" Of all clusters {left_out:,} {LEFT_OUT}."
     if cut:
         caption += f" Of {cut} clusters with more jobs, the first {most:,} bars are drawn."
     yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
@@ -90,7 +95,7 @@ def _caption(run: RunData, name: str, note: str) -> str:
 
 def cluster_chart(run: RunData, name: str, rows: Rows, most: int) -> Picture:
     """The chart of one cluster, with so many bars at most, of the jobs at `rows` of the table."""
-    bars, rows_are, note = _bars_of(run, name, rows, most)
+    bars, rows_are, note, _ = _bars_of(run, name, rows, most)
     seconds, _ = run.time_unit
     columns: dict[str, list[Any]] = {
         key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
@@ -113,8 +118,8 @@ def rows_by_cluster(run: RunData) -> dict[str, Rows]:
     return found
 
 
-def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str, str]:
-    """The bars of a cluster, what its rows are, and what is to be said of them.
+def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str, str, int]:
+    """The bars of a cluster, what its rows are, what is to be said of them, and how many jobs lack.
 
     Of too many jobs those are drawn that started first, of whatever VO: the table has VO after VO.
     """
@@ -131,12 +136,12 @@ def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar],
     if len(shown) < len(rows):
         note = f" Of {len(rows):,} jobs the first {len(shown):,} to start are drawn."
     if not is_by_cpu:
-        return _by_job(run, name, shown), "a row a job, by submission", note
+        return _by_job(run, name, shown), "a row a job, by submission", note, 0
     cpus = _cpus(run, shown)
     unknown = sum(not places for places in cpus)
     if unknown:
-        note += f" {unknown} jobs that were preempted are left out."
-    return _by_cpu(run, name, shown, cpus), "a row a CPU", note
+        note += f" {unknown:,} {LEFT_OUT}."
+    return _by_cpu(run, name, shown, cpus), "a row a CPU", note, unknown
 
 
 def _cpus(run: RunData, rows: Rows) -> list[list[tuple[float, float]]]:

@@ -66,7 +66,7 @@
     layNames(spec, width);
     if (spec.width === "container") {
       spec.width = Math.max(width, spec.usermeta?.leastWidth ?? 0);
-      spec.autosize = { type: "fit-x", contains: "padding" };
+      spec.autosize = { type: "fit-x", contains: "padding", resize: true };
     }
     const options = { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } };
     let made = await vegaEmbed(holder, spec, options);

@@ -217,8 +217,10 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     titles = {metric: label_of(metric) for metric in metrics}
     shown = {"field": "value", "type": "quantitative"}
     y = {"field": "vo", "type": "nominal", "title": None, "axis": {"labelOverlap": False}}
-    bar = {"type": "bar", "color": "var(--c0)", "tooltip": True}
+    bar = {"type": "bar", "color": "var(--c0)"}
+    told = [{"field": "vo", "title": "VO"}, {"field": "text", "title": "value"}]
     colours = by_series(run.vos, field="vo")["color"] | {"legend": None}
+    drawn = {"tooltip": told} | ({"color": colours} if len(run.vos) <= LINES else {})
     is_tall = len(run.vos) > 30
     # Room for the figure behind the longest bar.
     rooms = {
@@ -245,7 +247,7 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
             "x": {**shown, "title": None, "axis": axis},
         },
         "layer": [
-            {"mark": bar, "encoding": {"color": colours} if len(run.vos) <= LINES else {}},
+            {"mark": bar, "encoding": drawn},
             {
                 "mark": {
                     "type": "text",

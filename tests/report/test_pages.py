@@ -119,11 +119,25 @@ def test_of_too_many_jobs_a_gantt_chart_has_those_that_started_first(
     grid.run(scenario, out=tmp_path / "run")
     run = read_run(tmp_path / "run")
     starts = run.column("starting_time")
-    bars, _, note = _bars_of(run, "a", np.arange(len(starts)), 6)
+    bars, _, note, left_out = _bars_of(run, "a", np.arange(len(starts)), 6)
+    assert left_out == 0
     assert f"Of {len(starts)} jobs the first {drawn} to start are drawn." in note
     assert len(bars) <= 6
     begun = {bar[1] for bar in bars if bar[5] != WAITING}
     assert begun == set(np.sort(starts)[:drawn])
+
+
+@pytest.mark.parametrize("clusters", [1, 5])
+def test_a_gantt_chart_says_how_many_jobs_it_leaves_out(tmp_path: Path, clusters: int) -> None:
+    # Of ten jobs of a cluster, the first is stopped by an outage and begins again.
+    farm = {"policy": "fcfs", "machines": [{"cpus": 1}]}
+    jobs = {"jobs": [{"submit_s": 10 * number, "run_s": 5} for number in range(10)]}
+    vos = [{"name": f"v{n}", "clusters": [farm], "workload": jobs} for n in range(clusters)]
+    down = [{"vo": one["name"], "at_s": 2, "for_s": 1} for one in vos]
+    given = {"vos": vos, "faults": {"heal_s": 10, "machine_outages": down}}
+    grid.run(given, out=tmp_path / "run", set={"protocol.when_busy": "never"})
+    (chart,) = gantt_charts(read_run(tmp_path / "run"))
+    assert f"{clusters} jobs that were preempted, or began again, are left out." in chart.caption
 
 
 def test_the_distribution_of_stretch_is_that_of_the_table(tmp_path: Path) -> None:

@@ -74,6 +74,11 @@ MISPLACED = """(() => {
 """Texts of charts that lie on each other or reach beyond their chart."""
 
 
+SPILT = """[...document.querySelectorAll("td:first-child, th:first-child")].filter(
+  (cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)"""
+"""Names of rows that lie on the cell beside them."""
+
+
 def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light") -> None:
     """Load the page and wait until its charts are drawn."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
@@ -104,6 +109,7 @@ def test_a_report_is_whole_and_readable(
     assert browser.value(FIRST_CHART) <= FAR
     browser.value("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert browser.value(HEADS_BESIDE) == 0
+    assert browser.value(SPILT) == []
     sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
     assert min(browser.value(sizes + ".fontSize))")) >= SMALLEST_TEXT
     # Wide tables scroll in themselves; the page does not.
