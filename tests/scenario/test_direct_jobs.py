@@ -40,6 +40,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "within_vos": {"lost": 0.5},
         "partitions": [{"one": ["a"], "other": ["b"], "at_s": 0, "for_s": 500}],
         "machine_outages": [{"vo": "b", "at_s": 10, "for_s": 400}],
+        "random_machine_outages": [{"up_s": 20, "down_s": 50}],
     },
     "vos": {
         "selection": "random",
@@ -50,7 +51,8 @@ OTHER: dict[str, dict[str, Any]] = {
 }
 """Another value of each key than its default or than `scenario` has."""
 OF_LIVE_RUNS = {"faults": {"seed", "crashes", "random_crashes", "vo_outages"}}
-"""Entities that are down: only a live run hears later of jobs that have ended meanwhile."""
+"""Entities that are down: only a live run hears later of jobs that have ended meanwhile. The seed
+of faults, where none is drawn."""
 DESCRIBED = {"vos": {"name", "count", "clusters", "workload", "cluster_choice"}}
 """What a VO is; and how it chooses among several clusters, in which no jobs enter directly."""
 SECTIONS = {
