@@ -91,7 +91,10 @@ def _ask_before_compiling(compiled: Any, is_plain: Callable[[], bool]) -> None:
 
     Numba asks this method for what it is to call with types that it has not met.
     """
-    compile_for = compiled._compile_for_args
+    compile_for = getattr(compiled, "_compile_for_args", None)
+    if compile_for is None:
+        # Another numba: it compiles at the first call.
+        return
 
     def form_for(*args: Any, **named: Any) -> Any:
         return compiled.py_func if is_plain() else compile_for(*args, **named)

@@ -119,7 +119,7 @@ def rows_by_cluster(run: RunData) -> dict[str, Rows]:
 
 
 def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str, str, int]:
-    """The bars of a cluster, what its rows are, what is to be said of them, and how many jobs lack.
+    """The bars of a cluster, what its rows are, what is to be said, and how many jobs it lacks.
 
     Of too many jobs those are drawn that started first, of whatever VO: the table has VO after VO.
     """

@@ -100,9 +100,14 @@ class CompilingAhead:
         if self._all < FEWEST:
             return
         folder = Path(os.environ["NUMBA_CACHE_DIR"])
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / f"under-way-{os.getpid()}"
-        self._file.touch()
+        file = folder / f"under-way-{os.getpid()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        except OSError:
+            # Nothing can be kept there, so the run compiles for itself.
+            return
+        self._file = file
         self._at_work = min(os.cpu_count() or 1, self._all)
         self._workers = [_start_worker() for _ in range(self._at_work)]
         self._threads = [

@@ -21,6 +21,7 @@ from grid.model.time import NEVER, to_seconds
 from grid.scenario.value_checks import (
     COST,
     DURATION,
+    MAX_MACHINES,
     SEED,
     Check,
     Problem,
@@ -61,7 +62,7 @@ FAULT_CHECKS: Mapping[type, Mapping[str, Check]] = {
     MachineFailure: {
         "vo": text,
         "cluster": text,
-        "machine": whole(0, 100_000),
+        "machine": whole(0, MAX_MACHINES),
         "outage": _OUTAGE,
     },
     RandomMachineOutages: {
@@ -188,5 +189,7 @@ def _of_machine(failure: MachineFailure, path: Path, places: Places) -> Iterator
         expected = expected_name(failure.cluster, clusters, f"a cluster of {failure.vo}")
         yield (*path, "cluster"), repr(failure.cluster), expected
     elif failure.machine >= count:
-        expected = f"a number below {count}" if count > 1 else "0: a pool is one machine"
+        expected = (
+            f"a number below {count}" if count > 1 else "0, the only one; a pool is one machine"
+        )
         yield (*path, "machine"), str(failure.machine), expected

@@ -36,6 +36,7 @@ from grid.scenario.fault_checks import FAULT_CHECKS
 from grid.scenario.value_checks import (
     COST,
     DURATION,
+    MAX_MACHINES,
     SEED,
     Check,
     Problem,
@@ -54,7 +55,6 @@ from grid.scenario.value_checks import (
 from grid.selection.registry import SELECTIONS
 
 MAX_VOS = 20_000
-MAX_MACHINES = 100_000
 MAX_CPUS = 10_000_000
 MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""

@@ -113,3 +113,5 @@ SEED = whole(0, 2**63 - 1)
 DURATION = whole(1, 10**15)
 """In microseconds."""
 COST = whole(0, 10**15)
+MAX_MACHINES = 100_000
+"""Of a grid."""

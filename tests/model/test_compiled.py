@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from grid.model.compiled import inlined, kernel, plain_while
+from grid.model.compiled import _ask_before_compiling, inlined, kernel, plain_while
 
 
 @inlined
@@ -40,6 +41,12 @@ def test_a_kernel_is_plain_until_nobody_says_so_and_is_asked_at_each_call() -> N
         plain_while()
     assert forms == [(3, 0), (3, 0), (3, 1), (3, 1), (3, 1)]
     assert asked == [True, True, False]
+
+
+def test_a_numba_that_asks_nobody_is_left_as_it_is() -> None:
+    other = SimpleNamespace(py_func=divmod)
+    _ask_before_compiling(other, lambda: True)
+    assert vars(other) == {"py_func": divmod}
 
 
 def test_what_is_put_into_others_is_plain_where_python_calls_it() -> None:

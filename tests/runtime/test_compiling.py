@@ -74,6 +74,17 @@ def test_nothing_is_begun_where_nothing_is_kept(
     assert list(cache.iterdir()) == []
 
 
+def test_where_nothing_can_be_written_the_run_compiles_for_itself(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cache / "a file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache / "a file"))
+    with compiling_ahead() as ahead:
+        ahead.begin(SMALL, first=False)
+        assert ahead.meanwhile(lambda _: None) is None
+        assert ahead._workers == []
+
+
 @pytest.mark.usefixtures("cache")
 def test_a_run_that_ends_before_ends_the_compilers(fifo: Path) -> None:
     with compiling_ahead() as ahead:

@@ -132,7 +132,7 @@ WRONG = {
     "partitions: [{one: [north], other: [north], at_s: 1, for_s: 1}]": "not in `one`",
     "machine_outages: [{vo: sud, at_s: 1, for_s: 1}]": "the name of a VO",
     "machine_outages: [{vo: north, cluster: c, at_s: 1, for_s: 1}]": "a cluster of north",
-    "machine_outages: [{vo: north, machine: 9, at_s: 1, for_s: 1}]": "0: a pool is one machine",
+    "machine_outages: [{vo: north, machine: 9, at_s: 1, for_s: 1}]": "0, the only one; a pool is ",
     "vo_outages: [{vo: north, at_s: 10, for_s: 1}]": "a time below heal_s, 10",
     "between_vos: {lost: 1.0}": "at most 0.9",
     "random_crashes: {every_s: 0, for_s: 1}": "at least",
