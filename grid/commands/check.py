@@ -26,10 +26,12 @@ def check(
 ) -> None:
     """Check scenarios and experiments, and report every mistake in them.
 
-    Of an experiment, all its combinations are checked. Files of parts that a scenario plugs in are
-    imported, and their policies, selections and rules made once: that runs the code at the top of
-    the file. Nothing is asked of them. Logs that a scenario names are not read: what is wrong with
-    one, or with its filter or shift, `grid run` says before it runs anything.
+    What depends on several keys is checked once each of them is right by itself, so a file that is
+    mended may have further mistakes. Of an experiment, all its combinations are checked. Files of
+    parts that a scenario plugs in are imported, and their policies, selections and rules made once:
+    that runs the code at the top of the file. Nothing is asked of them. Logs that a scenario names
+    are not read: what is wrong with one, or with its filter or shift, `grid run` says before it
+    runs anything.
     """
     mistakes: list[Mistake] = []
     for file in files:

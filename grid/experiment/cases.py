@@ -90,7 +90,11 @@ def load_experiment(
         Mistake(root.source, _line_of(root, what[0]), *what) for what in _wrong_together(chosen)
     ]
     if mistakes:
-        raise InputError(mistakes)
+        # What is wrong with the runs is told with it: a name that nothing has, such as the one of
+        # an axis, may be why the parts do not go together.
+        file = Path(given) if isinstance(given, str | os.PathLike) else None
+        refused = [one for _, error in expand(chosen, file)[1] for one in error.mistakes]
+        raise InputError(list(dict.fromkeys([*mistakes, *refused])))
     return chosen
 
 
@@ -126,7 +130,7 @@ def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, s
     if experiment.compare is not None and experiment.compare not in experiment.axes:
         yield (
             "compare",
-            repr(experiment.compare),
+            f"{experiment.compare!r}, which is no axis",
             f"one of the axes: {', '.join(experiment.axes) or 'none'}",
         )
     if isinstance(experiment.seeds, tuple):
@@ -276,17 +280,31 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
 
 
 def _of_experiment(error: InputError, file: Path | None) -> InputError:
-    """The same mistakes, those in settings reported against the file that has them."""
+    """The same mistakes, those in settings reported against the line of the file that has them."""
     if file is None:
         return error
-    return InputError(
-        [
-            replace(mistake, file=f"{file}: {mistake.file.removeprefix(OVERRIDE)}")
-            if mistake.file.startswith(OVERRIDE)
-            else mistake
-            for mistake in error.mistakes
-        ]
-    )
+    root = _read(file)[0]
+
+    def of_file(mistake: Mistake) -> Mistake:
+        setting = mistake.file.removeprefix(OVERRIDE)
+        line = _line_of_setting(root, setting.partition("=")[0])
+        if setting == mistake.file or line is None:
+            # Of the scenario, or from the command line.
+            return mistake
+        field = ": ".join(filter(None, (setting, mistake.field)))
+        return replace(mistake, file=str(file), line=line, field=field)
+
+    return InputError([of_file(one) for one in error.mistakes])
+
+
+def _line_of_setting(root: Node, key: str) -> int | None:
+    """The first line that sets `key`: in `set`, as an axis, or for a value of an axis."""
+    axes = child(root, "axes")
+    inner = axes.value.values() if axes is not None and isinstance(axes.value, dict) else ()
+    labelled = [one.value.values() for one in inner if isinstance(one.value, dict)]
+    places = [child(root, "set"), axes, *itertools.chain.from_iterable(labelled)]
+    found = [None if place is None else child(place, key) for place in places]
+    return next((one.line for one in found if one is not None), None)
 
 
 def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, Any]]]:

@@ -31,7 +31,7 @@ from grid.experiment.sweep_texts import (
     over_seeds,
 )
 from grid.experiment.sweep_vos import by_vo
-from grid.experiment.telling import telling_metrics
+from grid.experiment.telling import telling_metrics, without_effect
 from grid.report.axes import WIDE
 from grid.report.charts import Labels, Series, are_lines, chart, reach
 from grid.report.labels import counted, shown
@@ -65,7 +65,15 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "
         f"{'up to ' if some_lack else ''}{counted(seeds, 'seed')} each. {axes}. "
         + " ".join(
-            filter(None, (_certainty(study, seeds), fewer_seeds(study), measured_line(folder)))
+            filter(
+                None,
+                (
+                    _certainty(study, seeds),
+                    without_effect(study),
+                    fewer_seeds(study),
+                    measured_line(folder),
+                ),
+            )
         )
     )
     sections = [

@@ -13,7 +13,7 @@ from grid.experiment.paired import paired_differences
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_texts import SAME, SAME_TOLD, fewer_seeds, is_same, measured_line
-from grid.experiment.telling import telling_metrics
+from grid.experiment.telling import telling_metrics, without_effect
 from grid.results.definitions import label_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         )
     if any(text.endswith(f" {SAME}") for texts in figures.values() for text in texts):
         lines.append(SAME_TOLD)
+    if line := without_effect(study):
+        lines.append(line[:-1])
     if line := fewer_seeds(study):
         lines.append(f"{line[0].lower()}{line[1:-1]}")
     if line := measured_line(folder):

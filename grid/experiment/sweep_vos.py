@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from grid.experiment.statistics import Interval, mean_interval
 from grid.experiment.study import Study
 from grid.experiment.sweep_places import (
     ELSEWHERE,
@@ -18,20 +18,29 @@ from grid.experiment.sweep_places import (
     title_at,
     when_chosen,
 )
-from grid.experiment.sweep_texts import over_seeds
-from grid.report.charts import FEW, NAMES, PANEL, by_series, in_panels
+from grid.experiment.sweep_texts import cells_of, is_same, over_seeds
+from grid.report.charts import (
+    FEW,
+    INTERVAL_TEXTS,
+    INTERVAL_TOLD,
+    NAMES,
+    PANEL,
+    by_series,
+    in_panels,
+)
 from grid.report.page import Block, Choice, Table, When
 from grid.report.style import COLOURS, FIGURE, Picture
-from grid.results.definitions import label_of, row_texts
+from grid.results.definitions import bounds_of, label_of
 
-Found = Mapping[tuple[str, str, str], Mapping[str, float]]
-"""The mean of each VO by metric, chosen settings and compared value."""
+Found = Mapping[tuple[str, str, str], Mapping[str, Interval]]
+"""Each VO's mean with its interval, by metric, chosen settings and compared value."""
 TOLD = [
     {"field": "vo", "title": "VO"},
     {"field": "series", "title": " "},
     {"field": "value", "title": "mean", "type": "quantitative", "format": FIGURE},
 ]
 """What stands beside the pointer."""
+COLUMNS = (ELSEWHERE, "metric", "vo", "series", "value", "low", "high")
 MANY = 12
 """Panels of more VOs than these scroll."""
 TABLES = 12
@@ -42,7 +51,7 @@ def by_vo(study: Study, metrics: Sequence[str]) -> list[Block]:
     """A chart and a table of each metric, a row a VO, at the settings that are chosen."""
     places = places_of(study)
     found = {
-        (metric, *place): dict(means(study, metric, where)) for metric in metrics
+        (metric, *place): dict(_intervals(study, metric, where)) for metric in metrics
         for place, where in places.items()
     }  # fmt: skip
     vos = list(dict.fromkeys(vo for values in found.values() for vo in values))
@@ -64,33 +73,35 @@ def _tables(
     for chosen in dict.fromkeys(chosen for _, chosen, _ in found):
         for metric in metrics:
             every = [found.get((metric, chosen, name), {}) for name in names]
-            columns = [row_texts([one.get(vo) for vo in vos], "–") for one in every]
+            columns = [cells_of([one.get(vo) for vo in vos]) for one in every]
             rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
             table = When("vo_metric", metric, Table(["VO", *names], rows))
             yield when_chosen(study, chosen, table)
 
 
-def means(study: Study, metric: str, where: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """The metric of each VO that has it at a point, its mean over the seeds."""
+def _intervals(
+    study: Study, metric: str, where: Mapping[str, Any]
+) -> Iterator[tuple[str, Interval]]:
+    """The metric of each VO that has it at a point: its mean over the seeds, and the interval."""
     every = [study.records[key]["metrics"]["vos"] for key in study.keys(where).values()]
     for vo in every[0] if every else ():
         values = [figures[vo].get(metric) for figures in every if vo in figures]
         exact = [float(value) for value in values if value is not None]
         if exact:
-            yield vo, float(np.mean(exact))
+            yield vo, mean_interval(exact, study.level)
 
 
 def _bars(
     study: Study, found: Found, metrics: Sequence[str], vos: Sequence[str], names: Sequence[str]
 ) -> Picture:
     rows = [
-        (chosen, metric, vo, name, values[vo])
+        (chosen, metric, vo, name, *_drawn(values[vo]))
         for (metric, chosen, name), values in found.items()
         for vo in vos
         if vo in values
     ]
-    keys = (ELSEWHERE, "metric", "vo", "series", "value")
-    columns = {key: [row[place] for row in rows] for place, key in enumerate(keys)}
+    columns = {key: [row[place] for row in rows] for place, key in enumerate(COLUMNS)}
+    has_intervals = any(low is not None for low in columns["low"])
     are_few = len(names) <= FEW
     is_tall = len(vos) * len(names) > 15 if are_few else len(vos) > MANY
     chosen = ["datum.metric === vo_metric", *filter(None, [is_at(study)])]
@@ -100,17 +111,63 @@ def _bars(
         "params": [
             {"name": "vo_metric", "value": metrics[0]},
             {"name": "titles", "value": {metric: label_of(metric) for metric in metrics}},
+            {"name": "bounds", "value": {metric: _bounds(metric) for metric in metrics}},
             *parameters(study),
         ],
-        "transform": [{"filter": " && ".join(chosen)}],
-        **(_groups(vos, names, is_tall) if are_few else _panels(vos, names)),
+        "transform": [{"filter": " && ".join(chosen)}, *(_ENDS if has_intervals else ())],
+        **(
+            _groups(vos, names, is_tall, has_intervals)
+            if are_few
+            else _panels(vos, names, has_intervals)
+        ),
     }
     each = "of each VO" if are_few else "a panel for each VO"
     caption = f"The metric chosen above, {each}{over_seeds(study)}{settings_told(study)}."
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)
 
 
-def _groups(vos: Sequence[str], names: Sequence[str], is_tall: bool) -> dict[str, Any]:
+def _drawn(interval: Interval) -> tuple[float, float | None, float | None]:
+    """Its mean and its ends, which one value and equal ones do not have."""
+    if is_same(interval) or not math.isfinite(interval.half_width):
+        return interval.mean, None, None
+    return interval.mean, interval.low, interval.high
+
+
+def _bounds(metric: str) -> list[float | None]:
+    return [bound if math.isfinite(bound) else None for bound in bounds_of(metric)]
+
+
+_LEAST, _MOST = ("bounds[datum.metric][0]", "bounds[datum.metric][1]")
+_ENDS = [
+    *INTERVAL_TEXTS,
+    {"calculate": f"{_LEAST} === null ? datum.low : max(datum.low, {_LEAST})", "as": "left"},
+    {"calculate": f"{_MOST} === null ? datum.high : min(datum.high, {_MOST})", "as": "right"},
+]
+"""From where to where an interval is drawn: no farther than the metric can be."""
+
+
+def _with_intervals(encoding: dict[str, Any], bar: dict[str, Any]) -> dict[str, Any]:
+    """Bars, and over each its interval: in ink on paper, to be seen within the bar, too."""
+    shared: dict[str, Any] = {
+        channel: encoding[channel] for channel in ("y", "yOffset") if channel in encoding
+    }
+    ends: dict[str, Any] = {"x": {**encoding["x"], "field": "left"}, "x2": {"field": "right"}}
+    known = [{"filter": "isValid(datum.low) && isValid(datum.high)"}]
+    rules = [
+        {
+            "transform": known,
+            "mark": {"type": "rule", "color": colour, "strokeWidth": wide},
+            "encoding": shared | ends,
+        }
+        for colour, wide in (("var(--paper)", 3.6), ("var(--ink)", 1.4))
+    ]
+    told = {"tooltip": [*TOLD, *INTERVAL_TOLD]}
+    return {"layer": [{"mark": bar, "encoding": {**encoding, **told}}, *rules]}
+
+
+def _groups(
+    vos: Sequence[str], names: Sequence[str], is_tall: bool, has_intervals: bool
+) -> dict[str, Any]:
     """VOs one below the other, in each a bar for each of a few names, in the colour of the name."""
     orient = "top" if is_tall else "bottom"
     y = {"field": "vo", "type": "nominal", "title": None, "sort": list(vos)}
@@ -123,10 +180,13 @@ def _groups(vos: Sequence[str], names: Sequence[str], is_tall: bool) -> dict[str
         "tooltip": TOLD,
     }
     height = max(12 * len(names) + 8, 20) * len(vos)
-    return {"width": "container", "height": height, "mark": "bar", "encoding": encoding}
+    size = {"width": "container", "height": height}
+    if has_intervals:
+        return {**size, **_with_intervals(encoding, {"type": "bar"})}
+    return {**size, "mark": "bar", "encoding": encoding}
 
 
-def _panels(vos: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+def _panels(vos: Sequence[str], names: Sequence[str], has_intervals: bool) -> dict[str, Any]:
     """A panel for each VO, in it a bar for each of many names, which stand beside the bars."""
     y = {"field": "series", "type": "nominal", "title": None, "sort": list(names)}
     x = {"field": "value", "type": "quantitative", "title": None}
@@ -136,7 +196,11 @@ def _panels(vos: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
         "tooltip": TOLD,
     }
     mark = {"type": "bar", "color": COLOURS[0]}
-    panel = {"width": PANEL, "height": {"step": 17}, "mark": mark, "encoding": encoding}
+    panel: dict[str, Any] = {"width": PANEL, "height": {"step": 17}}
+    if has_intervals:
+        panel |= _with_intervals(encoding, mark)
+    else:
+        panel |= {"mark": mark, "encoding": encoding}
     panels = in_panels("vo", vos, panel, 4)
     panels["usermeta"]["names"] = NAMES
     # Panels may stand below each other, the last ones far from the first.

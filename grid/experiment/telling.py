@@ -1,6 +1,9 @@
-"""Which metrics tell the points of a sweep apart."""
+"""Which metrics tell the points of a sweep apart, and which axes do not."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from grid.experiment.study import Study
 
@@ -14,11 +17,40 @@ PREFERRED = (
 
 
 def telling_metrics(study: Study) -> tuple[str, ...]:
-    """Metrics that differ between points, the customary ones."""
-    telling = []
+    """The customary metrics that differ between points; where none does, those that there are."""
+    known, telling = [], []
     for metric in PREFERRED:
         means = [study.interval(metric, point) for point in study.points]
         values = {round(one.mean, 12) for one in means if one is not None}
-        if len(values) > 1 or (len(study.points) == 1 and values):
+        if values:
+            known.append(metric)
+        if len(values) > 1:
             telling.append(metric)
-    return tuple(telling[:METRICS_SHOWN])
+    return tuple((telling or known)[:METRICS_SHOWN])
+
+
+def without_effect(study: Study) -> str:
+    """Says which axes changed nothing in any run; empty where each of them changed something."""
+    inert = [axis for axis, values in study.axes.items() if len(values) > 1 and _inert(study, axis)]
+    if not inert:
+        return ""
+    return (
+        f"{', '.join(inert)} had no effect: runs that differ in nothing else are the same, event "
+        "by event."
+    )
+
+
+def _inert(study: Study, axis: str) -> bool:
+    """Whether there are runs that differ in `axis` alone, and all of them are the same."""
+    first: dict[str, Mapping[str, Any]] = {}
+    compared = False
+    for point, seed, key in study.runs:
+        rest = {name: value for name, value in point.items() if name != axis}
+        record = study.records[key]
+        known = first.setdefault(f"{rest} {seed}", record)
+        if known is record:
+            continue
+        compared = True
+        if any(known.get(part) != record.get(part) for part in ("digest", "metrics", "more")):
+            return False
+    return compared

@@ -28,6 +28,8 @@ _MOST = 12
 """So many VOs are shown if they fit; of more than that, the busiest _FEW."""
 _FEW = 6
 _NAME_WIDTH = 16
+_WIDEST = 400
+"""More than all columns that are ever shown take."""
 _GAP = 2
 
 
@@ -47,15 +49,20 @@ def measured_line(manifest: Mapping[str, Any]) -> str | None:
 def print_summary(metrics: Metrics, console: Console | None = None) -> None:
     """Prints the table: styled on a terminal, plain text anywhere else.
 
-    Where there are more VOs than fit the width, or than anyone reads, the busiest are shown (by
-    utilization of their machines, then by jobs), and a last line says where the others are.
+    VOs stand in the scenario's order. Where there are more than fit the width, or than anyone
+    reads, the busiest are shown (by utilization of their machines, then by jobs), and a last line
+    says where the others are.
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = console or Console()
+    if console is None:
+        console = Console()
+        if not console.is_terminal:
+            # Nothing needs to be left out of a file or a pipe, which have no width.
+            console.width = _WIDEST
     shown = _shown(metrics, console.width)
     styled = console.is_terminal
     table = Table(
@@ -81,7 +88,7 @@ def print_summary(metrics: Metrics, console: Console | None = None) -> None:
 
 
 def _shown(metrics: Metrics, width: int) -> list[str]:
-    """The VOs that have a column: all, in the scenario's order, or the busiest first."""
+    """The VOs that have a column, in the scenario's order: all, or the busiest."""
     vos = metrics["vos"]
 
     def busyness(name: str) -> tuple[float, float]:
@@ -99,7 +106,7 @@ def _shown(metrics: Metrics, width: int) -> list[str]:
         if left < _GAP:
             break
         fitting.append(name)
-    return list(vos) if len(fitting) == len(vos) else fitting
+    return [name for name in vos if name in fitting]
 
 
 def _texts(metrics: Metrics) -> dict[str, dict[str | None, str]]:

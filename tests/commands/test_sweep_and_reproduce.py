@@ -26,7 +26,10 @@ WRONG = [
     ("axes: {selection: partial}\n", ":3: axes.selection: found 'partial'"),
     ("axis: {selection: [partial]}\n", ":3: axis: found an unknown key"),
     ("axes: {no_parameter: [1]}\n", "no_parameter"),
-    ("compare: ttl\n", ":3: compare: found 'ttl', expected one of the axes: none"),
+    (
+        "compare: ttl\n",
+        ":3: compare: found 'ttl', which is no axis, expected one of the axes: none",
+    ),
     ("seeds: [4, 2, 4]\n", ":3: seeds: found 4 again"),
     (
         "metrics:\n  - makespan\n  - mean_wait\n",

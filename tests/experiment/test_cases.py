@@ -96,6 +96,20 @@ def test_a_scenario_may_be_one_that_is_shipped(tmp_path: Path) -> None:
         (tmp_path / "two-vos.yaml").unlink(missing_ok=True)
 
 
+def test_a_mistyped_axis_is_told_beside_the_key_that_it_made_wrong(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, EXPERIMENT.replace("selection: [p", "selektion: [p") + "compare: selection\n"
+    )
+    with pytest.raises(InputError) as caught:
+        load_experiment(path, overrides=["ttx=1"])
+    compared, from_command, *of_axis = str(caught.value).splitlines()
+    assert "compare: found 'selection', which is no axis" in compared
+    assert from_command.startswith("--set ttx=1: ttx: found no such parameter")
+    line = 1 + path.read_text().splitlines().index("  selektion: [partial, binary, matchmaking]")
+    assert of_axis[0].startswith(f'{path}:{line}: selektion="partial": selektion: found')
+    assert len(of_axis) == 3
+
+
 WRONG = {
     "no scenario": ("name: x\n", "scenario"),
     "unknown key": (EXPERIMENT + "axis: {}\n", "axes"),
@@ -103,7 +117,7 @@ WRONG = {
     "level": (EXPERIMENT.replace("0.9", "95"), "at most 0.999"),
     "compare": (
         EXPERIMENT + "compare: ttl\n",
-        "compare: found 'ttl', expected one of the axes: selection",
+        "compare: found 'ttl', which is no axis, expected one of the axes: selection",
     ),
     "quick axis": (EXPERIMENT.replace("axes: {selection", "axes: {ttl"), "among the axes"),
     "too many": (EXPERIMENT.replace("seeds: 3", "seeds: 10000\nset: {}") + "", None),

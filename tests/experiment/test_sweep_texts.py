@@ -19,7 +19,7 @@ from grid.experiment.sweep_places import ELSEWHERE
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, plus_minus
 from grid.experiment.sweep_vos import by_vo
-from grid.experiment.telling import telling_metrics
+from grid.experiment.telling import telling_metrics, without_effect
 from grid.report.charts import Labels, Series, bars, chart, lines
 from grid.report.page import Choice, When
 from grid.report.style import Picture
@@ -149,6 +149,49 @@ def test_figures_of_vos_and_flows_are_there_for_each_setting(tmp_path: Path) -> 
                          strict=True), picture.tables["vos"]["value"], strict=True))  # fmt: skip
     # Two seeds each, in the order of rules, then of periods.
     assert means["period 5", "a"] == 2.5 and means["period 20", "b"] == 10.5
+
+
+def test_figures_of_vos_have_intervals_that_end_where_the_metric_does(tmp_path: Path) -> None:
+    points = [
+        ({"rule": rule}, {"user_utility": [0.1, 0.9], "wait_mean": [1.0, 1.0]}) for rule in "ab"
+    ]
+    study = study_of(tmp_path, "vos", points)
+    for record in study.records.values():
+        figures = record["metrics"]["grid"]
+        record["metrics"]["vos"] = {"north": figures, "south": figures}
+    blocks = by_vo(study, ["user_utility", "wait_mean"])
+    (picture,) = (one for one in blocks if isinstance(one, Picture))
+    columns = picture.tables["vos"]
+    rows = list(zip(*(columns[key] for key in ("metric", "low", "high")), strict=True))
+    utility = study.interval("user_utility", {"rule": "a"})
+    assert utility is not None and utility.high > 1.0
+    assert set(rows) == {("user_utility", utility.low, utility.high), ("wait_mean", None, None)}
+    bounds = {one["name"]: one.get("value") for one in picture.specification["params"]}["bounds"]
+    assert bounds["user_utility"] == [0.0, 1.0] and bounds["wait_mean"] == [0.0, None]
+    drawn = [one.get("as") for one in picture.specification["transform"]]
+    assert {"left", "right"} <= {*drawn} and len(picture.specification["layer"]) == 3
+    tables = [one.block for one in blocks if isinstance(one, When)]
+    assert "['north', '0.5 ± 5.1', '0.5 ± 5.1']" in str(tables) and "'1 ='" in str(tables)
+
+
+def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:
+    points = [
+        ({"ttl": ttl, "rule": rule}, {"wait_mean": [1.0, 2.0 + (rule == "b")]})
+        for ttl in (7, 8)
+        for rule in "ab"
+    ]
+    study = study_of(tmp_path, "inert", points)
+    assert without_effect(study).startswith("ttl had no effect")
+    assert telling_metrics(study) == ("wait_mean",)
+    same = replace(study, runs=tuple(run for run in study.runs if run[0]["rule"] == "a"))
+    same = replace(same, axes={"ttl": [7, 8], "rule": ["a"]})
+    # A table without a figure would not tell that all of them are the same.
+    assert telling_metrics(same) == ("wait_mean",)
+    said = io.StringIO()
+    print_sweep_table(tmp_path / "inert", Console(file=said, width=100))
+    assert "ttl had no effect: runs that differ in nothing else are the same" in said.getvalue()
+    next(iter(study.records.values()))["digest"] = "another"
+    assert without_effect(study) == ""
 
 
 def test_the_last_column_of_a_narrow_table_is_not_cut(tmp_path: Path) -> None:

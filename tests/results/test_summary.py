@@ -85,9 +85,9 @@ def test_a_long_name_is_shortened() -> None:
     assert text.splitlines()[0].split() == ["grid", "the-long-named-…"]
 
 
-def test_of_many_vos_the_busiest_are_shown_and_the_rest_is_named() -> None:
+def test_of_many_vos_the_busiest_are_shown_in_the_scenarios_order_and_the_rest_is_named() -> None:
     text = printed(13, 200)
-    names = [f"organization{vo}" for vo in (12, 11, 10, 9, 8, 7)]
+    names = [f"organization{vo}" for vo in (7, 8, 9, 10, 11, 12)]
     assert text.splitlines()[0].split() == ["grid", *names]
     assert text.endswith("7 more VOs are in metrics.json; shown are the 6 busiest.\n")
 
@@ -96,6 +96,16 @@ def test_plain_text_when_not_a_terminal() -> None:
     assert "\x1b" not in printed(4, 80)
     assert printed(4, 80).isascii()
     assert "\x1b[" in printed(4, 80, terminal=True)
+
+
+def test_in_a_file_nothing_is_left_out_for_want_of_room(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [job(number, 0, 1000, 2000, vo=number, at=(number, number, 0)) for number in range(12)]
+    names = tuple(f"organization{vo}" for vo in range(12))
+    pools = tuple(ClusterEntry(vo, "pool", (1,)) for vo in range(12))
+    print_summary(metrics(table(rows), Directory(names, pools)))
+    text = capsys.readouterr().out
+    assert text.splitlines()[0].split() == ["grid", *names]
+    assert "metrics.json" not in text
 
 
 def test_the_module_loads_without_rich() -> None:
