@@ -49,8 +49,52 @@ def papers_page() -> str:
     lines.append("## The papers that are reproduced, and the logs\n")
     lines += [f"- {citation(one)}" for one in cited["references"]]
     lines.append("\nThe short names stand for these papers in the whole documentation.\n")
+    lines += bibtex(cited)
     lines += verdicts()
     return "\n".join(lines)
+
+
+def bibtex(cited: Mapping[str, Any]) -> list[str]:
+    """The same for BibTeX; without what has no authors that anybody knows."""
+    year_and_commit = "git log -1 --date=format:%Y --format='%ad %H'"
+    ours = {**cited, "year": "YEAR", "notes": f"Version {cited['version']}, commit COMMIT"}
+    entries = [_entry("misc", "grid-emulator", ours)]
+    for one in cited["references"]:
+        name = re.match(r"([A-Z0-9]+) here", one["notes"]) or re.search(
+            r"\((\S+)\.swf\)", one["title"]
+        )
+        if one["type"] == "conference-paper" and name:
+            entries.append(_entry("inproceedings", name[1], {**one, "notes": ""}))
+        elif one["type"] == "data" and name:
+            entries.append(_entry("misc", name[1], one))
+    return [
+        "## BibTeX\n",
+        f"`{year_and_commit}` in the clone says what to write for YEAR and COMMIT. Letters are in "
+        "UTF-8, as biber takes them. EG has no entry, since its text names no authors.\n",
+        "```bibtex",
+        *entries,
+        "```\n",
+    ]
+
+
+def _entry(kind: str, key: str, one: Mapping[str, Any]) -> str:
+    people = [
+        f"{{{person['name']}}}" if "name" in person
+        else f"{person['family-names']}, {person['given-names']}"
+        for person in one["authors"]
+    ]  # fmt: skip
+    fields = {
+        "author": " and ".join(people),
+        "title": f"{{{one['title']}}}",
+        "booktitle": one.get("collection-title", ""),
+        "pages": f"{one['start']}--{one['end']}" if "start" in one else "",
+        "year": str(one.get("year", "")),
+        "doi": one.get("doi", ""),
+        "isbn": one.get("isbn", ""),
+        "note": one["notes"].strip(),
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@{kind}{{{key},", *lines, "}"])
 
 
 def verdicts() -> list[str]:

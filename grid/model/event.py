@@ -40,6 +40,8 @@ class Event(NamedTuple):
     age_us: Time | None = None
     load: float | None = None
     state: str | None = None
+    preemptions: int | None = None
+    restarts: int | None = None
 
 
 def word_of(message: type) -> str:

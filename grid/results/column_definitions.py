@@ -128,6 +128,8 @@ EVENT_COLUMNS: Columns = {
     "age_us": ("us", "For how long that belief may have been wrong; empty where none had come."),
     "load": ("", "CPUs that jobs hold or wait for, over CPUs: of a cluster, or of the whole VO."),
     "state": ("", "How the job ended, or what an answer says."),
+    "preemptions": ("", "Of an `end`: how often the job was stopped before; see jobs.csv."),
+    "restarts": ("", "Of an `end`: how often it began again from nothing."),
 }
 """Of events.parquet (`grid run --events`), a row for each message that an entity handled and each
 decision that it took. Rows are in the order of time, then of entities' names, then as handled."""

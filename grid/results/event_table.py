@@ -22,7 +22,7 @@ _TYPES = {
     "time_us": _WHOLE, "job": _WHOLE, "resource": _WHOLE, "machine": _WHOLE, "processors": _WHOLE,
     "licenses": _WHOLE, "estimate_us": _WHOLE, "ttl": _WHOLE, "hops": _WHOLE, "age_us": _WHOLE,
     "ram_mb": _NUMBER, "utility": _NUMBER, "free_cpus": _NUMBER, "load": _NUMBER,
-    "waits": pa.bool_(),
+    "waits": pa.bool_(), "preemptions": _WHOLE, "restarts": _WHOLE,
 }  # fmt: skip
 EVENT_SCHEMA = pa.schema([(name, _TYPES.get(name, _NAME)) for name in Event._fields])
 
@@ -139,6 +139,8 @@ def _batch(
         "hops": pa.array(placement.hops[row], mask=is_submit),
         "utility": pa.array(placement.utility[row], mask=is_submit),
         "state": _take(states, np.where(is_end, outcome.state[row], -1)),
+        "preemptions": pa.array(outcome.preemptions[row], mask=~is_end),
+        "restarts": pa.array(outcome.restarts[row], mask=~is_end),
     }
     arrays = [
         given.get(field.name, pa.nulls(len(row), field.type)).cast(field.type)

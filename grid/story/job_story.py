@@ -158,6 +158,20 @@ def _place(event: Event) -> str:
     return f"cluster {name} of {_vo(event)}{machine}"
 
 
+def _end(event: Event) -> str:
+    """How often it was stopped is all that is known of what lies between its start and its end."""
+    counts = (
+        (event.preemptions, "was stopped"),
+        (event.restarts, "began again from nothing"),
+    )
+    told = [f"{what} {_times(count)}" for count, what in counts if count]
+    return f"It ends: {event.state}." + (f" On the way it {_and(told)}." if told else "")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
 _STEPS: dict[str, Callable[[Event], str]] = {
     "submit": _submit,
     "submit_job": _submit,
@@ -178,7 +192,7 @@ _STEPS: dict[str, Callable[[Event], str]] = {
     "run_job": lambda e: f"It comes to {_place(e)}.",
     "move_gang": lambda e: f"It moves to {_place(e)}.",
     "start": lambda e: f"It starts in {_place(e)}.",
-    "end": lambda e: f"It ends: {e.state}.",
+    "end": _end,
     "job_done": lambda e: f"{_vo(e)} hears how it ended in {_peer(e)}: {e.state}.",
 }
 
