@@ -11,6 +11,7 @@ longer than `PLAIN_SECONDS` waits then.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import pickle
 import subprocess
@@ -81,6 +82,7 @@ class CompilingAhead:
         self._file: Path | None = None
         self._meanwhile: Meanwhile | None = None
         self._first = self._is_over = False
+        self._waits_from_s = math.inf
 
     def begin(self, grid: Grid, *, first: bool) -> None:
         """Begin to compile what a run of `grid` needs.
@@ -142,6 +144,7 @@ class CompilingAhead:
     def run_begins(self, stage: Stage) -> None:
         """Say what is done: running, and how far the compiling is until that is over."""
         self._tell = stage
+        self._waits_from_s = time.monotonic() + PLAIN_SECONDS
         self._say()
 
     def run_is_over(self) -> None:
@@ -189,8 +192,14 @@ class CompilingAhead:
         return f"compiling {min(self._done + 1, self._all)} of {self._all}"
 
     def _say(self) -> None:
-        if not self._is_over:
-            self._tell("running" if self.is_done else f"running, {self._how_far()}")
+        if self._is_over:
+            return
+        if self.is_done:
+            self._tell("running")
+        elif time.monotonic() < self._waits_from_s:
+            self._tell(f"running, {self._how_far()}")
+        else:
+            self._tell(f"{self._how_far()}, before the run goes on")
 
 
 @contextmanager

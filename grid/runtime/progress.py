@@ -76,7 +76,8 @@ class Display:
 
     def _left(self) -> str:
         """The time that the rest takes, if it goes on like this."""
-        if not self.total:
+        if not self.total or self.compiles:
+            # What runs as plain Python, or waits for the compiler, tells nothing of the rest.
             return ""
         done, missing = self.done - self._before, self.total - self.done
         if done <= TELLING * (done + missing):

@@ -129,6 +129,7 @@ def test_a_run_that_takes_longer_waits_for_compiled_code(
         meanwhile = ahead.meanwhile(said.append)
         ahead.run_begins(said.append)
         assert meanwhile is not None
+        assert said[0].startswith("compiling ") and said[0].endswith(", before the run goes on")
         fifo.write_text("go on")
         assert not meanwhile()
         assert ahead.is_done

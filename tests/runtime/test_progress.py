@@ -44,6 +44,21 @@ def test_a_line_tells_stage_jobs_and_time_left(clock: Clock) -> None:
     )
 
 
+def test_time_left_is_not_guessed_from_what_was_not_compiled(clock: Clock) -> None:
+    display = Display()
+    display.stage("running, compiling 3 of 9")
+    run = RunProgress(display)
+    run(0, 0, 200)
+    clock.now += 10
+    run(3600_000_000, 50, 200)
+    assert "left" not in display.line()
+    display.stage("running")
+    run(3600_000_000, 60, 200)
+    clock.now += 6
+    run(7200_000_000, 90, 200)
+    assert "left" in display.line()
+
+
 @pytest.mark.usefixtures("clock")
 def test_a_new_stage_begins_without_words_of_the_last() -> None:
     display = Display()
