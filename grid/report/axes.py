@@ -13,6 +13,9 @@ from grid.report.style import FIGURE
 
 WIDE = 50.0
 """Values that span more than this factor are seen on a logarithmic scale."""
+SKEWED, AT_LEAST = 20.0, 4.0
+"""So are values of which three quarters lie within this part (one over it) of their range, at its
+low end, if the range spans a factor of at least the second."""
 LOWEST = 0.1
 """Where zeros are among the values, so many of the others may be below what counts as small."""
 MANY_DECADES = 2e3
@@ -90,11 +93,16 @@ def _scale(values: Floats, *, is_duration: bool) -> tuple[dict[str, Any], list[f
     if low < 0 or not len(positive):
         return {"type": "linear", "zero": False}, []
     small = float(np.quantile(positive, LOWEST)) if low == 0 else low
-    if high <= WIDE * small:
+    is_skewed = (
+        high - low > SKEWED * (float(np.quantile(values, 0.75)) - low) and high > AT_LEAST * low > 0
+    )
+    if high <= WIDE * small and not is_skewed:
         return {"type": "linear", "zero": low < high / 2}, []
     ticks = _ticks(small, high, is_duration)
     if low > 0:
-        return {"type": "log", "domain": [low, high], "nice": False}, ticks
+        # A tick a little below the least value is seen only where the axis begins there.
+        begin = min([low, *ticks[:1]])
+        return {"type": "log", "domain": [begin, high], "nice": False}, ticks
     constant = ticks[0] if ticks else small
     return {"type": "symlog", "constant": constant, "domain": [0, high]}, [0.0, *ticks]
 

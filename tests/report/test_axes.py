@@ -22,6 +22,18 @@ def test_a_wide_range_asks_for_a_logarithmic_axis() -> None:
     assert numbers("x", "x", [-1, 20, 3000])["scale"]["type"] == "linear"
 
 
+def test_values_that_crowd_at_the_low_end_ask_for_a_logarithmic_axis() -> None:
+    slowdowns = [1.0, 1.01, 1.02, 1.1, 26.0]
+    axis = numbers("x", "x", slowdowns)
+    assert axis["scale"]["type"] == "log" and axis["axis"]["values"] == [1, 2, 5, 10, 20]
+    just_above = numbers("x", "x", [1.000001, *slowdowns[1:]])
+    assert just_above["scale"]["domain"] == [1, 26] and just_above["axis"]["values"][0] == 1
+    # Of two that far apart, and where most are alike and the rest near, nothing is hidden.
+    assert numbers("x", "x", [1.0, 26.0])["scale"]["type"] == "linear"
+    assert numbers("x", "x", [1.0, 1.0, 1.0, 3.0])["scale"]["type"] == "linear"
+    assert numbers("x", "x", [0.0, 0.0, 0.0, 3.0])["scale"]["type"] == "linear"
+
+
 def test_long_durations_have_ticks_in_words() -> None:
     axis = durations("x", "wait", [0, 1, 1, 1, 90_000])["axis"]
     assert axis["values"] == [0, 1, 10, 60, 600, 3600, 36_000, 86_400]
