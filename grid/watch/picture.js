@@ -172,11 +172,15 @@ export class Picture {
   }
 }
 
+// Pixels that a letter of a name takes, more or less.
+const LETTER = 6;
+
 // Rows are VOs whose jobs went, columns VOs that ran them; darker is more.
 export class Matrix {
   constructor(holder, about, say) {
     this.holder = holder;
     this.canvas = holder.querySelector("canvas");
+    this.told = holder.querySelector("p");
     this.vos = about.vos;
     this.flows = [];
     this.at = [0, 0];
@@ -218,7 +222,9 @@ export class Matrix {
   draw() {
     if (this.holder.hidden) return;
     const count = this.vos.length, room = Math.min(this.holder.clientWidth, 900);
-    this.margin = count <= 60 ? 90 : 12;
+    const longest = Math.max(...this.vos.map((name) => name.length));
+    // Names have what they need, as far as there is room.
+    this.margin = count <= 60 ? Math.min(LETTER * (longest + 2), Math.max(90, room / 3)) : 12;
     this.cell = Math.max(3, Math.floor((room - this.margin) / count));
     this.cell = Math.min(this.cell, 60);
     const side = this.margin + count * this.cell, scale = devicePixelRatio || 1;
@@ -238,23 +244,24 @@ export class Matrix {
         Math.max(1, this.cell - (this.cell > 5)), Math.max(1, this.cell - (this.cell > 5)));
     }
     pen.globalAlpha = 1;
-    this.write(pen, colour, most);
+    this.told.textContent =
+      `Rows: whose jobs. Columns: where they ran. The fullest colour: ${counted(most, "job")}.`;
+    this.write(pen, colour);
     pen.strokeStyle = colour("c1");
     pen.lineWidth = 2;
     pen.strokeRect(this.margin + this.at[1] * this.cell - 1, this.margin + this.at[0] * this.cell - 1,
       this.cell + 1, this.cell + 1);
   }
 
-  write(pen, colour, most) {
+  // Names, where there is room for them.
+  write(pen, colour) {
+    if (this.margin < 20 || this.cell < 11) return;
     pen.fillStyle = colour("ink");
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
-    if (this.margin < 20 || this.cell < 11) {
-      pen.fillText(`rows: whose jobs, columns: where they ran; fullest colour: ${counted(most, "job")}`, 2, 6);
-      return;
-    }
     this.vos.forEach((name, vo) => {
-      const short = name.length > 13 ? `${name.slice(0, 12)}…` : name;
+      const most = Math.floor(this.margin / LETTER) - 1;
+      const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
       pen.fillText(short, 2, this.margin + (vo + 0.5) * this.cell);
       pen.save();
       pen.translate(this.margin + (vo + 0.5) * this.cell, this.margin - 4);
