@@ -144,7 +144,8 @@ def _table(study: Study, found: Sequence[Found], baseline: str, metrics: Sequenc
         pairs = zip(cells_of(intervals), intervals, strict=True)
         columns.append([text + _doubt(one) for text, one in pairs])
     headers = [axis, *others, *(label_of(metric) for metric in metrics)]
-    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics, {}))
+    rows = list(zip(*columns, strict=True))
+    return Table(headers, rows, hints=hints_of(metrics, {}), keys=1 + len(others))
 
 
 def _doubt(difference: Interval | None) -> str:

@@ -214,7 +214,8 @@ def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
     if over_seeds(study):
         columns.append([shown(_enough(study, metrics, point)) for point in study.points])
         headers.append(f"repetitions for ± {100 * WISHED:g} %")
-    return Table(headers, list(zip(*columns, strict=True)), hints=hints_of(metrics, {}))
+    rows = list(zip(*columns, strict=True))
+    return Table(headers, rows, hints=hints_of(metrics, {}), keys=len(study.axes))
 
 
 def _enough(study: Study, metrics: Sequence[str], point: Mapping[str, Any]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
 FEW = 6
 """More lines with intervals than so many, or bars in a group, are a tangle: they have panels."""
+APART = 4
+"""Pixels between the intervals of two lines at one place."""
 PANEL, NAMES = 200, 150
 """Pixels: the least width of a panel, and how wide names beside panels may be."""
 
@@ -74,15 +77,30 @@ def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> 
         encoding |= by_series(names, at)
         told = {"tooltip": _told(labels, columns), **by_series(names, at, "shape")}
         layers: list[dict[str, Any]] = [
-            {"mark": "line", "encoding": {"y": y}},
-            {"mark": "point", "encoding": {"y": y, **told}},
+            {"mark": {"type": "line"}, "encoding": {"y": y}},
+            {"mark": {"type": "point"}, "encoding": {"y": y, **told}},
         ]
     else:
         encoding |= by_line(names, at)
-        layers = [{"mark": "line", "encoding": {"y": y}}]
+        layers = [{"mark": {"type": "line"}, "encoding": {"y": y}}]
     if _has_intervals(columns):
-        layers.append(_intervals(y, labels.y_bounds))
+        layers = _side_by_side([*layers, _intervals(y, labels.y_bounds)], names)
     return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
+
+
+def _side_by_side(layers: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """The layers for each series by itself, a few pixels beside those of the others.
+
+    Intervals at one place would lie on each other.
+    """
+    found = []
+    for number, name in enumerate(names):
+        mine = [{"filter": f"datum.series === {json.dumps(name)}"}]
+        aside = APART * (number - (len(names) - 1) / 2)
+        for layer in layers:
+            mark = {**layer["mark"], "xOffset": aside}
+            found.append({**layer, "transform": [*mine, *layer.get("transform", ())], "mark": mark})
+    return found
 
 
 def bars(labels: Labels, series: Sequence[Series]) -> Picture:

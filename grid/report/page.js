@@ -139,20 +139,23 @@
     table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
   }
 
-  // Paper does not scroll: a table of many columns is printed as several, each with the first one.
+  // Paper does not scroll: a table of many columns is printed as several, each with what its rows are of.
   const PRINTED = 8;
   function splitTables() {
     for (const holder of find(".scroll:has(table.sorts)")) {
+      const keys = Number(holder.querySelector("table").dataset.keys);
       const count = holder.querySelector("thead tr").children.length;
-      if (count <= PRINTED + 1) continue;
-      const each = Math.ceil((count - 1) / Math.ceil((count - 1) / PRINTED));
+      // Of a table with many keys, a part has few other columns, but some.
+      const most = Math.max(2, PRINTED + 1 - keys);
+      if (count - keys <= most) continue;
+      const each = Math.ceil((count - keys) / Math.ceil((count - keys) / most));
       holder.classList.add("split");
-      for (let first = 1; first < count; first += each) {
+      for (let first = keys; first < count; first += each) {
         const part = holder.cloneNode(true);
         part.className = "scroll printed";
         for (const row of part.querySelectorAll("tr"))
           [...row.children].forEach((cell, place) => {
-            if (place && (place < first || place >= first + each)) cell.remove();
+            if (place >= keys && (place < first || place >= first + each)) cell.remove();
           });
         holder.before(part);
       }

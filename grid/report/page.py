@@ -27,13 +27,14 @@ class Table:
     """A table; with `prose` its cells are sentences and may break, else figures.
 
     `hints` are what headers and first cells mean, shown where the pointer rests on one; what
-    headers mean by TERMS is, too.
+    headers mean by TERMS is, too. The first `keys` columns say what a row is of.
     """
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     prose: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
+    keys: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,6 @@ def _table(table: Table) -> str:
     body = "\n".join(f"<tr>{cells(row)}</tr>" for row in table.rows)
     kind = "prose" if table.prose else "sorts"
     return (
-        f'<div class="scroll" tabindex="0"><table class="{kind}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<div class="scroll" tabindex="0"><table class="{kind}" data-keys="{table.keys}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )

@@ -35,7 +35,7 @@ OF_FIGURES = ("color", "shape", "strokeDash", "opacity")
 def labels_of(page: str) -> set[str]:
     """Headers of tables, rows and lists of metrics, titles and legends in charts."""
     found = set(re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page))
-    for table in re.findall(r'<table class="prose">.*?<tbody>(.*?)</tbody>', page, re.S):
+    for table in re.findall(r'<table class="prose"[^>]*>.*?<tbody>(.*?)</tbody>', page, re.S):
         found |= set(re.findall(r"<tr><td>(.*?)</td>", table))
     for signal, options in re.findall(r'<select data-signal="(\w+)"[^>]*>(.*?)</select>', page):
         if signal in OF_METRICS:

@@ -177,6 +177,12 @@ def test_a_wide_table_is_printed_as_several(
     assert [metric for part in parts for metric in part[1:]] == metrics
     browser.value("dispatchEvent(new Event('afterprint'))")
     assert browser.value(heads) == [[vo, *metrics]]
+    keyed = "document.querySelector('#part-1 table.sorts').dataset.keys = 3"
+    browser.value(f"{keyed}; dispatchEvent(new Event('beforeprint'))")
+    *parts, _ = browser.value(heads)
+    assert all(part[:3] == [vo, *metrics[:2]] and len(part) <= 9 for part in parts)
+    assert [metric for part in parts for metric in part[3:]] == metrics[2:]
+    browser.value("dispatchEvent(new Event('afterprint'))")
 
 
 def test_what_is_folded_away_is_printed(
