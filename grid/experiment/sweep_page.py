@@ -29,6 +29,7 @@ from grid.experiment.sweep_texts import (
     measured_line,
     named,
     over_seeds,
+    values_of,
 )
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
@@ -122,7 +123,7 @@ def comparison_charts(study: Study, metric: str, along: str | None = None) -> It
         caption = f"{y[0].upper()}{y[1:]}{f', {fixed_at}' if fixed_at else ''}."
         name = f"compare-{metric.replace('_', '-')}{suffix}"
         x = across or study.compare or ""
-        labels = Labels(name, caption, x, y, subtitle=fixed_at)
+        labels = Labels(name, caption, x, y, subtitle=fixed_at, of=values_of(study))
         yield chart(replace(labels, **reaches), series)
 
 

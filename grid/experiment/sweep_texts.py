@@ -29,6 +29,14 @@ def named(axis: str, value: Any) -> str:
     )
 
 
+def values_of(study: Study) -> str:
+    """The compared axis as a legend's title has it, where names of its values do not; or empty."""
+    axis = study.compare
+    if axis is None or not any(isinstance(value, str) for value in study.axes[axis]):
+        return ""
+    return axis.rsplit(".", maxsplit=1)[-1].replace("_", " ")
+
+
 def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
     """A column of means: each with its interval, or all with the same decimals if there is none."""
     if any(one is not None and math.isfinite(one.half_width) for one in intervals):

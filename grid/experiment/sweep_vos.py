@@ -18,7 +18,7 @@ from grid.experiment.sweep_places import (
     title_at,
     when_chosen,
 )
-from grid.experiment.sweep_texts import cells_of, is_same, over_seeds
+from grid.experiment.sweep_texts import cells_of, is_same, over_seeds, values_of
 from grid.report.charts import (
     FEW,
     INTERVAL_TEXTS,
@@ -116,7 +116,7 @@ def _bars(
         ],
         "transform": [{"filter": " && ".join(chosen)}, *(_ENDS if has_intervals else ())],
         **(
-            _groups(vos, names, is_tall, has_intervals)
+            _groups(vos, names, is_tall, has_intervals, values_of(study) or None)
             if are_few
             else _panels(vos, names, has_intervals)
         ),
@@ -166,7 +166,11 @@ def _with_intervals(encoding: dict[str, Any], bar: dict[str, Any]) -> dict[str, 
 
 
 def _groups(
-    vos: Sequence[str], names: Sequence[str], is_tall: bool, has_intervals: bool
+    vos: Sequence[str],
+    names: Sequence[str],
+    is_tall: bool,
+    has_intervals: bool,
+    title: str | None,
 ) -> dict[str, Any]:
     """VOs one below the other, in each a bar for each of a few names, in the colour of the name."""
     orient = "top" if is_tall else "bottom"
@@ -176,7 +180,7 @@ def _groups(
         "y": {**y, "axis": {"labelOverlap": False}},
         "yOffset": {"field": "series", "sort": list(names)},
         "x": {**x, "axis": {"format": FIGURE, "tickCount": 5, "orient": orient}},
-        **by_series(names, orient=orient),
+        **by_series(names, orient=orient, title=title),
         "tooltip": TOLD,
     }
     height = max(12 * len(names) + 8, 20) * len(vos)

@@ -51,6 +51,8 @@ class Labels:
     """From where to where y reaches at least; by default as far as the figures do."""
     y_bounds: tuple[float, float] = (-math.inf, math.inf)
     """What y can be at all: an interval that reaches beyond is drawn up to there."""
+    of: str = ""
+    """What the series are values of, where their names do not say so."""
 
 
 def chart(labels: Labels, series: Sequence[Series]) -> Picture:
@@ -74,8 +76,9 @@ def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> 
     encoding = {"x": _along(labels, columns, markers)}
     y = _height(labels, columns)
     if markers:
-        encoding |= by_series(names, at)
-        told = {"tooltip": _told(labels, columns), **by_series(names, at, "shape")}
+        title = labels.of or None
+        encoding |= by_series(names, at, title=title)
+        told = {"tooltip": _told(labels, columns), **by_series(names, at, "shape", title=title)}
         layers: list[dict[str, Any]] = [
             {"mark": {"type": "line"}, "encoding": {"y": y}},
             {"mark": {"type": "point"}, "encoding": {"y": y, **told}},
@@ -114,7 +117,7 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
     x["axis"] = {"labelAngle": -35 if turned else 0, "labelOverlap": False, "labelLimit": 220}
     encoding: dict[str, Any] = {"x": x}
     if len(names) > 1:
-        colours = by_series(names, _places(series))
+        colours = by_series(names, _places(series), title=labels.of or None)
         encoding |= {"xOffset": {"field": "series", "sort": names}, **colours}
     y = _height(labels, columns, from_zero=True)
     bar = {"type": "bar", "color": COLOURS[0]} if len(names) == 1 else {"type": "bar"}

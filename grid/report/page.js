@@ -87,6 +87,21 @@
     document.body.dataset.drawn = charts.length;
   }
 
+  // The chart as it is seen, in the colours of paper: those of the first rule of the style sheet.
+  async function save(figure) {
+    const drawn = charts.find((one) => one.figure === figure);
+    if (!drawn) return;
+    const { style } = document.getElementById("style").sheet.cssRules[0];
+    const svg = (await drawn.view.toSVG())
+      .replace(/var\((--\w+)\)/g, (_, name) => style.getPropertyValue(name).trim())
+      .replace("<svg ", '<svg style="background: #fff" ');
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+    link.download = `${figure.dataset.chart}.svg`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
   let waiting = 0;
   function fitAgain() {
     clearTimeout(waiting);
@@ -185,6 +200,8 @@
   addEventListener("beforeprint", splitTables);
   addEventListener("afterprint", joinTables);
   for (const select of find("select[data-signal]")) select.addEventListener("change", choose);
+  for (const button of find("button.save"))
+    button.addEventListener("click", () => save(button.closest("figure")));
   for (const header of find("table.sorts thead th")) {
     header.tabIndex = 0;
     header.addEventListener("click", () => sortBy(header));

@@ -97,7 +97,7 @@ def html_page(title: str, introduction: str, sections: Sequence[Section]) -> str
         '<meta name="color-scheme" content="light dark">',
         # A page that has an icon does not ask a server for one.
         '<link rel="icon" href="data:,">',
-        f"<title>{escape(title)}</title><style>{_style()}</style></head><body>",
+        f'<title>{escape(title)}</title><style id="style">{_style()}</style></head><body>',
         f"<h1>{escape(title)}</h1><p>{escape(introduction)}</p>",
     ]
     if len(filled) > 3:
@@ -204,7 +204,8 @@ def _figure(picture: Picture) -> str:
     return (
         f'<figure data-chart="{escape(picture.name, quote=True)}"{wide}>'
         f'<div class="chart{tall}" role="img" aria-label="{caption}"></div>'
-        f"{_json(picture.specification)}<figcaption>{caption}</figcaption></figure>"
+        f"{_json(picture.specification)}<figcaption>{caption} "
+        '<button type="button" class="save">Save as SVG</button></figcaption></figure>'
     )
 
 

@@ -64,6 +64,9 @@ def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
     study = replace(study_of(tmp_path, "wide", points), compare="rule")
     (chart,) = comparison_charts(study, "wait_mean")
     line, _, interval, *others = chart.specification["layer"]
+    assert line["encoding"]["y"]["field"] == "mean"
+
+    assert chart.specification["encoding"]["color"]["legend"]["title"] == "rule"
     # The second rule has its own, beside them: intervals do not lie on each other.
     asides = [layer["mark"]["xOffset"] for layer in (line, interval, *others)]
     assert asides[:2] == [asides[0]] * 2 and {*asides[2:]} == {-asides[0]} and asides[0]

@@ -13,6 +13,7 @@ from grid.report.flows import flow_map
 from grid.report.page import Section, html_page
 from grid.report.run_data import read_run
 from grid.report.run_pictures import vo_bars
+from grid.report.style import DARK, LIGHT
 from grid.results.definitions import label_of
 from tests.report import chromium, small_reports
 
@@ -144,6 +145,29 @@ def test_a_choice_changes_its_charts_and_texts(
     assert browser.value(title) == label_of("utilization")
     shown = "[...document.querySelectorAll('[data-when]')].filter(e => !e.hidden).length"
     assert browser.value(shown) == 1
+
+
+def test_a_chart_is_saved_as_it_is_seen_in_the_colours_of_paper(
+    reports: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, reports["run"], 1280, "dark")
+    save = (
+        "(async () => { const link = HTMLAnchorElement.prototype;"
+        "link.click = function () { window.as = this.download; };"
+        "const made = new Promise((done) => { URL.createObjectURL = (blob) => "
+        "{ blob.text().then(done); return 'blob:made'; }; });"
+        "const one = document.querySelector('select[data-signal=metric]');"
+        "one.value = 'utilization'; one.dispatchEvent(new Event('change'));"
+        "await new Promise((done) => setTimeout(done, 300));"
+        "document.querySelector('figure[data-chart=vos] button').click();"
+        "window.svg = await made; })()"
+    )
+    browser.ask("Runtime.evaluate", expression=save, awaitPromise=True)
+    svg = browser.value("window.svg")
+    assert browser.value("window.as") == "vos.svg"
+    assert svg.startswith('<svg style="background: #fff" ') and "var(" not in svg
+    assert label_of("utilization") in svg and LIGHT["ink"] in svg and DARK["ink"] not in svg
+    assert browser.complaints == []
 
 
 def test_a_header_sorts_its_table(reports: dict[str, Path], browser: chromium.Browser) -> None:
