@@ -10,9 +10,9 @@ _CAME = "jobs that other VOs sent to the VO, or all"
 OF_DECISIONS = (
     Metric(
         "information_age_mean", "age of the information used", "s",
-        "When a job is forwarded on what is known of the resources: for how long what is known of "
-        "the resource that it is sent to may have been wrong; in a scenario with `faults`, for how "
-        "long it is since that was told.",
+        "Of jobs that are forwarded on what is known of the resources: how old what is known of "
+        "that resource is then. It counts from the last moment at which it was surely right; in a "
+        "scenario with `faults`, from when it was told.",
         f"mean over {_SENT}", COUNT, "less",
     ),
     Metric(

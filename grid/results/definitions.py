@@ -24,8 +24,8 @@ OF_JOBS = (
     ),
     Metric(
         "jobs_rejected", "jobs rejected", "",
-        "Jobs that found no place before they were forwarded, or while they had TTL left: no "
-        "resource can ever run them, or the rule of forwarding gave them none.",
+        "Jobs that ended without a place, and were never forwarded or had TTL left: no resource "
+        "can ever run them, or the rule of forwarding gave them none.",
         "all jobs", better="less",
     ),
     Metric(
@@ -44,7 +44,7 @@ OF_JOBS = (
     Metric(
         "user_utility", "PU user utility", "",
         "Mean utility of a user's jobs; 0 for a job that did not run.",
-        "mean over users", SHARE, "more", "PU Eq. 3, its words",
+        "mean over users", SHARE, "more", "PU Eq. 3, over n_jobs(u)",
     ),
     Metric(
         "user_utility_one_minus_mean", "PU Eq. 3 without the root", "",
@@ -252,8 +252,8 @@ OF_SWEEPS = (
     ),
     Metric(
         "user_utility_of_jobs_that_ran", "PU utility of jobs that ran", "",
-        "Mean utility of the user's jobs that ran.",
-        "mean over users with such a job", SHARE, "more", "PU Eq. 3, third reading",
+        "Mean utility of the user's jobs that ran. By this the claims of the paper are judged.",
+        "mean over users with such a job", SHARE, "more", "PU Eq. 3, its words",
     ),
     Metric(
         "jobs_in_system_mean", "jobs in the system, mean", "",

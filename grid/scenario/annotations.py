@@ -1,4 +1,4 @@
-"""What jobs of any source get beside what they have: requirements, deadlines, input data.
+"""What jobs of any source get beside what they have: requirements, deadlines, input, checkpoints.
 
 Everything is drawn from the seed, each kind from a stream of its own, for the jobs of a VO in their
 order. So the same log with the same seed always gets the same, and a further kind changes nothing
@@ -48,6 +48,9 @@ def annotated(jobs: JobTable, wanted: AnnotateSection | None, seed: int, vo: str
         jobs = replace(jobs, deadline_us=_deadlines(jobs, wanted.deadline, stream("deadlines")))
     if wanted.input is not None:
         jobs = replace(jobs, input_mb=_input_mb(len(jobs), wanted.input, stream("input")))
+    if wanted.checkpointable is not None:
+        has_it = stream("checkpointable").random(len(jobs)) < wanted.checkpointable
+        jobs = replace(jobs, checkpointable=has_it)
     return jobs
 
 

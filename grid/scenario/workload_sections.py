@@ -89,7 +89,9 @@ class JobSection(Section):
         "is free, or on a machine without `ram_mb`.",
     )
     checkpointable: Annotated[bool, Field(strict=True)] = Field(
-        default=False, description="It keeps what it has done when it goes on on another machine."
+        default=False,
+        description="It keeps all that it has done when it goes on on another machine, and when "
+        "its machine was down. What that costs says `preemption`.",
     )
     power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
         default=1.0, description="Factor of the watts that a busy CPU of its machine draws."
@@ -149,7 +151,8 @@ class AnnotatedDeadlineSection(Section):
 
     share: Share = Field(default=1.0, description="Share of the jobs that get one, drawn by lot.")
     least: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
-        description="The deadline is at least so many estimated run times after the submission."
+        description="The deadline is at least so many estimated run times after the submission. "
+        "Those are the times at 1,000 MIPS: on slower machines deadlines are no later."
     )
     most: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
         description="And at most so many; uniform between the two."
@@ -190,6 +193,11 @@ class AnnotateSection(Section):
     )
     input: AnnotatedInputSection | None = Field(
         default=None, description="Input data that travels with jobs from VO to VO."
+    )
+    checkpointable: Share | None = Field(
+        default=None,
+        description="Share of the jobs, drawn by lot, that keep what they have done; the others "
+        "do not. Default: as jobs have it, and jobs of a log do not.",
     )
 
 

@@ -70,6 +70,22 @@ def test_deadlines_are_so_many_estimates_after_submission() -> None:
     assert slack.mean() == pytest.approx(3, abs=0.03)
 
 
+def test_a_share_of_the_jobs_keeps_what_it_has_done() -> None:
+    jobs = given(checkpointable=0.2)
+    assert jobs.checkpointable.mean() == pytest.approx(0.2, abs=0.02)
+    assert given(checkpointable=1.0).checkpointable.all()
+    assert not given(deadline={"least": 1, "most": 2}).checkpointable.any()
+    machines = [{"cpus": 1, "count": 1}]
+    failing = {"heal_s": 1000, "machine_outages": [
+        {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 60, "for_s": 20}]}  # fmt: skip
+    work = {"jobs": [{"run_s": 100}], "annotate": {"checkpointable": 1.0}}
+    vo = {"name": "a", "clusters": [{"machines": machines}], "workload": work}
+    (ended_s,) = grid.run({"vos": [vo], "faults": failing}).jobs()["finish_time"]
+    work["annotate"] = {}
+    (begun_again_s,) = grid.run({"vos": [vo], "faults": failing}).jobs()["finish_time"]
+    assert ended_s == pytest.approx(120.005) and begun_again_s == pytest.approx(180.0)
+
+
 def test_input_is_lognormal() -> None:
     size = given(input={"mean_mb": 50, "cv": 1.5}).input_mb
     assert size.mean() == pytest.approx(50, rel=0.05)
