@@ -47,7 +47,8 @@ class SessionJobs(BaseModel):
     )
     work: Times = Field(description="law of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
-        default=(Size(processors=1, share=1.0),), description="processors of a job"
+        default=(Size(processors=1, share=1.0),),
+        description="processors of a job; shares are relative to each other",
     )
     day_from_hour: _Hour = Field(default=8.0, description="when the working day begins")
     day_to_hour: _Hour = Field(default=18.0, description="when it ends")

@@ -157,7 +157,8 @@ class StochasticJobs(_Settings):
     )
     work: Times = Field(description="law of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
-        default=(Size(processors=1, share=1.0),), description="processors of a job"
+        default=(Size(processors=1, share=1.0),),
+        description="processors of a job; shares are relative to each other",
     )
 
     @model_validator(mode="after")
