@@ -70,15 +70,23 @@ def export(
     target = folder / FILES[to] if out is None else out
     with endings(folder=target), display_on(sys.stderr, quiet=quiet) as display:
         display.stage("writing the trace" if to in _TRACES else "writing the tables")
-        _write(folder, to, target)
+        longer = _write(folder, to, target)
     typer.echo(f"{to.value} in {target}")
+    if longer:
+        typer.echo(
+            f"jobs that ran longer than they requested: {longer:,} (stopped on the way, or on slow "
+            "machines); played again, they are cut unless the workload has cut_at_estimate: false"
+        )
 
 
 _TRACES = (Format.PERFETTO, Format.CHROME, Format.PAJE)
 
 
-def _write(folder: Path, to: Format, target: Path) -> None:
-    """Write `target`, whole or not at all. Raises InputError, and MissingExtra."""
+def _write(folder: Path, to: Format, target: Path) -> int:
+    """Write `target`, whole or not at all. Raises InputError, and MissingExtra.
+
+    Gives how many jobs of a log in SWF ran longer than they requested.
+    """
     from grid.experiment.store import refuse_sweep
     from grid.export.files import replacing, replacing_folder
     from grid.export.schedule import read_schedule
@@ -97,17 +105,17 @@ def _write(folder: Path, to: Format, target: Path) -> None:
         check_place(target)
         with replacing_folder(target) as partial:
             write_batsim(partial, folder)
-        return
+        return 0
     check_file(target, "--out")
     schedule = read_schedule(folder, for_traces=to in _TRACES)
     if to is Format.SWF:
         from grid.export.tables import write_swf
 
-        write_swf(schedule, target, folder)
-        return
+        return write_swf(schedule, target, folder)
     write = _writer(to)
     with replacing(target) as partial, partial.open("wb") as file:
         write(schedule, folder, file)
+    return 0
 
 
 def _writer(to: Format) -> Callable[[Schedule, Path, IO[bytes]], None]:

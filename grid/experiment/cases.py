@@ -291,7 +291,9 @@ def _of_experiment(error: InputError, file: Path | None) -> InputError:
         if setting == mistake.file or line is None:
             # Of the scenario, or from the command line.
             return mistake
-        field = ": ".join(filter(None, (setting, mistake.field)))
+        key = setting.partition("=")[0]
+        # Of a key that nothing has, the value does not matter, nor which of an axis it is.
+        field = key if mistake.field == key else ": ".join(filter(None, (setting, mistake.field)))
         return replace(mistake, file=str(file), line=line, field=field)
 
     return InputError([of_file(one) for one in error.mistakes])

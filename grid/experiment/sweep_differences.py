@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,8 +22,8 @@ TALL = 25
 SURE, UNSURE, ONE_SEED = "interval without zero", "unsure", "one seed"
 UNCHANGED = "the same in all repetitions"
 SHADES = {SURE: "var(--c0)", UNSURE: "var(--c7)", ONE_SEED: "var(--c0)", UNCHANGED: "var(--c6)"}
-LINE = ", "
-"""Between what stands in a line each at a row of the chart."""
+LINE = "\n"
+"""Between what stands in a line each at a row of the chart; names of values may have commas."""
 LINE_PX = 14
 COLUMNS = ("baseline", "metric", "row", "difference", "low", "high", "kind")
 
@@ -105,7 +106,10 @@ def _layers(names: Sequence[str], kinds: Sequence[str], orient: str) -> list[dic
     """A line at zero; the interval of each row; a point at its mean."""
     axis = {"format": FIGURE, "tickCount": 5, "orient": orient}
     x = {"field": "difference", "type": "quantitative", "title": None, "axis": axis}
-    labels = {"labelOverlap": False, "labelExpr": f"split(datum.label, '{LINE}')"}
+    # The middle of all lines stands beside the tick, not the first of them.
+    up = -LINE_PX * names[0].count(LINE) / 2
+    labels = {"labelOverlap": False, "labelExpr": f"split(datum.label, {json.dumps(LINE)})"}
+    labels["labelOffset"] = up
     y = {"field": "row", "type": "nominal", "title": None, "sort": names, "axis": labels}
     shade = {"domain": kinds, "range": [SHADES[kind] for kind in kinds]}
     # Of a chart that scrolls, the legend is where one begins to read; and its texts are long.

@@ -27,6 +27,7 @@ from grid.experiment.sweep_texts import (
     fewer_seeds,
     is_same,
     measured_line,
+    missing_runs,
     named,
     over_seeds,
     values_of,
@@ -70,6 +71,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
                 None,
                 (
                     _certainty(study, seeds),
+                    missing_runs(folder, len(study.runs)),
                     without_effect(study),
                     fewer_seeds(study),
                     measured_line(folder),

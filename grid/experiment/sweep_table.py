@@ -19,6 +19,8 @@ from grid.results.definitions import label_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+WIDEST = 400
+"""More than all columns that are ever shown take."""
 ROWS_SHOWN = 40
 COLUMNS_SHOWN = 5
 UNSURE = "?"
@@ -30,7 +32,11 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
     """Prints means over seeds with half the width of their confidence interval, and differences."""
     from rich.console import Console
 
-    console = console or Console()
+    if console is None:
+        console = Console()
+        if not console.is_terminal:
+            # Nothing needs to be left out of a file or a pipe, which have no width.
+            console.width = WIDEST
     study = read_study(folder)
     metrics = study.metrics or telling_metrics(study)[:COLUMNS_SHOWN]
     points = study.points[:ROWS_SHOWN]
@@ -88,7 +94,8 @@ def _print_differences(
     no_room = _print_table(console, _axes_at(study, list(shown.values())), figures)
     lines = []
     if len(points) > len(shown) or no_room:
-        lines.append(f"There is no room for all of them, which are in {folder}/differences.csv.")
+        where = f"{folder}/differences.csv"
+        lines.append(f"There is no room for all of them here; they are in {where}.")
     seen = [text for metric, texts in figures.items() if metric not in no_room for text in texts]
     if any(text.endswith(f" {UNSURE}") for text in seen):
         lines.append(UNSURE_TOLD)

@@ -66,6 +66,18 @@ def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
     )
 
 
+def missing_runs(folder: Path, there: int) -> str:
+    """How many runs of the sweep in `folder` are not there yet, or failed; empty where all are."""
+    every = len(read_sweep(folder)["cases"])
+    if there == every:
+        return ""
+    verb = "is" if every - there == 1 else "are"
+    return (
+        f"Of {every:,} runs {every - there:,} {verb} missing: the sweep was not finished, or runs "
+        "failed."
+    )
+
+
 COMBINATIONS_NAMED = 3
 
 

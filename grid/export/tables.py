@@ -70,8 +70,11 @@ def _named(positions: Ints, names: Any) -> pa.Array:
     return pa.array(list(names), pa.string()).take(indices).dictionary_encode()
 
 
-def write_swf(schedule: Schedule, path: Path, run: Path) -> None:
+def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
     """The jobs in SWF, in whole seconds, as the format has them; estimates are rounded up.
+
+    Gives how many ran longer than they requested, as jobs may that were stopped or ran on slow
+    machines: estimates are at 1,000 MIPS.
 
     Numbers are given anew, from 1, in the order of submission. Status: 1 completed, 0 failed, 5
     did not run. Group and queue: VO of the user, and VO where it ran. Partition: the cluster.
@@ -103,6 +106,7 @@ def write_swf(schedule: Schedule, path: Path, run: Path) -> None:
         columns[:, field] = column
     log = SwfLog(path, columns, np.arange(len(order)), _header(schedule, run))
     write_log(log, path)
+    return int((columns[:, SwfField.RUN_TIME] > estimate).sum())
 
 
 def _whole_seconds(times_us: Ints) -> Ints:

@@ -45,6 +45,10 @@ def write_run_page(folder: Path, page: Path) -> None:
         f"Seed {manifest['seed']}; {jobs['completed']:,} jobs completed, {jobs['failed']:,} "
         f"failed, {jobs['rejected']:,} rejected, on {place}."
     )
+    unfinished = (manifest.get("live") or {}).get("unfinished", 0)
+    if unfinished:
+        why = "interrupted" if manifest["live"].get("interrupted") else "out of time"
+        introduction += f" {counted(unfinished, 'job')} had not ended: the run was {why}."
     measured = measured_line(manifest)
     if measured is not None:
         others = "figures of machines, and all charts but that by VO, are of the whole run"

@@ -144,7 +144,7 @@ OF_MACHINES = (
     Metric(
         "machine_usage", "machine usage", "%",
         "CPUs in use over the smaller of CPUs that there are and CPUs that jobs in the system ask "
-        "for.",
+        "for. Clusters of gangs have no such figure.",
         "mean over the time in which jobs ask for any CPU; sums over clusters", PERCENT, "more",
         "CS2 Eq. 15 and 16",
     ),

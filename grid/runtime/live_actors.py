@@ -134,7 +134,7 @@ class Actors:
             if self._watch is not None:
                 self._watch.step(clock, self.status, self.past)
             if progress is not None:
-                now = max(status.now for status in self.status.values())
+                now = max(clock.now(), *(status.now for status in self.status.values()))
                 there = int(np.searchsorted(submitted_us, now, side="right"))
                 more = f"{max(0, there - ended):,} wait or run, {self.kills} actors killed"
                 progress(now, ended, jobs, more)

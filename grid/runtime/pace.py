@@ -50,7 +50,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
         shown = ", ".join(
             f"{name} {late[f'{name}_s'] * 1000:.1f} ms" for name in ("p50", "p99", "max")
         )
-        lines.append(f"{late['count']} {what} late by {shown}")
+        lines.append(f"{late['count']} {what}; they came late by {shown}")
     share = live["late"]["share"]
     if share > MOST_LATE:
         slower = live["speedup"] * MOST_LATE / share

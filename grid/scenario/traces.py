@@ -173,6 +173,7 @@ def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfL
         statuses=wanted.statuses,
     )
     if len(filtered) == 0:
-        found = f"none of its jobs for {wanted.model_dump(mode='json', exclude_unset=True)}"
+        given = wanted.model_dump(mode="json", exclude_unset=True).items()
+        found = "none of its jobs for " + ", ".join(f"{name}: {value}" for name, value in given)
         raise InputError([Mistake(str(log.path), None, "filter", found, "at least one")])
     return filtered

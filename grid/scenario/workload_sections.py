@@ -128,6 +128,13 @@ class TraceFilterSection(Section):
         "5 cancelled, ... Default: whatever their status is, all that have a run time.",
     )
 
+    @model_validator(mode="after")
+    def _has_time(self) -> TraceFilterSection:
+        until = self.before_s
+        if self.from_s is not None and until is not None and self.from_s >= until:
+            raise ValueError("`from_s` less than `before_s`")
+        return self
+
 
 Share = Annotated[float, Field(gt=0, le=1, strict=True)]
 

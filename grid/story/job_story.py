@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from grid.model.event import Event
 from grid.model.job import JobKey
@@ -24,11 +25,13 @@ def job_story(key: JobKey, events: Iterable[Event]) -> list[Line]:
 
     What only follows from the step before is left out.
     """
-    return [
+    steps = (
         Line(event.time_us, event, _STEPS[event.event](event))
         for event in events_of(key, events)
         if event.event in _STEPS
-    ]
+    )
+    # A Grid Dispatcher and the cluster hear the same, one after the other.
+    return [next(same) for _, same in groupby(steps, lambda line: line.text)]
 
 
 def events_of(key: JobKey, events: Iterable[Event]) -> Iterator[Event]:

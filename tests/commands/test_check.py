@@ -157,7 +157,7 @@ def test_an_experiment_that_no_sweep_would_run_is_not_valid(tmp_path: Path) -> N
     told = [CliRunner().invoke(app, [command, str(path)]) for command in ("check", "sweep")]
     assert [(one.exit_code, one.stdout) for one in told] == [(2, "")] * 2
     assert told[0].stderr == told[1].stderr
-    assert told[0].stderr.startswith(f"{path}: protocol.ttl=-3: protocol.ttl: found -3, expected")
+    assert told[0].stderr.startswith(f"{path}:1: protocol.ttl: found -3, expected")
 
 
 @pytest.mark.parametrize(

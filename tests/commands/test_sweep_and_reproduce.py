@@ -21,7 +21,7 @@ from tests.experiment.small_experiments import EXPERIMENT, files, write
 GRID = Path(sys.executable).with_name("grid")
 WRONG = [
     ("axes: {selection: [partial, worst]}\n", 'selection="worst": vos.0.selection: found'),
-    ("axes: {protocol.ttl: [-1]}\n", "protocol.ttl=-1: protocol.ttl: found -1"),
+    ("axes: {protocol.ttl: [-1]}\n", ":3: protocol.ttl: found -1"),
     ("axes: {selection: [partial]}\nseeds: 0\n", ":4: seeds: found 0"),
     ("axes: {selection: partial}\n", ":3: axes.selection: found 'partial'"),
     ("axis: {selection: [partial]}\n", ":3: axis: found an unknown key"),
@@ -41,7 +41,7 @@ WRONG = [
     ),
     ("axes: {selection: [binary, partial, binary]}\n", "axes.selection: found 'binary' again"),
     ("axes: {protocol.ttl: {1: {protocol.ttl: 1}, 1.0: {protocol.ttl: 2}}}\n", "1.0 again"),
-    ("axes: {value: [1]}\n", "axes.value: found a column of every table"),
+    ("axes: {value: {a: {selection: binary}}}\n", "axes.value: found a column of every table"),
     ("axes: {seed: [1]}\n", "axes.seed: found a column of every table"),
     ("set: {seed: 3}\n", "set.seed: found one seed for all runs"),
 ]

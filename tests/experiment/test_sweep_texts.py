@@ -17,7 +17,7 @@ from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_page import charts_left_out, comparison_charts, means_table
 from grid.experiment.sweep_places import ELSEWHERE
 from grid.experiment.sweep_table import print_sweep_table
-from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, plus_minus
+from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_runs, plus_minus
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.report.charts import Labels, Series, bars, chart, lines
@@ -178,6 +178,27 @@ def test_figures_of_vos_have_intervals_that_end_where_the_metric_does(tmp_path: 
     assert {"left", "right"} <= {*drawn} and len(picture.specification["layer"]) == 3
     tables = [one.block for one in blocks if isinstance(one, When)]
     assert "['north', '0.5 ± 5.1', '0.5 ± 5.1']" in str(tables) and "'1 ='" in str(tables)
+
+
+def test_a_report_of_a_part_of_the_runs_says_so(tmp_path: Path) -> None:
+    points = [({"rule": rule}, {"wait_mean": [1.0, 2.0]}) for rule in "ab"]
+    study_of(tmp_path, "part", points)
+    assert missing_runs(tmp_path / "part", 4) == ""
+    text = missing_runs(tmp_path / "part", 3)
+    assert text.startswith("Of 4 runs 1 is missing: the sweep was not finished")
+
+
+def test_names_with_commas_stay_in_one_line_of_a_difference(tmp_path: Path) -> None:
+    points = [
+        ({"rule": rule, "ttl": ttl}, {"wait_mean": [1.0, 2.0 + ttl]})
+        for rule in ("never", "queue, once") for ttl in (0, 1)
+    ]  # fmt: skip
+    blocks = differences(study_of(tmp_path, "commas", points), ["wait_mean"])
+    (picture,) = (one for one in blocks if isinstance(one, Picture))
+    assert "ttl 1\nqueue, once" in picture.tables["differences"]["row"]
+    axis = picture.specification["layer"][2]["encoding"]["y"]["axis"]
+    assert axis["labelExpr"] == r"split(datum.label, '\n')".replace("'", '"')
+    assert axis["labelOffset"] == -7
 
 
 def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:

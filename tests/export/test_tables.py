@@ -110,6 +110,23 @@ def test_a_schedule_in_swf_is_of_the_whole_machine_and_the_same_jobs_again(tmp_p
     assert {one["requested_number_of_resources"] for one in again} == {3}
 
 
+def test_an_export_says_how_many_jobs_ran_longer_than_they_requested(tmp_path: Path) -> None:
+    machines = [{"cpus": 1, "mips": 500}, {"cpus": 1, "mips": 1000}]
+    clusters = [{"name": f"at-{one['mips']}", "machines": [one]} for one in machines]
+    jobs = [{"run_s": 60}, {"run_s": 60}]
+    lab = {"name": "lab", "clusters": clusters, "workload": {"jobs": jobs}}
+    grid.run({"vos": [lab]}, out=tmp_path / "run")
+    answer = CliRunner().invoke(app, ["export", str(tmp_path / "run"), "--to", "swf", "-q"])
+    assert "jobs that ran longer than they requested: 1 (stopped" in answer.stdout
+    log = tmp_path / "run" / "schedule.swf"
+    kept = {"trace": str(log), "processors": 2, "cut_at_estimate": False, "overrun": "extend"}
+    ends = [
+        grid.run("trace-replay", set=settings).metrics["grid"]["makespan"]
+        for settings in ({"trace": str(log), "processors": 2}, kept)
+    ]
+    assert ends == [60.0, 120.0]
+
+
 def test_a_sweep_has_no_jobs_to_export_or_to_tell_of(tmp_path: Path) -> None:
     sweep = {"name": "s", "scenario": "two-vos", "seeds": 1}
     grid.sweep(sweep, tmp_path / "s", in_process=True)
