@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ FEW_ROWS = 60
 FEW_TICKS = 10
 NEIGHBOURS = 6
 """Where all jobs are of one VO, so many colours tell neighbours apart."""
+BY_CPU, BY_JOB = "a row a CPU", "a row a job, by submission"
 LEFT_OUT = "jobs that were preempted, or began again, are left out"
 WAITING, OWN, OTHERS = "waiting", "jobs of its own VO", "jobs of other VOs"
 HEIGHT, HIGHER, MANY_ROWS = 300, 450, 150
@@ -47,9 +48,11 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     bars: list[Bar] = []
     notes: dict[str, str] = {}
     rows_are: dict[str, str] = {}
+    tops: dict[str, float] = {}
     left_out = 0
     for name, rows in found.items():
-        bars_of, rows_are[name], notes[name], unknown = _bars_of(run, name, rows, most)
+        bars_of, rows_are[name], notes[name], unknown = _bars_of(run, name, rows, most, rows)
+        tops[name] = _top(run, name, bars_of, rows_are[name])
         bars += bars_of
         left_out += unknown
     seconds, _ = run.time_unit
@@ -68,16 +71,18 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
                 for key, values in columns.items()
             }  # fmt: skip
             table = f"gantt-{number}"
-            chart = _chart(run, rows_of, table, f"{name}: {rows_are[name]}", span)
+            top = {name: tops[name]}
+            chart = _chart(run, rows_of, table, f"{name}: {rows_are[name]}", top, span)
             yield Picture(table, _caption(run, name, note), chart, {table: rows_of}, True)
         return
     note = " A row a CPU, or a row a job where CPUs are not known."
     caption = _caption(run, "the cluster chosen above", note)
     title = {"text": {"expr": "cluster + ': ' + (rows[cluster] || 'no job ran')"}}
-    chosen: dict[str, Any] = _chart(run, columns, "gantt", title, span)
+    chosen: dict[str, Any] = _chart(run, columns, "gantt", title, tops, span)
     chosen["params"] = [
         {"name": "cluster", "value": run.cluster_titles[0]},
         {"name": "rows", "value": rows_are},
+        {"name": "tops", "value": tops},
     ]
     chosen["transform"] = [{"filter": "datum.cluster === cluster"}]
     if left_out:
@@ -90,58 +95,78 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
 def _caption(run: RunData, name: str, note: str) -> str:
     """What bars are, and what colours mean where no legend says it."""
     neighbours = " Colours tell neighbours apart, and mean nothing." if len(run.vos) == 1 else ""
-    return f"Jobs in {name}, each a bar from its start to its end.{neighbours}{note}"
+    return (
+        f"Jobs in {name}, each a bar from its start to its end; where a row is a job, in grey from "
+        f"its submission on.{neighbours}{note}"
+    )
 
 
 def cluster_chart(run: RunData, name: str, rows: Rows, most: int) -> Picture:
     """The chart of one cluster, with so many bars at most, of the jobs at `rows` of the table."""
-    bars, rows_are, note, _ = _bars_of(run, name, rows, most)
+    # What a row is does not change with the time that is looked at.
+    of_all = rows_by_cluster(run, name).get(name, rows)
+    bars, rows_are, note, _ = _bars_of(run, name, rows, most, of_all)
+    top = {name: _top(run, name, bars, rows_are)}
     seconds, _ = run.time_unit
     columns: dict[str, list[Any]] = {
         key: [bar[place] for bar in bars] for place, key in enumerate(COLUMNS)
     }
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
-    chart = _chart(run, columns, "gantt", f"{name}: {rows_are}")
+    chart = _chart(run, columns, "gantt", f"{name}: {rows_are}", top)
     return Picture("gantt", _caption(run, name, note), chart, {"gantt": columns}, True)
 
 
-def rows_by_cluster(run: RunData) -> dict[str, Rows]:
-    """The rows of the jobs that ran in each cluster that ran any, by the cluster's name."""
+def rows_by_cluster(run: RunData, only: str | None = None) -> dict[str, Rows]:
+    """The rows of the jobs that ran in each cluster that ran any, by the cluster's name.
+
+    In one of these alone, if it is given.
+    """
     names = list(dict.fromkeys(name for _, name in run.clusters))
     executed, cluster = run.positions("executed_vo", run.vos), run.positions("cluster", names)
     started = ~np.isnan(run.column("starting_time")) & (executed >= 0) & (cluster >= 0)
     found = {}
     for (vo, name), title in zip(run.clusters, run.cluster_titles, strict=True):
+        if only not in (None, title):
+            continue
         mine = started & (executed == run.vos.index(vo)) & (cluster == names.index(name))
         if mine.any():
             found[title] = np.flatnonzero(mine)
     return found
 
 
-def _bars_of(run: RunData, name: str, rows: Rows, most: int) -> tuple[list[Bar], str, str, int]:
+def _bars_of(
+    run: RunData, name: str, rows: Rows, most: int, of_all: Rows
+) -> tuple[list[Bar], str, str, int]:
     """The bars of a cluster, what its rows are, what is to be said, and how many jobs it lacks.
 
-    Of too many jobs those are drawn that started first, of whatever VO: the table has VO after VO.
+    What its rows are hangs on all jobs that ran there, at the rows `of_all` of the table. Of too
+    many jobs those are drawn that started first, of whatever VO: the table has VO after VO.
     """
     begun = rows[np.argsort(run.column("starting_time")[rows], kind="stable")][:most]
     cpus = _cpus(run, begun)
-    known = np.array([bool(places) for places in cpus])
-    is_by_cpu = known.mean() > MOSTLY
+    is_by_cpu = np.mean([bool(places) for places in _cpus(run, of_all)]) > MOSTLY
     # A job that waited has two bars in a row of its own.
     bars_of = (
-        np.maximum([len(places) for places in cpus], 1) if is_by_cpu else np.full(len(known), 2)
+        np.maximum([len(places) for places in cpus], 1) if is_by_cpu else np.full(len(cpus), 2)
     )
     shown = np.sort(begun[np.cumsum(bars_of) <= most])
     note = ""
     if len(shown) < len(rows):
         note = f" Of {len(rows):,} jobs the first {len(shown):,} to start are drawn."
     if not is_by_cpu:
-        return _by_job(run, name, shown), "a row a job, by submission", note, 0
+        return _by_job(run, name, shown), BY_JOB, note, 0
     cpus = _cpus(run, shown)
     unknown = sum(not places for places in cpus)
     if unknown:
         note += f" {unknown:,} {LEFT_OUT}."
-    return _by_cpu(run, name, shown, cpus), "a row a CPU", note, unknown
+    return _by_cpu(run, name, shown, cpus), BY_CPU, note, unknown
+
+
+def _top(run: RunData, name: str, bars: Sequence[Bar], rows_are: str) -> float:
+    """Where the rows of a cluster end: with its last CPU, or its last job."""
+    used = max((high for *_, high, _, _ in bars), default=1.0)
+    cpus = run.cluster_cpus[run.cluster_titles.index(name)]
+    return used if rows_are != BY_CPU or cpus is None else max(used, float(cpus))
 
 
 def _cpus(run: RunData, rows: Rows) -> list[list[tuple[float, float]]]:
@@ -154,13 +179,22 @@ def _by_cpu(
 ) -> list[Bar]:
     """A row for each CPU of the cluster, from 0, with the jobs that had it."""
     start, end = run.column("starting_time")[rows], run.column("finish_time")[rows]
-    lowest = min(low for places in cpus for low, _ in places)
+    lowest = _first_cpu(run, name)
+    if lowest is None:
+        lowest = min((low for places in cpus for low, _ in places), default=0.0)
     kinds, number = _kinds(run, name, rows), run.column("job_id")[rows].astype(int)
     return [
         (name, start[i], end[i], low - lowest, low - lowest + n, kinds[i], int(number[i]))
         for i, places in enumerate(cpus)
         for low, n in places
     ]
+
+
+def _first_cpu(run: RunData, name: str) -> float | None:
+    """The number of the cluster's first CPU among those of the grid, if that is known."""
+    before = run.cluster_cpus[: run.cluster_titles.index(name)]
+    known = [cpus for cpus in before if cpus is not None]
+    return float(sum(known)) if len(known) == len(before) else None
 
 
 def _by_job(run: RunData, name: str, rows: Rows) -> list[Bar]:
@@ -221,9 +255,13 @@ def _chart(
     columns: dict[str, list[Any]],
     table: str,
     title: str | dict[str, Any],
+    tops: Mapping[str, float],
     span: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """The chart of the bars in `columns`, over the times of `span`, or those of all its bars."""
+    """The chart of the bars in `columns`, over the times of `span`, or those of all its bars.
+
+    `tops` says of each cluster where its rows end; of several, one is chosen.
+    """
     places, unit = _places(run), run.time_unit[1]
     kinds = [kind for kind in places if kind in columns["kind"]]
     colour = by_series(kinds, places, field="kind")["color"]
@@ -234,19 +272,17 @@ def _chart(
     if all(kind.isdigit() for kind in kinds):
         is_told = {"title": None, "values": [WAITING]}
         colour = {**colour, "legend": is_told if WAITING in columns["kind"] else None}
-    scale = {"reverse": True, "nice": False, "zero": False}
-    high: dict[str, float] = {}
-    for cluster, top in zip(columns["cluster"], columns["high"], strict=True):
-        high[cluster] = max(high.get(cluster, 0.0), top)
-    row = {"type": "quantitative", "title": None, "axis": _rows_axis(set(high.values()))}
-    few = [cluster for cluster, top in high.items() if top <= FEW_ROWS]
+    end: Any = next(iter(tops.values())) if len(tops) == 1 else {"expr": "tops[cluster] || 1"}
+    scale = {"reverse": True, "nice": False, "zero": False, "domainMin": 0, "domainMax": end}
+    row = {"type": "quantitative", "title": None, "axis": _rows_axis(set(tops.values()))}
+    few = [cluster for cluster, top in tops.items() if top <= FEW_ROWS]
     is_few = {"test": f"indexof({json.dumps(few)}, datum.cluster) >= 0"}
     x = time_axis("from", unit)
     if span is not None:
         x["scale"] = {**x["scale"], "domain": list(span)}
     return {
         "width": "container",
-        "height": HIGHER if max(high.values()) > MANY_ROWS else HEIGHT,
+        "height": HIGHER if max(tops.values()) > MANY_ROWS else HEIGHT,
         "title": title,
         "data": {"name": table},
         "layer": [{

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow.parquet
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError, Mistake
 from grid.report.axes import time_unit
+from grid.results.files import CPUS
 from grid.scenario.text_file import read_mapping, read_text, reason, refuse_no_file
 
 EXPECTED = "a file of a run"
@@ -82,6 +85,24 @@ class RunData:
         """What the clusters are called: as their VOs, where each of these has one."""
         is_one_each = len(self.clusters) == len(self.vos)
         return [vo if is_one_each else f"{vo}/{name}" for vo, name in self.clusters]
+
+    @cached_property
+    def cluster_cpus(self) -> list[int | None]:
+        """CPUs of each cluster; None where an old run's folder does not tell, for none was busy."""
+        with suppress(KeyError, RecursionError, TypeError, ValueError):
+            told = list(map(int, json.loads(self.series.schema.metadata[CPUS.encode()])))
+            if len(told) == len(self.clusters):
+                return [*told]
+        shape = len(self.clusters), -1
+        busy, use = (
+            self.series[name].to_numpy(zero_copy_only=False).reshape(shape)
+            for name in ("busy_cpus", "utilization")
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            every = busy / use
+        return [
+            round(float(np.nanmedian(one))) if np.isfinite(one).any() else None for one in every
+        ]
 
     @cached_property
     def time_unit(self) -> tuple[float, str]:

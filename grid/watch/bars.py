@@ -6,6 +6,7 @@ loads it when a chart is looked at.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from grid.report.gantt import cluster_chart
 from grid.report.run_data import RunData
 from grid.results.cpu_assignment import assign_cpus
 from grid.results.directory import Directory
+from grid.results.files import CPUS
 from grid.results.job_columns import batch_of, cpu_numbers, job_columns
 from grid.watch.answers import BARS
 from grid.watch.source import Answer
@@ -52,7 +54,9 @@ def run_data(results: JobResults, directory: Directory, span: tuple[float, float
     }
     vos: dict[str, Any] = {vo: {} for vo in directory.vos}
     table = pa.Table.from_batches([batch_of(columns)])
-    return RunData({}, {"vos": vos}, "", table, pa.table(times | names))
+    cpus_of = {CPUS: json.dumps([sum(one.cpus) for one in directory.clusters])}
+    series = pa.table(times | names).replace_schema_metadata(cpus_of)
+    return RunData({}, {"vos": vos}, "", table, series)
 
 
 def _packed(values: Any) -> list[Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ from grid.model.time import SECOND_US
 from grid.report.run_data import RunData, read_run
 from grid.results.belief_ages import BeliefAges, belief_ages
 from grid.results.event_reading import EventFile
-from grid.results.files import CPUS
 from grid.results.interventions import read_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.watch.answers import (
@@ -62,7 +59,9 @@ class Replay:
             "vos": run.vos,
             "clusters": [
                 {"vo": vo, "name": title, "cpus": cpus}
-                for vo, title, cpus in zip(self._vo_of, run.cluster_titles, self._cpus, strict=True)
+                for vo, title, cpus in zip(
+                    self._vo_of, run.cluster_titles, self._run.cluster_cpus, strict=True
+                )
             ],
             "states": STATES,
             "figures": {
@@ -93,7 +92,9 @@ class Replay:
         check(vo, self._run.vos)
         mine = np.array([vo is None or one == vo for one in self._vo_of])
         busy, queued = (_thinned(levels[mine].sum(axis=0)) for levels in self._levels)
-        cpus = sum(count or 0 for count, own in zip(self._cpus, mine, strict=True) if own)
+        cpus = sum(
+            count or 0 for count, own in zip(self._run.cluster_cpus, mine, strict=True) if own
+        )
         return {
             "level_time": plain(self._times[:: _width(self._times)]),
             "utilization": plain(busy / cpus if cpus else np.zeros_like(busy)),
@@ -162,20 +163,6 @@ class Replay:
             for name in ("busy_cpus", "queued")
         )
         return busy, queued
-
-    @cached_property
-    def _cpus(self) -> list[int | None]:
-        """CPUs of each cluster; None where an old run's folder does not tell, for none was busy."""
-        with suppress(KeyError, RecursionError, TypeError, ValueError):
-            told = list(map(int, json.loads(self._run.series.schema.metadata[CPUS.encode()])))
-            if len(told) == len(self._run.clusters):
-                return [*told]
-        use = self._run.series["utilization"].to_numpy(zero_copy_only=False)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            every = self._levels[0] / use.reshape(self._levels[0].shape)
-        return [
-            round(float(np.nanmedian(one))) if np.isfinite(one).any() else None for one in every
-        ]
 
     @property
     def _interval_s(self) -> float | None:

@@ -14,7 +14,7 @@ import grid
 from grid.experiment.reporting import write_report
 from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
-from grid.report.gantt import WAITING, _bars_of, _by_job, gantt_charts
+from grid.report.gantt import WAITING, _bars_of, _by_job, cluster_chart, gantt_charts
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
@@ -119,7 +119,7 @@ def test_of_too_many_jobs_a_gantt_chart_has_those_that_started_first(
     grid.run(scenario, out=tmp_path / "run")
     run = read_run(tmp_path / "run")
     starts = run.column("starting_time")
-    bars, _, note, left_out = _bars_of(run, "a", np.arange(len(starts)), 6)
+    bars, _, note, left_out = _bars_of(run, "a", np.arange(len(starts)), 6, np.arange(len(starts)))
     assert left_out == 0
     assert f"Of {len(starts)} jobs the first {drawn} to start are drawn." in note
     assert len(bars) <= 6
@@ -335,3 +335,26 @@ def _small(folder: Path) -> Path:
         "vos: [{name: a, clusters: [{machines: [{cpus: 1}]}], workload: {jobs: [{run_s: 1}]}}]\n"
     )
     return path
+
+
+def test_cpus_that_no_job_had_are_rows_too(tmp_path: Path) -> None:
+    machines = [{"cpus": 2}, {"cpus": 6}]
+    vos = [
+        {
+            "name": name,
+            "clusters": [{"machines": machines, "policy": "fcfs"}],
+            # Jobs of five CPUs fit on the second machine alone.
+            "workload": {"jobs": [{"run_s": 10, "processors": 5}]},
+        }
+        for name in "ab"
+    ]
+    grid.run({"vos": vos}, out=tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    assert run.cluster_cpus == [8, 8]
+    _, second = gantt_charts(run)
+    columns = second.tables["gantt-2"]
+    assert (columns["low"], columns["high"]) == ([2.0], [7.0])
+    scale = second.specification["layer"][0]["encoding"]["y"]["scale"]
+    assert (scale["domainMin"], scale["domainMax"]) == (0, 8.0)
+    (one,) = cluster_chart(run, "b", np.array([1]), 5).tables.values()
+    assert one["low"] == [2.0]

@@ -111,7 +111,9 @@ def test_a_record_that_some_vo_takes_is_not_left_out(tmp_path: Path) -> None:
 
 
 def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"log\.swf: filter: found none of its jobs for users: \[9\], "):
+    with pytest.raises(
+        InputError, match=r"log\.swf: filter: found none of its jobs for users: \[9\], "
+    ):
         replay(tmp_path, ", filter: {users: [9]}")
     # The file, not the log, says that nothing can meet this.
     with pytest.raises(InputError, match=r"workload\.filter: found .*`from_s` less than"):
