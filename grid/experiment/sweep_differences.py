@@ -108,7 +108,11 @@ def _layers(names: Sequence[str], kinds: Sequence[str], orient: str) -> list[dic
     x = {"field": "difference", "type": "quantitative", "title": None, "axis": axis}
     # The middle of all lines stands beside the tick, not the first of them.
     up = -LINE_PX * names[0].count(LINE) / 2
-    labels = {"labelOverlap": False, "labelExpr": f"split(datum.label, {json.dumps(LINE)})"}
+    labels = {
+        "labelOverlap": False,
+        "grid": True,
+        "labelExpr": f"split(datum.label, {json.dumps(LINE)})",
+    }
     labels["labelOffset"] = up
     y = {"field": "row", "type": "nominal", "title": None, "sort": names, "axis": labels}
     shade = {"domain": kinds, "range": [SHADES[kind] for kind in kinds]}

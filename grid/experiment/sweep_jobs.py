@@ -71,7 +71,8 @@ def _distributions(study: Study) -> Iterator[Picture]:
                 columns["share"] += shares.tolist()
         if columns["value"]:
             axis = along("value", label, columns["value"])
-            caption = f"Share of jobs with at most so much {label}{settings_told(study)}."
+            caption = f"Share of the jobs of all seeds with at most so much {label}"
+            caption += f"{settings_told(study)}."
             picture = distribution(f"cdf-{name.replace('_', '-')}", caption, axis, columns, places)
             yield _at_chosen(study, picture)
 

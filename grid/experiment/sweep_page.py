@@ -144,9 +144,11 @@ def _axes_of_charts(
     study: Study, along: str | None = None
 ) -> tuple[str | None, list[dict[str, Any]]]:
     """The axis that charts have as x, and where on further axes each chart of a metric is."""
-    others = [name for name in study.axes if name != study.compare]
+    every = [name for name in study.axes if name != study.compare]
+    # An axis of one value has nothing to show along it, unless there is no other.
+    others = [name for name in every if len(study.axes[name]) > 1] or every[:1]
     numeric = [name for name in others if _is_numeric(study.axes[name])]
-    across = along if along in others else next(iter(numeric or others), None)
+    across = along if along in every else next(iter(numeric or others), None)
     rest = [name for name in others if name != across]
     fixed = [{name: point[name] for name in rest} for point in study.points]
     return across, [point for n, point in enumerate(fixed) if point not in fixed[:n]]

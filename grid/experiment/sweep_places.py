@@ -23,10 +23,11 @@ Place = tuple[str, str]
 def settings_elsewhere(study: Study) -> dict[str, dict[str, Any]]:
     """The values of the axes that are not compared: each combination that has runs, by its name."""
     axes = [name for name in study.axes if name != study.compare]
+    varied = [name for name in axes if len(study.axes[name]) > 1]
     found = {}
     for point in study.points:
         where = {name: point[name] for name in axes}
-        found[", ".join(named(name, value) for name, value in where.items())] = where
+        found[", ".join(named(name, where[name]) for name in varied)] = where
     return found
 
 
@@ -56,7 +57,8 @@ def choice_of_settings(study: Study) -> list[Block]:
     every, most = list(settings_elsewhere(study)), _choices(study)
     if len(every) < 2:
         return []
-    axes = ", ".join(name for name in study.axes if name != study.compare)
+    varied = [name for name in study.axes if len(study.axes[name]) > 1]
+    axes = ", ".join(name for name in varied if name != study.compare)
     chosen = Choice(ELSEWHERE, axes, {name: name for name in every[:most]})
     if len(every) <= most:
         return [chosen]

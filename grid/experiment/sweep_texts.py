@@ -15,17 +15,25 @@ from grid.results.definitions import row_texts
 
 ROUNDING = 1e-12
 """Equal values have means that differ from them by less than this share."""
+UNITS = {"s": "s", "mb": "MB", "mips": "MIPS", "mbps": "Mb/s"}
+"""Of settings, by how their names end."""
 SAME = "="
 SAME_TOLD = "=: the same in all repetitions, so there is no interval"
 """What stands beside a figure that no repetition changes, and what it means."""
 
 
 def named(axis: str, value: Any) -> str:
-    """A value as a legend has it: a name as it is, a figure with its axis, such as "ttl 0"."""
+    """A value as a legend has it: a name as it is, a figure with its axis, such as "ttl 0".
+
+    One with a unit is written as such: "period 20 s" for the value 20 of `period_s`.
+    """
+    if isinstance(value, str):
+        return value
+    key = axis.rsplit(".", maxsplit=1)[-1]
+    name, _, last = key.rpartition("_")
+    unit = UNITS.get(last, "") if name else ""
     return (
-        value
-        if isinstance(value, str)
-        else f"{axis.rsplit('.', maxsplit=1)[-1].replace('_', ' ')} {value}"
+        f"{name.replace('_', ' ')} {value} {unit}" if unit else f"{key.replace('_', ' ')} {value}"
     )
 
 

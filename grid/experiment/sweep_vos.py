@@ -159,7 +159,7 @@ def _with_intervals(encoding: dict[str, Any], bar: dict[str, Any]) -> dict[str, 
             "mark": {"type": "rule", "color": colour, "strokeWidth": wide},
             "encoding": shared | ends,
         }
-        for colour, wide in (("var(--paper)", 3.6), ("var(--ink)", 1.4))
+        for colour, wide in (("var(--paper)", 2.2), ("var(--ink)", 1.2))
     ]
     told = {"tooltip": [*TOLD, *INTERVAL_TOLD]}
     return {"layer": [{"mark": bar, "encoding": {**encoding, **told}}, *rules]}
@@ -183,7 +183,7 @@ def _groups(
         **by_series(names, orient=orient, title=title),
         "tooltip": TOLD,
     }
-    height = max(12 * len(names) + 8, 20) * len(vos)
+    height = max((16 if has_intervals else 12) * len(names) + 8, 20) * len(vos)
     size = {"width": "container", "height": height}
     if has_intervals:
         return {**size, **_with_intervals(encoding, {"type": "bar"})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,24 @@ UNEVEN = 8.0
 
 Encoding = dict[str, Any]
 
-DURATIONS = {
+DURATIONS: Mapping[float, str] = {
     0.0: "0", 0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1.0: "1 s", 10.0: "10 s", 60.0: "1 min",
     600.0: "10 min", 3600.0: "1 h", 18_000.0: "5 h", 86_400.0: "1 day", 864_000.0: "10 days",
     8_640_000.0: "100 days",
 }  # fmt: skip
+_SELDOM: Mapping[float, str] = {
+    0.0: "0", 0.001: "1 ms", 0.1: "0.1 s", 10.0: "10 s", 600.0: "10 min", 18_000.0: "5 h",
+    864_000.0: "10 days", 86_400_000.0: "1000 days",
+}  # fmt: skip
+_OFTEN: Mapping[float, str] = {
+    0.0: "0", 0.001: "1 ms", 0.005: "5 ms", 0.01: "10 ms", 0.05: "50 ms", 0.1: "0.1 s",
+    0.5: "0.5 s", 1.0: "1 s", 3.0: "3 s", 10.0: "10 s", 30.0: "30 s", 120.0: "2 min",
+    600.0: "10 min", 1800.0: "30 min", 7200.0: "2 h", 18_000.0: "5 h", 43_200.0: "12 h",
+    86_400.0: "1 day", 259_200.0: "3 days", 864_000.0: "10 days", 2_592_000.0: "30 days",
+    8_640_000.0: "100 days",
+}  # fmt: skip
+"""Ticks of axes that span much, and little: on each, labels of neighbours have room."""
+LITTLE, MUCH = 300.0, 1e6
 _UNITS = ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "s"))
 _MANY = 3.0
 """A time axis has a unit that fits into it so often at least."""
@@ -52,7 +65,8 @@ def durations(field: str, title: str, values: Sequence[float] | Floats) -> Encod
     scale, ticks = _scale(known, is_duration=True)
     encoding: Encoding = {"field": field, "type": "quantitative", "scale": scale}
     if ticks:
-        names = json.dumps({f"{tick:.10g}": DURATIONS[tick] for tick in ticks})
+        words = {**DURATIONS, **_SELDOM, **_OFTEN}
+        names = json.dumps({f"{tick:.10g}": words[tick] for tick in ticks})
         axis = {"values": ticks, "labelExpr": f"{names}[datum.value]"}
         return {**encoding, "title": title, "axis": axis}
     return {**encoding, "title": f"{title} (s)", "axis": {"format": FIGURE, "tickCount": 5}}
@@ -71,6 +85,17 @@ def places(field: str, title: str, values: Sequence[float]) -> Encoding:
     axis = {"values": exact, "format": FIGURE, "grid": False}
     encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
     return {**encoding, "axis": axis}
+
+
+def ticks_from(low: float, high: float) -> list[float]:
+    """Some round figures up to `high`, after `low` itself."""
+    if high <= low:
+        return [low]
+    power = 10.0 ** np.floor(np.log10((high - low) / 4))
+    step = next(step for step in (1, 2, 5, 10) if (high - low) / (step * power) <= 6) * power
+    first = np.ceil(low / step)
+    rounded = [float(f"{number * step:.10g}") for number in np.arange(first, high / step)]
+    return [low, *(tick for tick in rounded if tick > low + step / 2)]
 
 
 def time_unit(length_s: float) -> tuple[float, str]:
@@ -109,7 +134,8 @@ def _scale(values: Floats, *, is_duration: bool) -> tuple[dict[str, Any], list[f
 
 def _ticks(low: float, high: float, is_duration: bool) -> list[float]:
     if is_duration:
-        return [tick for tick in DURATIONS if low / 1.01 <= tick <= high]
+        of = _OFTEN if high < LITTLE * low else DURATIONS if high < MUCH * low else _SELDOM
+        return [tick for tick in of if low / 1.01 <= tick <= high]
     first, last = int(np.floor(np.log10(low))), int(np.floor(np.log10(high)))
     steps = (1, 2, 5) if high < MANY_DECADES * low else (1,)
     ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grid.report.axes import numbers, places, time_unit
+from grid.report.axes import numbers, places, ticks_from, time_unit
 from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
 FEW = 6
@@ -87,14 +87,16 @@ def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> 
         encoding |= by_line(names, at)
         layers = [{"mark": {"type": "line"}, "encoding": {"y": y}}]
     if _has_intervals(columns):
-        layers = _side_by_side([*layers, _intervals(y, labels.y_bounds)], names)
+        layers.append(_intervals(y, labels.y_bounds))
+    if markers and len(names) > 1:
+        layers = _side_by_side(layers, names)
     return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
 
 
 def _side_by_side(layers: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     """The layers for each series by itself, a few pixels beside those of the others.
 
-    Intervals at one place would lie on each other.
+    Intervals at one place would lie on each other, and so would equal figures.
     """
     found = []
     for number, name in enumerate(names):
@@ -320,6 +322,9 @@ def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[s
         low = min(low, origin) if from_zero or low <= high / 2 else low
         # Rounded, an axis from one would begin at zero.
         y["scale"] = {"domain": [low, high], "nice": not 0 < low == least, "zero": False}
+        if 0 < low == least:
+            # So that nobody takes the foot of the axis for zero.
+            y["axis"] = {**y["axis"], "values": ticks_from(low, high)}
     if labels.log_y and min(values, default=0.0) > 0:
         y["scale"] = {"type": "log"}
     return y

@@ -22,7 +22,7 @@ FEW_CLUSTERS = 4
 """So many clusters have a chart each; of more, the reader chooses one."""
 MOSTLY = 0.8
 """Where it is known of so many jobs which CPUs they had, the chart has a row for every CPU."""
-FEW_ROWS = 60
+FEW_ROWS = 90
 """Bars of so many rows are thick enough for an edge that tells neighbours apart."""
 FEW_TICKS = 10
 NEIGHBOURS = 6

@@ -30,7 +30,10 @@
     if (!spec.facet || !spec.spec) return;
     const room = width - 70 - (spec.usermeta?.names ?? 0);
     const least = spec.usermeta?.panel ?? PANEL;
-    spec.columns = Math.max(1, Math.min(spec.columns ?? 1, Math.floor(room / least)));
+    const most = Math.max(1, Math.min(spec.columns ?? 1, Math.floor(room / least)));
+    // All rows as full as can be: of eight panels, four beside each other and not five.
+    const count = spec.facet.sort?.length || most;
+    spec.columns = Math.ceil(count / Math.ceil(count / most));
     spec.spec.width = Math.max(100, Math.floor(room / spec.columns) - (spec.spacing ?? 20));
     spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width };
   }

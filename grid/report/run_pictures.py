@@ -162,7 +162,7 @@ def _middle(
     }
     caption = (
         f"{_meaning(run, column, label)} Over {_known(levels)} clusters: the median, and shaded "
-        "the middle 80 %."
+        "the middle 80\u00a0%."
     )
     return _course(column, label, caption, specification, columns)
 

@@ -192,5 +192,5 @@ def _against(name: str, words: str, axis: Encoding, columns: Columns, run: RunDa
                 "tooltip": told}},
         ],
     }  # fmt: skip
-    caption = f"Wait against {words}; shaded the middle 80 % of all jobs."
+    caption = f"Wait against {words}; shaded the middle 80\u00a0% of all jobs."
     return Picture(name, caption, specification, {name: columns})

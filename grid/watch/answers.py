@@ -19,6 +19,8 @@ BARS = 1500
 """So many jobs a chart on a page has at most: the last ones of the time that is asked for."""
 TOLD = ("jobs", "messages", "snapshots", "rounds", "actors", "runtime", "seed", "digest")
 """Of a run, in this order."""
+WHOLE = {key: f"{key} in all" for key in ("messages", "snapshots", "rounds")}
+"""What these are called beside what is so at a moment."""
 
 
 def gantt_rows(jobs: JobTimes, cluster: int, since_s: float, until_s: float) -> tuple[Ints, int]:

@@ -95,7 +95,7 @@ export class Courses {
       layer: [
         { mark: { type: "line", clip: true, ...step }, encoding: { x, y, color: colour, strokeDash: dash } },
         { mark: { type: "point", size: 60, opacity: 0, clip: true }, encoding: { x, y, tooltip: told } },
-        { data: { values: [{}] }, mark: { type: "rule", color: "var(--ink)", strokeWidth: 1.5, clip: true },
+        { data: { values: [{}] }, mark: { type: "rule", color: "var(--c1)", strokeWidth: 2, strokeDash: [4, 3], clip: true },
           encoding: { x: { ...x, field: undefined, datum: { expr: "now" } } } },
       ],
     };

@@ -174,6 +174,8 @@ export class Picture {
 
 // Pixels that a letter of a name takes, more or less.
 const LETTER = 6;
+// Of a place that has its figure in it.
+const ROOM = 28;
 
 // Rows are VOs whose jobs went, columns VOs that ran them; darker is more.
 export class Matrix {
@@ -183,7 +185,7 @@ export class Matrix {
     this.told = holder.querySelector("p");
     this.vos = about.vos;
     this.flows = [];
-    this.at = [0, 0];
+    this.at = null;
     this.say = say;
     this.canvas.addEventListener("pointermove", (event) => {
       const box = this.canvas.getBoundingClientRect();
@@ -195,7 +197,8 @@ export class Matrix {
       if (!by) return;
       event.preventDefault();
       event.stopPropagation();
-      this.point(this.at[0] + by[0], this.at[1] + by[1]);
+      const [row, column] = this.at ?? [0, 0];
+      this.point(row + by[0], column + by[1]);
     });
   }
 
@@ -239,14 +242,17 @@ export class Matrix {
     const most = this.flows.reduce((so, [, , jobs]) => Math.max(so, jobs), 1);
     pen.fillStyle = colour("c0");
     for (const [from, to, jobs] of this.flows) {
-      pen.globalAlpha = 0.15 + 0.85 * Math.sqrt(jobs / most);
+      // A figure in the place must be read.
+      pen.globalAlpha = 0.15 + (this.cell >= ROOM ? 0.45 : 0.85) * Math.sqrt(jobs / most);
       pen.fillRect(this.margin + to * this.cell, this.margin + from * this.cell,
         Math.max(1, this.cell - (this.cell > 5)), Math.max(1, this.cell - (this.cell > 5)));
     }
     pen.globalAlpha = 1;
     this.told.textContent =
-      `Rows: whose jobs. Columns: where they ran. The fullest colour: ${counted(most, "job")}.`;
+      "Rows: whose jobs. Columns: where they ran. Jobs that stayed in their VO are not in this picture. "
+      + `The fullest colour: ${counted(most, "job")}.`;
     this.write(pen, colour);
+    if (!this.at) return;
     pen.strokeStyle = colour("c1");
     pen.lineWidth = 2;
     pen.strokeRect(this.margin + this.at[1] * this.cell - 1, this.margin + this.at[0] * this.cell - 1,
@@ -259,6 +265,12 @@ export class Matrix {
     pen.fillStyle = colour("ink");
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
+    if (this.cell >= ROOM) {
+      pen.textAlign = "center";
+      for (const [from, to, jobs] of this.flows)
+        pen.fillText(shown(jobs), this.margin + (to + 0.5) * this.cell, this.margin + (from + 0.5) * this.cell);
+      pen.textAlign = "start";
+    }
     this.vos.forEach((name, vo) => {
       const most = Math.floor(this.margin / LETTER) - 1;
       const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;

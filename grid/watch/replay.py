@@ -18,6 +18,7 @@ from grid.results.interventions import read_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.watch.answers import (
     TOLD,
+    WHOLE,
     check,
     events,
     gantt_rows,
@@ -65,7 +66,9 @@ class Replay:
             ],
             "states": STATES,
             "figures": {
-                key: manifest[key] for key in TOLD if key in manifest and key not in untold
+                WHOLE.get(key, key): manifest[key]
+                for key in TOLD
+                if key in manifest and key not in untold
             },
             "done": said(self._wishes.in_order()),
             "mean_over": self._interval_s,
