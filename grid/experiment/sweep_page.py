@@ -59,7 +59,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     if comparisons and (left_out := charts_left_out(study)):
         comparisons.insert(0, left_out)
     axes = "; ".join(
-        f"{name}: {', '.join(map(str, values))}" for name, values in study.axes.items()
+        f"{name}: {', '.join(map(_quoted, values))}" for name, values in study.axes.items()
     )
     seeds = len({seed for _, seed, _ in study.runs})
     some_lack = len(study.runs) < len(study.points) * seeds
@@ -91,6 +91,11 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     ]
     save_pictures(sections, page.parent)
     page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
+
+
+def _quoted(value: Any) -> str:
+    """A value in a list of values: one that has a comma stands in quotes."""
+    return f'"{value}"' if "," in str(value) else str(value)
 
 
 def _plugged_in(folder: Path, metrics: Sequence[str]) -> Iterator[Block]:

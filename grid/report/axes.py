@@ -95,7 +95,7 @@ def ticks_from(low: float, high: float) -> list[float]:
     step = next(step for step in (1, 2, 5, 10) if (high - low) / (step * power) <= 6) * power
     first = np.ceil(low / step)
     rounded = [float(f"{number * step:.10g}") for number in np.arange(first, high / step)]
-    return [low, *(tick for tick in rounded if tick > low + step / 2)]
+    return [low, *(tick for tick in rounded if tick > low + step / 3)]
 
 
 def time_unit(length_s: float) -> tuple[float, str]:

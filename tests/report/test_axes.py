@@ -34,6 +34,22 @@ def test_values_that_crowd_at_the_low_end_ask_for_a_logarithmic_axis() -> None:
     assert numbers("x", "x", [0.0, 0.0, 0.0, 3.0])["scale"]["type"] == "linear"
 
 
+def test_an_axis_that_begins_at_one_has_a_tick_there() -> None:
+    one = Series("a", [1, 2], [3.0, 9.0], [-20.0, 8.0], [4.0, 10.5])
+    labels = Labels("name", "caption", "x", "y", y_range=reach([one]), y_bounds=(1.0, math.inf))
+    axis = lines(labels, [one]).specification["layer"][0]["encoding"]["y"]["axis"]
+    assert axis["values"] == [1.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+
+
+def test_ticks_of_durations_are_as_dense_as_their_labels_have_room() -> None:
+    for values, ticks in (
+        ([40, 5000], [120, 600, 1800]),
+        ([2, 90_000], [10, 60, 600, 3600, 18_000, 86_400]),
+        ([0.01, 2e6], [0.1, 10, 600, 18_000, 864_000]),
+    ):
+        assert durations("x", "wait", values)["axis"]["values"] == ticks
+
+
 def test_long_durations_have_ticks_in_words() -> None:
     axis = durations("x", "wait", [0, 1, 1, 1, 90_000])["axis"]
     assert axis["values"] == [0, 1, 10, 60, 600, 3600, 18_000, 86_400]
