@@ -10,7 +10,7 @@ from grid.experiment.cases import Point
 from grid.experiment.paired import paired_differences
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
-from grid.experiment.sweep_texts import SAME_TOLD, cells_of, is_same, named, over_seeds
+from grid.experiment.sweep_texts import SAME_TOLD, cells_of, doubt_of, is_same, named, over_seeds
 from grid.report.charts import INTERVAL_TEXTS, INTERVAL_TOLD
 from grid.report.page import Block, Choice, Table, When
 from grid.report.run_page import hints_of
@@ -150,13 +150,7 @@ def _table(study: Study, found: Sequence[Found], baseline: str, metrics: Sequenc
         }
         intervals = [known.get(tuple(point.values())) for point in points]
         pairs = zip(cells_of(intervals), intervals, strict=True)
-        columns.append([text + _doubt(one) for text, one in pairs])
+        columns.append([text + doubt_of(one) for text, one in pairs])
     headers = [axis, *others, *(label_of(metric) for metric in metrics)]
     rows = list(zip(*columns, strict=True))
     return Table(headers, rows, hints=hints_of(metrics, {}), keys=1 + len(others))
-
-
-def _doubt(difference: Interval | None) -> str:
-    if difference is None or difference.above_zero or difference.below_zero or difference.count < 2:
-        return ""
-    return " (equal)" if difference.low == difference.high else " (unsure)"

@@ -117,6 +117,13 @@ def is_same(interval: Interval) -> bool:
     return interval.count > 1 and interval.half_width <= ROUNDING * abs(interval.mean)
 
 
+def doubt_of(difference: Interval | None) -> str:
+    """What stands behind a difference that may as well be none."""
+    if difference is None or difference.above_zero or difference.below_zero or difference.count < 2:
+        return ""
+    return " (equal)" if difference.low == difference.high else " (unsure)"
+
+
 def plus_minus(interval: Interval) -> str:
     """The mean, and how far from it the interval reaches; or that all repetitions gave the same."""
     half = interval.half_width

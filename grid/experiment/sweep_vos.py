@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from grid.experiment.statistics import Interval, mean_interval
+from grid.experiment.statistics import Interval, mean_interval, paired_difference
 from grid.experiment.study import Study
 from grid.experiment.sweep_places import (
     ELSEWHERE,
+    Place,
     choice_of_settings,
     is_at,
     parameters,
@@ -18,7 +19,7 @@ from grid.experiment.sweep_places import (
     title_at,
     when_chosen,
 )
-from grid.experiment.sweep_texts import cells_of, is_same, over_seeds, values_of
+from grid.experiment.sweep_texts import cells_of, doubt_of, is_same, over_seeds, values_of
 from grid.report.charts import (
     FEW,
     INTERVAL_TEXTS,
@@ -59,11 +60,14 @@ def by_vo(study: Study, metrics: Sequence[str]) -> list[Block]:
     if len(vos) < 2 or not known:
         return []
     names = list(dict.fromkeys(name for _, name in places))
+    differs = over_seeds(study) and len(names) > 1
     return [
         *choice_of_settings(study),
         Choice("vo_metric", "Metric", {one: label_of(one) for one in known}),
         _bars(study, found, known, vos, names),
         *_tables(study, found, known[:TABLES], vos, names),
+        *([f"The same less {names[0]}, VO by VO, paired by seed:"] if differs else ()),
+        *(_differences(study, places, known[:TABLES], vos, names) if differs else ()),
     ]
 
 
@@ -79,16 +83,54 @@ def _tables(
             yield when_chosen(study, chosen, table)
 
 
+def _differences(
+    study: Study,
+    places: Mapping[Place, Mapping[str, Any]],
+    metrics: Sequence[str],
+    vos: Sequence[str],
+    names: Sequence[str],
+) -> Iterator[Block]:
+    """How far each VO is from where it is under the first of the compared values."""
+    for chosen in dict.fromkeys(chosen for chosen, _ in places):
+        for metric in metrics:
+            first, *others = (_values(study, metric, places[chosen, name]) for name in names)
+            columns = []
+            for values in others:
+                found = [_paired(values.get(vo, {}), first.get(vo, {}), study.level) for vo in vos]
+                pairs = zip(cells_of(found), found, strict=True)
+                columns.append([text + doubt_of(one) for text, one in pairs])
+            rows = [[vo, *cells] for vo, *cells in zip(vos, *columns, strict=True)]
+            table = When("vo_metric", metric, Table(["VO", *names[1:]], rows))
+            yield when_chosen(study, chosen, table)
+
+
+def _paired(
+    ones: Mapping[int, float], others: Mapping[int, float], level: float
+) -> Interval | None:
+    seeds = [seed for seed in ones if seed in others]
+    if not seeds:
+        return None
+    return paired_difference(
+        [ones[seed] for seed in seeds], [others[seed] for seed in seeds], level
+    )
+
+
+def _values(study: Study, metric: str, where: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+    """The metric of each VO at a point, by seed; what has none is left out."""
+    found: dict[str, dict[int, float]] = {}
+    for seed, key in study.keys(where).items():
+        for vo, figures in study.records[key]["metrics"]["vos"].items():
+            if figures.get(metric) is not None:
+                found.setdefault(vo, {})[seed] = float(figures[metric])
+    return found
+
+
 def _intervals(
     study: Study, metric: str, where: Mapping[str, Any]
 ) -> Iterator[tuple[str, Interval]]:
     """The metric of each VO that has it at a point: its mean over the seeds, and the interval."""
-    every = [study.records[key]["metrics"]["vos"] for key in study.keys(where).values()]
-    for vo in every[0] if every else ():
-        values = [figures[vo].get(metric) for figures in every if vo in figures]
-        exact = [float(value) for value in values if value is not None]
-        if exact:
-            yield vo, mean_interval(exact, study.level)
+    for vo, values in _values(study, metric, where).items():
+        yield vo, mean_interval(list(values.values()), study.level)
 
 
 def _bars(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from grid.experiment.statistics import mean_interval
+from grid.experiment.statistics import mean_interval, paired_difference
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
@@ -178,6 +178,30 @@ def test_figures_of_vos_have_intervals_that_end_where_the_metric_does(tmp_path: 
     assert {"left", "right"} <= {*drawn} and len(picture.specification["layer"]) == 3
     tables = [one.block for one in blocks if isinstance(one, When)]
     assert "['north', '0.5 ± 5.1', '0.5 ± 5.1']" in str(tables) and "'1 ='" in str(tables)
+
+
+def test_what_each_vo_gains_is_paired_by_seed(tmp_path: Path) -> None:
+    points = [
+        ({"rule": rule}, {"wait_mean": [10.0 + more, 50.0 + more, 90.0 + more]})
+        for rule, more in (("a", 0.0), ("b", 5.0))
+    ]
+    study = study_of(tmp_path, "gains", points)
+    for number, record in enumerate(study.records.values()):
+        # The seeds are far apart, and the rules differ by much the same in each of them.
+        north = record["metrics"]["grid"]["wait_mean"] + (number == 3)
+        record["metrics"]["vos"] = {"north": {"wait_mean": north}, "south": {"wait_mean": None}}
+        if number != 1:
+            record["metrics"]["vos"]["south"] = {"wait_mean": 100.0 - north}
+    blocks = by_vo(study, ["wait_mean"])
+    assert "The same less a, VO by VO, paired by seed:" in blocks
+    *_, last = (one.block for one in blocks if isinstance(one, When))
+    expected = paired_difference([16.0, 55.0, 95.0], [10.0, 50.0, 90.0], 0.95)
+    of_two = paired_difference([84.0, 5.0], [90.0, 10.0], 0.95)
+    assert last.headers == ["VO", "b"]
+    assert last.rows == [
+        ["north", plus_minus(expected)],
+        ["south", f"{plus_minus(of_two)} (unsure)"],
+    ]
 
 
 def test_a_report_of_a_part_of_the_runs_says_so(tmp_path: Path) -> None:
