@@ -15,7 +15,7 @@ from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_page import charts_left_out, comparison_charts, means_table
-from grid.experiment.sweep_places import ELSEWHERE
+from grid.experiment.sweep_places import ELSEWHERE, settings_elsewhere
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_runs, plus_minus
 from grid.experiment.sweep_vos import by_vo
@@ -76,6 +76,18 @@ def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
     narrow = replace(study_of(tmp_path, "narrow", points[:2]), compare="rule")
     (chart,) = comparison_charts(narrow, "wait_mean")
     assert "type" not in chart.specification["layer"][0]["encoding"]["y"]["scale"]
+
+
+def test_an_axis_of_one_value_has_no_charts_of_its_own(tmp_path: Path) -> None:
+    points = [
+        ({"load": 0.8, "period_s": period, "rule": rule}, {"wait_mean": [1.0 + period, 2.0]})
+        for period in (1, 5)
+        for rule in "ab"
+    ]
+    study = replace(study_of(tmp_path, "one value", points), compare="rule")
+    (chart,) = comparison_charts(study, "wait_mean")
+    assert chart.specification["encoding"]["x"]["title"] == "period_s"
+    assert list(settings_elsewhere(study)) == ["period 1 s", "period 5 s"]
 
 
 def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:

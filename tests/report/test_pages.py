@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -358,3 +359,17 @@ def test_cpus_that_no_job_had_are_rows_too(tmp_path: Path) -> None:
     assert (scale["domainMin"], scale["domainMax"]) == (0, 8.0)
     (one,) = cluster_chart(run, "b", np.array([1]), 5).tables.values()
     assert one["low"] == [2.0]
+
+
+@pytest.mark.parametrize(("interrupted", "why"), [(True, "interrupted"), (False, "out of time")])
+def test_a_report_of_a_run_that_did_not_end_says_so(
+    interrupted: bool, why: str, tmp_path: Path
+) -> None:
+    lab = {"name": "lab", "clusters": [{"processors": 1}], "workload": {"jobs": [{"run_s": 9}]}}
+    grid.run({"vos": [lab]}, out=tmp_path)
+    assert "had not ended" not in write_report(tmp_path).read_text()
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"live": {"unfinished": 3, "interrupted": interrupted}}))
+    page = write_report(tmp_path).read_text()
+    assert f"3 jobs had not ended: the run was {why}." in page

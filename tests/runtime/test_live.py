@@ -69,6 +69,19 @@ def sound(outcome: LiveOutcome, grid: Grid) -> JobResults:
 class TestOnRay:
     pytestmark = on_ray
 
+    def test_its_time_goes_on_while_nothing_happens(self, tmp_path: Path) -> None:
+        """A job runs for 100 s, of which nobody hears anything."""
+        seen: list[int] = []
+
+        def hear(now: int, ended: int, *_: Any) -> None:
+            if not ended:
+                seen.append(now)
+
+        run_live(grid_of_one([{"run_s": 100}], None), tmp_path / "run", Pace(20), progress=hear)
+        between = {now for now in seen if 10 * SECOND_US < now < 90 * SECOND_US}
+        assert len(between) > 3
+        assert seen == sorted(seen)
+
     @pytest.mark.thorough
     def test_every_entity_an_actor(self, tmp_path: Path) -> None:
         """What must be true however late this machine is."""

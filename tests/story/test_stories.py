@@ -368,3 +368,22 @@ def test_a_gang_on_several_machines_is_said_to_be_on_none(tmp_path: Path) -> Non
         assert run.jobs_table()["machine"].to_pylist() == [machine]
         mine = EventFile(tmp_path / f"{count}").of_job(("vo", 1))
         assert [one.machine for one in mine if one.event in ("start", "end")] == [machine] * 2
+
+
+def test_a_story_says_how_often_the_job_was_stopped(tmp_path: Path) -> None:
+    pool = {"name": "pool", "machines": [{"cpus": 2}], "policy": "easy"}
+    down = [
+        {"vo": "a", "cluster": "pool", "machine": 0, "at_s": at_s, "for_s": 5} for at_s in (20, 40)
+    ]
+    vos = [{"name": "a", "clusters": [pool], "workload": {"jobs": [{"run_s": 100}]}}]
+    faults = {"heal_s": 100, "machine_outages": down}
+    grid.run({"vos": vos, "faults": faults}, out=tmp_path / "run", events=True)
+    mine = EventFile(tmp_path / "run").of_job(("a", 1))
+    *_, last = job_story(("a", 1), mine)
+    said = "It ends: completed. On the way it was stopped 2 times and began again from nothing "
+    assert last.text == f"{said}2 times."
+    # Two entities that hear the same are one step.
+    twice = Event(1, "a/dispatcher", MESSAGE, "run_job", vo="a", job=0, cluster="pool")
+    assert (
+        len(job_story(("a", 0), [twice, twice._replace(time_us=2, entity="a/cluster/pool")])) == 1
+    )
