@@ -8,8 +8,11 @@ from there on it has its own processors. So most need not be looked at.
 
 from __future__ import annotations
 
+import numpy as np
+
 from grid.cluster.pool import state as at
 from grid.cluster.pool.state import Pool
+from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
 from grid.model.time import NEVER
 from grid.policies.profile import change_steps, earliest_steps, shift, step_from
@@ -138,7 +141,7 @@ def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -
     """So many more processors are free in that time; returns the most that are at any of it."""
     counters, time, level = pool.counters, pool.step_time, pool.step_level
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
-    first = step_from(time, not_before_step, stop, start)
+    first = step_among_many(time, not_before_step, stop, start)
     last, most = first, level[first]
     while last + 1 < stop and time[last + 1] < end:
         last += 1
@@ -147,6 +150,25 @@ def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = begin, stop
     _gain(start, end, pool)
     return int(most + amount)
+
+
+@kernel(allocates=False)
+def step_among_many(time: Ints, first: int, stop: int, at_us: int) -> int:
+    """What `step_from` finds, faster where there are hundreds of steps.
+
+    Seven looks that do not wait for each other take little longer than one, and leave an eighth.
+    """
+    low, size, eight = np.uint64(first), np.uint64(stop - first), np.uint64(8)
+    while size > eight:
+        part = size // eight
+        place, passed = low, np.uint64(0)
+        for _ in range(7):
+            place += part
+            passed += np.uint64(time[place] <= at_us)
+        low += part * passed
+        # An eighth, and what the division has left over.
+        size -= part * np.uint64(7)
+    return step_from(time, int(low), int(low + size), at_us)
 
 
 @inlined
