@@ -163,6 +163,7 @@ def sweep(
     folder: str | os.PathLike[str] | None = None,
     *,
     set: Sequence[str] | Mapping[str, Any] = (),
+    seeds: int | Sequence[int] | None = None,
     quick: bool = False,
     address: str | None = None,
     cpus: int | None = None,
@@ -173,7 +174,8 @@ def sweep(
 
     The experiment is a file in YAML, given by its path or by a name that `grid scenarios` lists, or
     a mapping with the same keys, whose `scenario` may be a mapping, too. `set` has settings of all
-    runs, as `load_scenario` takes overrides. Runs are Ray tasks, on the cluster at `address` or on
+    runs, as `load_scenario` takes overrides; `seeds`, how many from 1 or which, take the place of
+    the experiment's. Runs are Ray tasks, on the cluster at `address` or on
     `cpus` CPUs of this machine; with `in_process` one after the other, here. `folder` is
     sweeps/NAME by default; `load_results` of it gives the table. `parts` are classes and functions
     to plug in, as for `run`. What failed is in what comes back. Raises InputError.
@@ -183,7 +185,7 @@ def sweep(
     from grid.experiment.sweep import run_sweep
 
     experiment = _meant(experiment, experiment=True)
-    loaded = load_experiment(experiment, quick=quick, overrides=set)
+    loaded = load_experiment(experiment, quick=quick, overrides=set, seeds=seeds)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
     results = Path(folder) if folder is not None else Path("sweeps") / loaded.name
     return run_sweep(loaded, file, results, Place(address, cpus, in_process), objects=parts)

@@ -7,6 +7,10 @@ from typing import Annotated
 
 import typer
 
+DIGITS = 18
+"""No number of an option is longer."""
+MAX_SEEDS = 10_000
+
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
@@ -55,6 +59,11 @@ NO_EVENTS = (
     "see is the same by itself: grid run SCENARIO --set KEY=VALUE --seed N --events"
 )
 """What is said where the events of many runs are asked for."""
+SEEDS = "The seeds 1 to N, or those of a list with ranges, such as 101-110,200"
+Seeds = Annotated[
+    str | None,
+    typer.Option("--seeds", help=f"{SEEDS}.", show_default=False, metavar="N|LIST"),
+]
 Force = Annotated[
     bool,
     typer.Option(
@@ -65,3 +74,24 @@ Watch = Annotated[
     bool,
     typer.Option("--watch", help="Show it on a page in the browser while it goes on."),
 ]
+
+
+def seeds_of(text: str) -> int | list[int]:
+    """How many seeds, from 1, or which, from "10" or "101-110,200". Raises InputError."""
+    from grid.model.errors import one_mistake, shorten
+
+    if text.isdecimal() and text.isascii():
+        return int(text[:DIGITS])
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        ends = first, last if dash else first
+        if not all(end.isdecimal() and end.isascii() and len(end) <= DIGITS for end in ends):
+            raise one_mistake("--seeds", shorten(text), SEEDS[0].lower() + SEEDS[1:])
+        low, high = map(int, ends)
+        if not low <= high < low + MAX_SEEDS:
+            raise one_mistake(
+                "--seeds", shorten(part), f"the lower seed first, and at most {MAX_SEEDS}"
+            )
+        seeds += range(low, high + 1)
+    return seeds

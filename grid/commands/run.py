@@ -12,6 +12,7 @@ from grid.commands.endings import ExitCode, endings, naming_folder, naming_optio
 from grid.commands.freed_memory import keep_freed_memory
 from grid.commands.options import (
     NO_EVENTS,
+    SEEDS,
     Address,
     Force,
     InProcess,
@@ -19,6 +20,7 @@ from grid.commands.options import (
     ScenarioFile,
     ShowTraceback,
     Watch,
+    seeds_of,
 )
 
 if TYPE_CHECKING:
@@ -106,14 +108,8 @@ CompileFirst = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
 Seeds = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=10_000,
-        help="Run it with the seeds 1 to N, as a sweep.",
-        show_default=False,
-        metavar="N",
-    ),
+    str | None,
+    typer.Option(help=f"{SEEDS}: a sweep.", show_default=False, metavar="N|LIST"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -193,7 +189,7 @@ def _refuse_options_without_live(live: bool, in_process: bool, options: dict[str
 def _run_many(
     scenario: Path,
     settings: list[str],
-    seeds: int | None,
+    seeds: str | None,
     out: Path | None,
     address: str | None,
     in_process: bool,
@@ -207,7 +203,8 @@ def _run_many(
     from grid.scenario.shipped import find
 
     with endings(traceback=traceback):
-        experiment = experiment_of(find(scenario, experiment=False), settings, seeds)
+        which = None if seeds is None else seeds_of(seeds)
+        experiment = experiment_of(find(scenario, experiment=False), settings, which)
         with naming_options("address"):
             place = Place(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name

@@ -19,8 +19,10 @@ from grid.commands.options import (
     Overrides,
     Quick,
     Quiet,
+    Seeds,
     ShowTraceback,
     Watch,
+    seeds_of,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def sweep(
     cpus: Cpus = None,
     in_process: InProcess = False,
     quick: Quick = False,
+    seeds: Seeds = None,
     overrides: Overrides = None,
     traceback: ShowTraceback = False,
     quiet: Quiet = False,
@@ -84,7 +87,8 @@ def sweep(
         wrong([NO_EVENTS])
     with endings(traceback=traceback):
         file = find(experiment, experiment=True)
-        loaded = load_experiment(file, quick=quick, overrides=list(overrides or []))
+        which = None if seeds is None else seeds_of(seeds)
+        loaded = load_experiment(file, quick=quick, overrides=list(overrides or []), seeds=which)
         folder = out if out is not None else Path("sweeps") / loaded.name
         with naming_options("address", "cpus"):
             place = Place(address, cpus, in_process)
@@ -171,7 +175,8 @@ def _say(done: Sweep, task: Task) -> None:
     words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
     typer.echo(f"{words}, {done.kept} of them from before")
     if done.damaged:
-        typer.echo(f"{done.damaged} results were changed or damaged; their runs were done again")
+        found = "results that were changed, damaged or without their file in `clock`"
+        typer.echo(f"{found}: {done.damaged}; their runs were done again")
     if done.kept < done.runs:
         ready = f"workers were ready after {done.start_seconds:.1f} s, "
         typer.echo(f"{'' if task.place.in_process else ready}runs took {done.run_seconds:.1f} s")

@@ -13,7 +13,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from grid.experiment.schema import Axis, ExperimentSection
+from grid.experiment.axes import Label, axis_choices
+from grid.experiment.experiment_checks import problems_of, without_seeds
+from grid.experiment.schema import Axis, ExperimentSection, QuickSection
 from grid.model.errors import InputError, Mistake, one_mistake, shorten
 from grid.model.errors import Path as Steps
 from grid.model.measured_jobs import ALL_JOBS
@@ -31,8 +33,6 @@ from grid.scenario.validate import validate
 from grid.scenario.yaml_tree import Node, at, child, read_tree, resolve
 
 MAX_BYTES = 1024 * 1024
-COLUMNS = ("seed", "scope", "metric", "value")
-"""Of the table of results, beside the axes."""
 FROM_PYTHON = "experiment"
 """What mistakes in an experiment that is no file are reported against."""
 OVERRIDE = "--set "
@@ -41,7 +41,7 @@ OVERRIDE = "--set "
 Objects = Mapping[str, Mapping[str, Any]]
 """Parts given as objects, by kind and name."""
 
-Point = dict[str, str | int | float | bool | None]
+Point = dict[str, Label]
 """One value of every axis: the value itself where it is plain, else its label or its text."""
 
 
@@ -68,11 +68,12 @@ def load_experiment(
     *,
     quick: bool = False,
     overrides: Overrides = (),
+    seeds: int | Sequence[int] | None = None,
 ) -> ExperimentSection:
     """The experiment in a file, or in a mapping. Raises InputError with all that is wrong with it.
 
     `overrides` are settings of all runs, written KEY=VALUE, or values by their keys; the axes' own
-    come after them.
+    come after them. `seeds`, how many from 1, or which, take the place of the experiment's.
     """
     root, mistakes = _read(given)
     if mistakes:
@@ -86,16 +87,29 @@ def load_experiment(
         raise InputError(experiment)
     chosen = experiment.quickened() if quick else experiment
     chosen = chosen.model_copy(update={"set": chosen.set | _settings(overrides)})
+    if seeds is not None:
+        chosen = chosen.model_copy(update={"seeds": _checked_seeds(seeds)})
     mistakes = [
-        Mistake(root.source, _line_of(root, what[0]), *what) for what in _wrong_together(chosen)
+        Mistake(root.source, _line_of(root, what[0]), *what) for what in problems_of(chosen)
     ]
     if mistakes:
         # What is wrong with the runs is told with it: a name that nothing has, such as the one of
         # an axis, may be why the parts do not go together.
         file = Path(given) if isinstance(given, str | os.PathLike) else None
-        refused = [one for _, error in expand(chosen, file)[1] for one in error.mistakes]
+        runs = chosen.model_copy(update={"set": without_seeds(chosen.set)})
+        refused = [one for _, error in expand(runs, file)[1] for one in error.mistakes]
         raise InputError(list(dict.fromkeys([*mistakes, *refused])))
     return chosen
+
+
+def _checked_seeds(seeds: int | Sequence[int]) -> int | tuple[int, ...] | None:
+    """Seeds as an experiment has them. Raises InputError."""
+    given = seeds if isinstance(seeds, int) else list(seeds)
+    root, mistakes = tree_of_value({"seeds": given}, FROM_PYTHON)
+    checked = mistakes if mistakes else validate(root, QuickSection)
+    if not isinstance(checked, QuickSection):
+        raise InputError(checked)
+    return checked.seeds
 
 
 def _line_of(root: Node, field: str) -> int | None:
@@ -121,39 +135,6 @@ def _read(given: Any) -> tuple[Node, list[Mistake]]:
     source = str(path)
     expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
     return read_tree(read_text(path, MAX_BYTES, expected), source)
-
-
-def _wrong_together(experiment: ExperimentSection) -> Iterator[tuple[str, str, str]]:
-    """Field, found and expected of what would make tables that cannot be read, or be ignored."""
-    if "seed" in experiment.set:
-        yield "set.seed", "one seed for all runs", "them in `seeds`"
-    if experiment.compare is not None and experiment.compare not in experiment.axes:
-        yield (
-            "compare",
-            f"{experiment.compare!r}, which is no axis",
-            f"one of the axes: {', '.join(experiment.axes) or 'none'}",
-        )
-    if isinstance(experiment.seeds, tuple):
-        for seed in dict.fromkeys(experiment.seeds):
-            if experiment.seeds.count(seed) > 1:
-                yield "seeds", f"{seed} again", "each seed once"
-    for metric in dict.fromkeys(experiment.metrics):
-        if experiment.metrics.count(metric) > 1:
-            yield "metrics", f"{metric} again", "each metric once"
-    for name, axis in experiment.axes.items():
-        if name in COLUMNS:
-            yield (
-                f"axes.{name}",
-                "a column of every table",
-                f"another name than {', '.join(COLUMNS)}",
-            )
-        labels = []
-        for label, settings in _choices(name, axis):
-            if label in labels:
-                yield f"axes.{name}", f"{shorten(label)} again", "each value once"
-            if "seed" in settings and name != "seed":
-                yield f"axes.{name}.{label}.seed", "a seed", "them in `seeds`"
-            labels.append(label)
 
 
 def _settings(overrides: Overrides) -> dict[str, Any]:
@@ -311,7 +292,7 @@ def _line_of_setting(root: Node, key: str) -> int | None:
 
 def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Every choice of one value an axis: as a point, and as settings of the scenario."""
-    choices = [_choices(name, axis) for name, axis in axes.items()]
+    choices = [axis_choices(name, axis) for name, axis in axes.items()]
     for chosen in itertools.product(*choices):
         point: Point = {}
         settings: dict[str, Any] = {}
@@ -319,29 +300,6 @@ def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, A
             point[name] = label
             settings |= changes
         yield point, settings
-
-
-def _choices(name: str, axis: Axis) -> Sequence[tuple[Any, dict[str, Any]]]:
-    if isinstance(axis, dict):
-        return [(_number_or(label), settings) for label, settings in axis.items()]
-    return [(_label(value), {name: value}) for value in axis]
-
-
-def _number_or(label: str) -> str | int | float:
-    """A label as the number that it is, so that it has its place on an axis; else as it is."""
-    try:
-        value = resolve(label)
-    except ValueError:
-        return label
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    return label
-
-
-def _label(value: Any) -> str | int | float | bool | None:
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _override(name: str, value: Any) -> str:

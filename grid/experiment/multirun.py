@@ -30,9 +30,10 @@ def split(settings: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def experiment_of(
-    scenario: Path, settings: Sequence[str], seeds: int | None = None
+    scenario: Path, settings: Sequence[str], seeds: int | Sequence[int] | None = None
 ) -> ExperimentSection:
-    """The experiment of all values of all settings of a scenario, with the seeds 1 to `seeds`.
+    """The experiment of all values of all settings of a scenario, with the seeds 1 to `seeds`, or
+    with those that are listed.
 
     Without them, with the scenario's own seed. Raises InputError.
     """
@@ -43,9 +44,10 @@ def experiment_of(
         "name": loaded.name,
         "scenario": str(scenario),
         "axes": {key: [_value(text) for text in values] for key, values in axes.items()},
-        "seeds": [loaded.seed] if seeds is None else seeds,
+        "seeds": [loaded.seed],
     }
-    return load_experiment(given, overrides=[one for one in single if not one.startswith("seed=")])
+    fixed = [one for one in single if not one.startswith("seed=")]
+    return load_experiment(given, overrides=fixed, seeds=seeds)
 
 
 def _value(text: str) -> Any:

@@ -248,3 +248,15 @@ def test_a_sweep_that_was_written_before_goes_on(tmp_path: Path) -> None:
     again = grid.sweep(path, folder, in_process=True)
     assert (again.runs, again.kept) == (9, 8)
     assert (folder / "scenario.yaml").read_text() == SCENARIO
+
+
+def test_a_run_without_what_it_cost_is_done_again_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", str(write(tmp_path)), "--in-process", "-q", "--out", "out"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    min(Path("out/clock").iterdir()).unlink()
+    again = CliRunner().invoke(app, command)
+    found = "results that were changed, damaged or without their file in `clock`"
+    assert f"{found}: 1; their runs were done again" in again.stdout

@@ -1,0 +1,60 @@
+"""What is wrong with an experiment whose keys are right one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from grid.experiment.axes import axis_choices
+from grid.experiment.schema import MAX_RUNS, Axis, ExperimentSection
+from grid.model.errors import shorten
+
+COLUMNS = ("seed", "scope", "metric", "value")
+"""Of the table of results, beside the axes."""
+SEEDS = "them in `seeds` of the experiment, or in --seeds"
+Problem = tuple[str, str, str]
+"""Field, found and expected."""
+
+
+def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
+    """What would make tables that cannot be read, or would be ignored."""
+    for key, found in (("seed", "one seed for all runs"), ("seeds", "seeds of all runs")):
+        if key in experiment.set:
+            yield f"set.{key}", found, SEEDS
+    if experiment.runs > MAX_RUNS:
+        yield "seeds", f"{experiment.runs} runs in all", f"at most {MAX_RUNS}"
+    if experiment.compare is not None and experiment.compare not in experiment.axes:
+        yield (
+            "compare",
+            f"{experiment.compare!r}, which is no axis",
+            f"one of the axes: {', '.join(experiment.axes) or 'none'}",
+        )
+    if isinstance(experiment.seeds, tuple):
+        for seed in _more_than_once(experiment.seeds):
+            yield "seeds", f"{seed} again", "each seed once"
+    for metric in _more_than_once(experiment.metrics):
+        yield "metrics", f"{metric} again", "each metric once"
+    for name, axis in experiment.axes.items():
+        yield from _problems_of_axis(name, axis)
+
+
+def without_seeds(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings but for seeds, which are told of by themselves."""
+    return {key: value for key, value in settings.items() if key not in ("seed", "seeds")}
+
+
+def _more_than_once(values: tuple[Any, ...]) -> list[Any]:
+    return [value for value in dict.fromkeys(values) if values.count(value) > 1]
+
+
+def _problems_of_axis(name: str, axis: Axis) -> Iterator[Problem]:
+    if name in COLUMNS:
+        found = "a column of every table"
+        yield f"axes.{name}", found, f"another name than {', '.join(COLUMNS)}"
+    labels = []
+    for label, settings in axis_choices(name, axis):
+        if label in labels:
+            yield f"axes.{name}", f"{shorten(label)} again", "each value once"
+        if "seed" in settings and name != "seed":
+            yield f"axes.{name}.{label}.seed", "a seed", "them in `seeds`"
+        labels.append(label)
