@@ -17,6 +17,7 @@ from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineColumns, Plan, Policy
+from grid.results.directory import ClusterEntry, Directory
 from grid.selection.interface import Choice
 
 LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
@@ -26,7 +27,8 @@ in microseconds: points in time since the beginning of virtual time, or duration
 and resources are numbers, in the order of the scenario. Parts read what they are given, and change
 none of it. A [local policy](../tutorials/own-parts.md#a-local-policy) is a class as `Policy` says:
 it is given a `ClusterView` and makes a `Plan`. A [metric](../tutorials/own-parts.md#a-metric) is
-given `JobResults`."""
+given `JobResults` and the `Directory` of the grid; one of a cluster over time also the number of
+the cluster and the edges of the intervals."""
 
 _OF_JOBS = {
     "number": "Its number; with `vo` it names the job.",
@@ -211,6 +213,18 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "cluster": "Number of the cluster where it ran, among those of all VOs; -1: it did not.",
         "hops": "How often it was sent from VO to VO.",
         "utility": "What the resource is worth to it, 0 to 1; 0 if it did not run.",
+    },
+    Directory: {
+        "vos": "Names of the VOs, by their numbers.",
+        "clusters": "All clusters of the grid, each a `ClusterEntry`, by their numbers.",
+    },
+    ClusterEntry: {
+        "vo": "Number of its VO.",
+        "name": "Its name in the VO.",
+        "cpus": "CPUs of each of its machines.",
+        "gangs": "Whether it runs gangs.",
+        "machines": "Its machines: `cpus`, `mips`, `watts_busy`, `watts_idle` and others.",
+        "outages": "When which of its machines were down.",
     },
     JobOutcome: {
         "machine": "Number of the machine in its cluster; -1: it never started.",

@@ -24,8 +24,8 @@ NOWHERE = -1
 class JobPlacement(NamedTuple, Generic[Whole, Number]):
     """Where a job was sent; or, as `JobPlacement[Ints, Floats]`, where many jobs were.
 
-    `executed_vo` and `cluster` are positions in the grid's `Directory`, NOWHERE for a job that
-    never started. It was assigned to a resource there at `assigned_us` (NO_TIME: it never started),
+    `executed_vo` and `cluster` are positions in the grid's `Directory`, -1 for a job that
+    never started. It was assigned to a resource there at `assigned_us` (-1: it never started),
     after `hops` from VO to VO. `utility` is that of the resource (PU Eq. 1), 0 if it did not run.
     """
 

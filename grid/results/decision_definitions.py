@@ -40,7 +40,7 @@ OF_DECISIONS = (
     Metric(
         "herd_mean", "herd, mean", "",
         "How many VOs sent jobs to one resource because of the same status of it, told at one "
-        "time.",
+        "time. VOs, not jobs: many jobs of one VO count as 1; see misjudged_arrivals.",
         "mean over the told statuses that any VO acted on, of the VO's resources, or all",
         "1 or more", "less",
     ),

@@ -216,7 +216,8 @@ OF_MACHINES = (
         "fairness_of_exchange", "fairness of the exchange", "",
         "Jain's index, (sum of x)^2 / (n * sum of x^2), of x: CPU time that the jobs of a VO's "
         "users got anywhere, over CPU time that the VO's machines gave to anybody. 1: all VOs get "
-        "in proportion to what they give; 1 / n: one gets all. None of a single VO.",
+        "in proportion to what they give, as where nothing is shared; 1 / n: one gets all. It says "
+        "nothing of waits. None of a single VO.",
         "VOs whose machines gave any", SHARE, "more", "Jain, Chiu and Hawe 1984",
     ),
     Metric(

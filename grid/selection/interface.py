@@ -30,7 +30,7 @@ MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
 
 
 class Choice(NamedTuple):
-    """Rows of a resource table, -1 where there is none; see `kernels.best_resources`."""
+    """Rows of a resource table, -1 where there is none."""
 
     free: int
     anywhere: int

@@ -103,7 +103,12 @@ def lublin_jobs(
 ) -> dict[str, JobTable]:
     """Rigid parallel jobs with a daily cycle, by the model of Lublin and Feitelson (2003).
 
-    They come in order of submission and are numbered from 0.
+    U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
+    characteristics of rigid jobs", Journal of Parallel and Distributed Computing 63 (11), 2003. The
+    numbers of its laws are those of the authors' program, lublin99. Tests hold sizes, run times and
+    times between submissions against these laws; the program itself was not run beside it. Where
+    `processors` are few, the sizes are those of the model for a machine of so many. Jobs come in
+    order of submission and are numbered from 0.
     """
     kinds = ("batch", "interactive") if settings.kinds == "both" else (settings.kinds,)
     tables = {}
