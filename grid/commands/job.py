@@ -119,4 +119,6 @@ def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
             name = f"cluster {log.facts.name} of {log.facts.vo}"
             lines.append(f"Why it {what} in {name}, as it was when it came:")
             lines += [f"  {one}" for one in why.sentences()]
+    if lines:
+        lines.append("At another moment of its wait: --at SECONDS")
     return lines

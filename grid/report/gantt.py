@@ -62,7 +62,7 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
     # Charts of a run are compared: all show the same time, unless some show their first jobs only.
     cut = sum("first" in note for note in notes.values())
-    span = None if cut else (min(columns["from"]), max(columns["to"]))
+    span = None if cut else (_beginning(run, columns["from"]), max(columns["to"]))
     if len(found) <= FEW_CLUSTERS:
         for number, (name, note) in enumerate(notes.items(), start=1):
             rows_of = {
@@ -90,6 +90,13 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     if cut:
         caption += f" Of {cut} clusters with more jobs, the first {most:,} bars are drawn."
     yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
+
+
+def _beginning(run: RunData, starts: Sequence[float]) -> float:
+    """Where the charts of clusters over time begin, or the first job that started before."""
+    seconds, _ = run.time_unit
+    first_s = run.series["time_s"][0].as_py() if run.series.num_rows else 0.0
+    return min(first_s / seconds, *starts)
 
 
 def _caption(run: RunData, name: str, note: str) -> str:
