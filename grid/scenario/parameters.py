@@ -256,7 +256,9 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Mis
         if not parameters:
             return [node.mistake(path, f"{what}: there is none")]
         name = unknown[0] if unknown else ""
-        return [node.mistake(path, expected_name(name, parameters, what))]
+        # A name that breaks the line is a mistake of its own, which is told where it stands.
+        known = [one for one in parameters if one.isprintable()]
+        return [node.mistake(path, expected_name(name, known, what))]
     used = [parameters[name] for name in names]
     if _REFERENCE.fullmatch(text):
         node.value = used[0].value

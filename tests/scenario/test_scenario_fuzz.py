@@ -91,3 +91,8 @@ def test_overrides(file: Path, pairs: list[tuple[str, str]]) -> None:
 def test_any_text_as_override(file: Path, place: str, value: str) -> None:
     with suppress(UnicodeEncodeError):
         accepts_or_says_why(file, RIGHT.encode(), f"{place}={value}", value)
+
+
+def test_a_name_that_breaks_the_line_is_in_no_list(file: Path) -> None:
+    content = 'parameters: {"l\\N": 1}\nnetwork: {latency_s: "${lat}"}\n'
+    accepts_or_says_why(file, content.encode())
