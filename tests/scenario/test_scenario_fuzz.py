@@ -94,5 +94,5 @@ def test_any_text_as_override(file: Path, place: str, value: str) -> None:
 
 
 def test_a_name_that_breaks_the_line_is_in_no_list(file: Path) -> None:
-    content = 'parameters: {"l\\N": 1}\nnetwork: {latency_s: "${lat}"}\n'
+    content = 'parameters: {"l\\N0": 1}\nnetwork: {latency_s: "${lat}"}\n'
     accepts_or_says_why(file, content.encode())
