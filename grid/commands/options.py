@@ -10,6 +10,7 @@ import typer
 DIGITS = 18
 """No number of an option is longer."""
 MAX_SEEDS = 10_000
+"""As many as an experiment may have; to read its schema here would make every command slower."""
 
 ScenarioFile = Annotated[
     Path,
@@ -76,10 +77,12 @@ Watch = Annotated[
 ]
 
 
-def seeds_of(text: str) -> int | list[int]:
+def seeds_of(text: str | None) -> int | list[int] | None:
     """How many seeds, from 1, or which, from "10" or "101-110,200". Raises InputError."""
     from grid.model.errors import one_mistake, shorten
 
+    if text is None:
+        return None
     if text.isdecimal() and text.isascii():
         return int(text[:DIGITS])
     seeds: list[int] = []

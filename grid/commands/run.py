@@ -12,12 +12,12 @@ from grid.commands.endings import ExitCode, endings, naming_folder, naming_optio
 from grid.commands.freed_memory import keep_freed_memory
 from grid.commands.options import (
     NO_EVENTS,
-    SEEDS,
     Address,
     Force,
     InProcess,
     Quiet,
     ScenarioFile,
+    Seeds,
     ShowTraceback,
     Watch,
     seeds_of,
@@ -107,10 +107,6 @@ CompileFirst = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
-Seeds = Annotated[
-    str | None,
-    typer.Option(help=f"{SEEDS}: a sweep.", show_default=False, metavar="N|LIST"),
-]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -203,8 +199,7 @@ def _run_many(
     from grid.scenario.shipped import find
 
     with endings(traceback=traceback):
-        which = None if seeds is None else seeds_of(seeds)
-        experiment = experiment_of(find(scenario, experiment=False), settings, which)
+        experiment = experiment_of(find(scenario, experiment=False), settings, seeds_of(seeds))
         with naming_options("address"):
             place = Place(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name

@@ -87,8 +87,8 @@ def sweep(
         wrong([NO_EVENTS])
     with endings(traceback=traceback):
         file = find(experiment, experiment=True)
-        which = None if seeds is None else seeds_of(seeds)
-        loaded = load_experiment(file, quick=quick, overrides=list(overrides or []), seeds=which)
+        settings, which = list(overrides or []), seeds_of(seeds)
+        loaded = load_experiment(file, quick=quick, overrides=settings, seeds=which)
         folder = out if out is not None else Path("sweeps") / loaded.name
         with naming_options("address", "cpus"):
             place = Place(address, cpus, in_process)

@@ -15,7 +15,7 @@ from typing import Any
 
 from grid.experiment.axes import Label, axis_choices
 from grid.experiment.experiment_checks import problems_of, without_seeds
-from grid.experiment.schema import Axis, ExperimentSection, QuickSection
+from grid.experiment.schema import MAX_RUNS, Axis, ExperimentSection, QuickSection
 from grid.model.errors import InputError, Mistake, one_mistake, shorten
 from grid.model.errors import Path as Steps
 from grid.model.measured_jobs import ALL_JOBS
@@ -89,6 +89,10 @@ def load_experiment(
     chosen = chosen.model_copy(update={"set": chosen.set | _settings(overrides)})
     if seeds is not None:
         chosen = chosen.model_copy(update={"seeds": _checked_seeds(seeds)})
+        if chosen.runs > MAX_RUNS:
+            # At once: to look for mistakes in so many runs takes long.
+            what = "seeds", f"{chosen.runs} runs in all", f"at most {MAX_RUNS}"
+            raise InputError([Mistake(root.source, _line_of(root, "seeds"), *what)])
     mistakes = [
         Mistake(root.source, _line_of(root, what[0]), *what) for what in problems_of(chosen)
     ]
@@ -103,7 +107,7 @@ def load_experiment(
 
 
 def _checked_seeds(seeds: int | Sequence[int]) -> int | tuple[int, ...] | None:
-    """Seeds as an experiment has them. Raises InputError."""
+    """Seeds as `quick` of an experiment has them. Raises InputError."""
     given = seeds if isinstance(seeds, int) else list(seeds)
     root, mistakes = tree_of_value({"seeds": given}, FROM_PYTHON)
     checked = mistakes if mistakes else validate(root, QuickSection)

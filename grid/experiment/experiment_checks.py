@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grid.experiment.axes import axis_choices
-from grid.experiment.schema import MAX_RUNS, Axis, ExperimentSection
+from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import shorten
 
 COLUMNS = ("seed", "scope", "metric", "value")
@@ -21,8 +21,6 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
     for key, found in (("seed", "one seed for all runs"), ("seeds", "seeds of all runs")):
         if key in experiment.set:
             yield f"set.{key}", found, SEEDS
-    if experiment.runs > MAX_RUNS:
-        yield "seeds", f"{experiment.runs} runs in all", f"at most {MAX_RUNS}"
     if experiment.compare is not None and experiment.compare not in experiment.axes:
         yield (
             "compare",
