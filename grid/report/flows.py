@@ -66,7 +66,9 @@ def flow_map(
 def _layers(top: float, is_annotated: bool) -> list[dict[str, Any]]:
     """A field for each flow, the fuller the larger; its jobs are written in it, or in a legend."""
     ticks = [10.0**power for power in range(int(np.log10(top)) + 1)]
-    shade = {"type": "log", "domain": [1, top], "range": [0.18, 0.6], "clamp": True}
+    # What is written in a field must be read before its colour.
+    full = 0.6 if is_annotated else 1.0
+    shade = {"type": "log", "domain": [1, top], "range": [0.18, full], "clamp": True}
     legend = {"title": "jobs", "values": ticks, "symbolType": "square", "format": ",d"}
     legend["symbolFillColor"] = "var(--c0)"
     jobs = {"field": "jobs", "type": "quantitative"}

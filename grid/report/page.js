@@ -186,7 +186,7 @@
 
   // Nor can it be unfolded.
   function unfold() {
-    for (const part of find("details.folded:not([open])")) {
+    for (const part of find("details:not([open])")) {
       part.open = true;
       part.classList.add("unfolded");
     }

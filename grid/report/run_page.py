@@ -28,6 +28,8 @@ MAIN = (
     "user_utility", "utilization", "makespan", "energy_j",
 )  # fmt: skip
 """Of the grid, what stands open at the top, beside what was plugged in; all else is folded."""
+BESIDE = 6
+"""So many VOs have a column each in the table of all metrics; of more, each has a row."""
 ALL = "All metrics of the grid, and what they mean"
 PAPERS = (
     "Sources: PU, C07, CS2, EG and GM are the papers that the emulator reproduces; its "
@@ -132,10 +134,14 @@ def _by_vo(run: RunData) -> list[Block]:
     known = [one for one in given if any(vos[vo].get(one) is not None for vo in vos)]
     known.sort(key=lambda metric: FIRST.index(metric) if metric in FIRST else len(FIRST))
     columns = [row_texts([vos[vo].get(metric) for vo in vos], "–") for metric in known]
-    rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
     meanings = {metric: meaning_of(metric, run.meanings) for metric in known}
-    hints = hints_of(known, run.meanings)
-    table = Table(["VO", *(label_of(metric) for metric in known)], rows, hints=hints)
+    hints, labels = hints_of(known, run.meanings), [label_of(metric) for metric in known]
+    if len(vos) <= BESIDE:
+        rows = [[label, *column] for label, column in zip(labels, columns, strict=True)]
+        table = Table(["metric", *vos], rows, hints=hints)
+    else:
+        rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
+        table = Table(["VO", *labels], rows, hints=hints)
     return [
         Choice("metric", "Metric", {metric: label_of(metric) for metric in known}),
         *(When("metric", metric, meaning) for metric, meaning in meanings.items() if meaning),

@@ -10,7 +10,7 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.report.charts import PANEL, by_line, by_series, in_panels, time_axis
 from grid.report.run_data import RunData
-from grid.report.style import FIGURE, OF_ALL, OF_CHOSEN, Columns, Picture
+from grid.report.style import COLOURS, FIGURE, OF_ALL, OF_CHOSEN, SHADES, Columns, Picture
 from grid.report.terms import SERIES_LABELS
 from grid.report.zoom import ZOOM
 from grid.results.column_definitions import SERIES_COLUMNS
@@ -82,7 +82,7 @@ def _lines(
 def _overlaid(
     run: RunData, column: str, label: str, unit: str, titles: Sequence[str], columns: Columns
 ) -> Picture:
-    encoding = {**_course_axes(unit), **by_line(titles, *_colours_and_dashes(run))}
+    encoding = {**_course_axes(unit), **by_line(titles, _shades(run), _dashes(run))}
     layers = [
         {"params": [ZOOM], "mark": _STEP},
         {"mark": _UNSEEN, "encoding": {"tooltip": _tooltip(label, unit)}},
@@ -99,13 +99,15 @@ def _beside(
     run: RunData, column: str, label: str, unit: str, titles: Sequence[str], columns: Columns
 ) -> Picture:
     """A panel for each cluster, all over the same ranges."""
-    colours, _ = _colours_and_dashes(run)
     axes = _course_axes(unit)
     axes["y"]["axis"] = {**axes["y"]["axis"], "tickCount": 3}
     panel = {
         "width": PANEL,
         "height": 90,
-        "encoding": {**axes, "color": {**by_series(titles, colours)["color"], "legend": None}},
+        "encoding": {
+            **axes,
+            "color": {**by_series(titles, _colours(run))["color"], "legend": None},
+        },
         "layer": [
             {"params": [ZOOM], "mark": {**_STEP, "type": "area", "opacity": 0.3}},
             {"mark": {**_STEP, "strokeWidth": 1.2}},
@@ -119,13 +121,26 @@ def _beside(
     return Picture(name, caption, specification, {name: columns}, is_wide=True)
 
 
-def _colours_and_dashes(run: RunData) -> tuple[dict[str, int], dict[str, int]]:
-    """Places of the colour of each cluster, which is that of its VO, and of its dash."""
-    dashes = {title: place for place, title in enumerate(run.cluster_titles)}
+def _dashes(run: RunData) -> dict[str, int]:
+    """Places of the dash of each cluster."""
+    return {title: place for place, title in enumerate(run.cluster_titles)}
+
+
+def _colours(run: RunData) -> dict[str, int]:
+    """Places of the colour of each cluster, which is that of its VO."""
     if len(run.vos) == 1:
-        return dashes, dashes
+        return _dashes(run)
     owners = zip(run.cluster_titles, run.clusters, strict=True)
-    return {title: run.vos.index(vo) for title, (vo, _) in owners}, dashes
+    return {title: run.vos.index(vo) for title, (vo, _) in owners}
+
+
+def _shades(run: RunData) -> dict[str, int]:
+    """The same, but a VO's second cluster has the other shade of its colour."""
+    shades: dict[str, int] = {}
+    for title, place in _colours(run).items():
+        is_first = place not in shades.values()
+        shades[title] = place if is_first else (place + SHADES) % len(COLOURS)
+    return shades
 
 
 def _middle(

@@ -41,7 +41,8 @@ DARK = {
     "c12": "#f9e0a5", "c13": "#c9e9fb", "c14": "#b79be0", "c15": "#e06c8c",
 }  # fmt: skip
 COLOURS = tuple(f"var(--c{number})" for number in range(16))
-"""After the first eight come darker ones, on dark screens lighter ones, and two more."""
+"""The second eight are other shades of the first: darker, on dark screens lighter; two differ."""
+SHADES = 8
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 2, 1, 2], [1, 0], [6, 3])
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",

@@ -135,15 +135,23 @@ def wait_against_size(run: RunData) -> Iterator[Picture]:
     cpus, length = run.column("requested_number_of_resources"), run.column("execution_time")
     with np.errstate(divide="ignore", invalid="ignore"):
         by_cpus, by_length = np.floor(np.log2(cpus)), np.floor(2 * np.log10(length))
-    for name, size, classes, axis, words in (
-        ("cpus", cpus, by_cpus, numbers("size", "CPUs of the job", cpus),
+    of_cpus, of_length = (
+        _classes(run, wait, size, classes)
+        for size, classes in ((cpus, by_cpus), (length, by_length))
+    )
+    # Both charts have one axis of waits, so that a median is as high in one as in the other.
+    waits = np.concatenate([_seen_waits(of_cpus), _seen_waits(of_length)])
+    y = {**durations("wait", "wait", waits), "title": None}
+    if y["scale"]["type"] == "linear" and len(waits):
+        y["scale"] |= {"domain": [min(0.0, waits.min()), waits.max()], "nice": True}
+    for name, columns, axis, words in (
+        ("cpus", of_cpus, numbers("size", "CPUs of the job", cpus),
          "CPUs, in classes that double"),
-        ("run-time", length, by_length, durations("size", "run time", length[length > 0]),
+        ("run-time", of_length, durations("size", "run time", length[length > 0]),
          "run time, in two classes for each power of ten"),
     ):  # fmt: skip
-        columns = _classes(run, wait, size, classes)
         if len(set(columns["size"])) > 1:
-            yield _against(f"wait-by-{name}", words, axis, columns, run)
+            yield _against(f"wait-by-{name}", words, axis, y, columns, run)
 
 
 def _classes(run: RunData, wait: Floats, size: Floats, classes: Floats) -> Columns:
@@ -162,10 +170,17 @@ def _classes(run: RunData, wait: Floats, size: Floats, classes: Floats) -> Colum
     return columns
 
 
-def _against(name: str, words: str, axis: Encoding, columns: Columns, run: RunData) -> Picture:
+def _seen_waits(columns: Columns) -> Floats:
+    """The medians, and the ends of the shaded band, which is that of all jobs."""
+    is_of_all = np.array([vo == "" for vo in columns["vo"]], np.bool_)
+    ends = [np.asarray(columns[end], np.float64)[is_of_all] for end in ("low", "high")]
+    return np.concatenate([np.asarray(columns["wait"], np.float64), *ends])
+
+
+def _against(
+    name: str, words: str, axis: Encoding, y: Encoding, columns: Columns, run: RunData
+) -> Picture:
     series, places = list(dict.fromkeys(columns["series"])), _places(run)
-    waits = np.array([*columns["low"], *columns["high"]])
-    y = {**durations("wait", "wait", waits), "title": None}
     unit = "" if "labelExpr" in y["axis"] else " (s)"
     told: list[dict[str, Any]] = [
         {"field": "series", "title": " "},

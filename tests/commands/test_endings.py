@@ -107,6 +107,12 @@ def test_help_breaks_lines_where_the_terminal_ends() -> None:
     assert all(len(line) > 50 for line in above[2:-1])
 
 
+def test_python_runs_the_package_as_the_program() -> None:
+    command = [sys.executable, "-m", "grid", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == CliRunner().invoke(app, ["--version"]).output
+
+
 def test_version() -> None:
     answer = CliRunner().invoke(app, ["--version"])
     assert (answer.exit_code, answer.stdout) == (0, "grid-emulator 0.1.0\n")

@@ -12,8 +12,8 @@ import grid
 from grid.report.charts import Labels, Series, bars, lines
 from grid.report.gantt import gantt_charts
 from grid.report.run_data import RunData, read_run
-from grid.report.run_pictures import courses, vo_bars
-from grid.report.style import COLOURS, LIGHT, Picture
+from grid.report.run_pictures import _shades, courses, vo_bars
+from grid.report.style import COLOURS, DARK, LIGHT, Picture
 from grid.report.waiting import distributions, wait_against_size
 
 VOS = ["delta", "alpha", "gamma", "beta"]
@@ -89,6 +89,16 @@ def test_clusters_of_a_vo_share_its_colour_and_have_a_panel_each(tmp_path: Path)
     ]
     assert picture.specification["facet"]["sort"] == run.cluster_titles
     assert picture.specification["spec"]["encoding"]["y"].get("scale") is None
+
+
+def test_lines_of_two_clusters_of_a_vo_have_two_shades_of_its_colour(tmp_path: Path) -> None:
+    two = "[{name: x, machines: [{cpus: 2}]}, {name: y, machines: [{cpus: 2}]}]"
+    run = run_of(tmp_path, VOS[1:3], two)
+    shades = _shades(run)
+    assert [shades[title] for title in run.cluster_titles] == [0, 8, 1, 9]
+    # On a dark screen as on a light one, shades are not the colours that others have.
+    for of in (LIGHT, DARK):
+        assert len({of[f"c{place}"] for place in shades.values()}) == 4
 
 
 def test_lines_of_few_clusters_differ_in_dash(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from grid.report.gantt import WAITING, _bars_of, _by_job, cluster_chart, gantt_c
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
-from grid.report.run_page import _results
+from grid.report.run_page import _by_vo, _results
 from grid.report.run_pictures import courses, vo_bars
 from grid.report.style import DARK, LIGHT
-from grid.report.waiting import distributions
+from grid.report.waiting import distributions, wait_against_size
 from grid.results.definitions import METRICS
 
 
@@ -66,6 +66,37 @@ def test_what_one_cluster_of_many_has_is_shown_of_it_alone(tmp_path: Path) -> No
     assert "Over 8 clusters: the median" in pictures["queued"].caption
     assert pictures["lost-cpus"].caption.endswith("Only vo7 has such.")
     assert set(pictures["lost-cpus"].tables["lost-cpus"]["series"]) == {"vo7"}
+
+
+def test_both_charts_of_waits_against_size_have_one_axis(tmp_path: Path) -> None:
+    """Long waits are only of jobs of one CPU: by CPUs they span much, by run time they do not."""
+    jobs = [{"submit_s": 0, "run_s": 1000 if n < 9 else 10} for n in range(10)]
+    more = [{"submit_s": 1e5, "run_s": 2000, "processors": 2}]
+    vos = [{"name": "a", "clusters": [{"processors": 2, "policy": "fcfs"}],
+            "workload": {"jobs": jobs + more}}]  # fmt: skip
+    grid.run({"vos": vos}, out=tmp_path / "run")
+    charts = list(wait_against_size(read_run(tmp_path / "run")))
+    axes = [one.specification["layer"][1]["encoding"]["y"] for one in charts]
+    assert [one.name for one in charts] == ["wait-by-cpus", "wait-by-run-time"]
+    assert axes[0] == axes[1] and axes[0]["scale"]["domain"]
+
+
+@pytest.mark.parametrize(("vos", "first"), [(2, "metric"), (7, "VO")])
+def test_few_vos_have_a_column_each_in_the_table_of_all_metrics(
+    tmp_path: Path, vos: int, first: str
+) -> None:
+    named = [{"name": f"v{n}", "clusters": [{"processors": 1}],
+              "workload": {"jobs": [{"run_s": 10}] * (n + 1)}} for n in range(vos)]  # fmt: skip
+    grid.run({"vos": named}, out=tmp_path / "run", set={"protocol.when_busy": "never"})
+    (table,) = (one for one in _by_vo(read_run(tmp_path / "run")) if isinstance(one, Table))
+    names = [f"v{n}" for n in range(vos)]
+    assert table.headers[0] == first
+    assert names == (table.headers[1:] if first == "metric" else [row[0] for row in table.rows])
+    rows = [table.headers, *table.rows]
+    by_metric = {
+        row[0]: row[1:] for row in (rows if first == "metric" else zip(*rows, strict=True))
+    }
+    assert [*by_metric["jobs submitted"]] == [str(n + 1) for n in range(vos)]
 
 
 def test_a_row_of_a_gantt_chart_has_its_number_once(tmp_path: Path) -> None:

@@ -1,0 +1,6 @@
+"""`python -m grid`: the same program as `grid`."""
+
+from grid.cli import main
+
+if __name__ == "__main__":
+    main()
