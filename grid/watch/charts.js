@@ -87,6 +87,8 @@ export class Courses {
     const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: FIGURE },
       { field: "value", title: figure.title, format: FIGURE }];
     const step = figure.sparse ? {} : { interpolate: "step-after" };
+    // A line over a stretch without figures is seen to be one by the points at its ends.
+    const point = figure.sparse ? { size: 14, filled: true, opacity: 1 } : { size: 60, opacity: 0 };
     return {
       width: wide, height: 150, autosize: { type: "fit-x", contains: "padding" },
       title: figure.title, config: configOf(this.about, wide),
@@ -94,7 +96,7 @@ export class Courses {
       data: { values: rows },
       layer: [
         { mark: { type: "line", clip: true, ...step }, encoding: { x, y, color: colour, strokeDash: dash } },
-        { mark: { type: "point", size: 60, opacity: 0, clip: true }, encoding: { x, y, tooltip: told } },
+        { mark: { type: "point", clip: true, ...point }, encoding: { x, y, color: colour, tooltip: told } },
         { data: { values: [{}] }, mark: { type: "rule", color: "var(--c1)", strokeWidth: 2, strokeDash: [4, 3], clip: true },
           encoding: { x: { ...x, field: undefined, datum: { expr: "now" } } } },
       ],
