@@ -30,7 +30,12 @@ from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.registry import POLICIES
 from grid.report.terms import SERIES_LABELS, TERMS
-from grid.results import column_definitions, decision_definitions, definitions
+from grid.results import (
+    column_definitions,
+    decision_definitions,
+    definitions,
+    sweep_file_definitions,
+)
 from grid.results.event_words import message_words
 from grid.scenario.part_kinds import KINDS
 from grid.scenario.schema import Scenario
@@ -256,6 +261,9 @@ _FILES = (
 )
 
 
+_SWEEP_FILES = (("sweep.json", "SWEEP_KEYS"), ("runs/KEY.json and clock/KEY.json", "RUN_KEYS"))
+
+
 def files_page() -> str:
     """Every column of every file that is written."""
     lines = [f"{MADE}# Files and their columns\n"]
@@ -271,9 +279,11 @@ def files_page() -> str:
         "of your own are columns after these. "
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
     )
-    for title, attribute in _FILES:
-        lines.append(f"## {title}\n\n{comment_after(column_definitions, attribute)}\n")
-        for name, (unit, meaning) in getattr(column_definitions, attribute).items():
+    every = [(column_definitions, *one) for one in _FILES]
+    every += [(sweep_file_definitions, *one) for one in _SWEEP_FILES]
+    for module, title, attribute in every:
+        lines.append(f"## {title}\n\n{comment_after(module, attribute)}\n")
+        for name, (unit, meaning) in getattr(module, attribute).items():
             words = f" Unit: {unit}." if unit else ""
             shown = f" ({SERIES_LABELS[name]})" if name in SERIES_LABELS else ""
             lines.append(f"`{name}`{shown}\n: {meaning}{words}\n")

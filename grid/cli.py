@@ -26,6 +26,7 @@ from grid.commands.sweep import sweep
 from grid.commands.trace import trace
 from grid.commands.verify import verify
 from grid.commands.watch import watch
+from grid.sources import sources
 
 app = typer.Typer(
     cls=OneLineGroup,
@@ -39,7 +40,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"grid-emulator {__version__}")
+        typer.echo(f"grid-emulator {__version__}, sources {sources()}")
         raise typer.Exit
 
 
@@ -48,7 +49,10 @@ def grid(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
+            "--version",
+            help="Print the version, and a hash of the sources.",
+            callback=_print_version,
+            is_eager=True,
         ),
     ] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The page of a paper, for people: what it claims, what our runs say to it, and what that hangs on.
+"""The page of a paper, for people: what it claims, what our runs say to it, on what that depends.
 
 A page is a list of sections, which HTML and Markdown are both made from.
 """
@@ -88,7 +88,7 @@ def sections(judgement: Judgement) -> list[Section]:
         Section("Claims", [short]),
         *(Section(_heading(one), _claim_blocks(one, judgement)) for one in judgement.judged),
         Section("Figures", list(judgement.pictures)),
-        Section("What this hangs on", _reading_blocks(judgement)),
+        Section("What this depends on", _reading_blocks(judgement)),
         Section("What contradicts the paper, and why", _why(judgement)),
         Section("What stands behind the other verdicts", _notes(judgement)),
         Section("What the paper leaves out, and what is not judged", list(paper.left_out)),

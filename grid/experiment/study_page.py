@@ -1,4 +1,4 @@
-"""The page of a study, in Markdown: question, set-up, pictures, answer, what it hangs on, cost."""
+"""The page of a study, in Markdown: question, set-up, pictures, answer, conditions, cost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def write_study_page(
     if about.old_boards is not None:
         parts.append("## Beside the theory\n\n" + _old_boards(study, about.old_boards))
     parts += [
-        f"## What it hangs on\n\n{_prose(about.hangs_on)}",
+        f"## What it depends on\n\n{_prose(about.hangs_on)}",
         "## All figures\n\n" + _explained(_means(study, _metrics(study, about))),
         f"## Cost\n\n{_cost(study)}",
     ]

@@ -232,7 +232,7 @@ MANIFEST_KEYS: Columns = {
         "",
         "A hash of the emulator's sources, by which one commit can be told from the next.",
     ),
-    "versions.*": ("", "Versions of Python and of the libraries that a result may hang on."),
+    "versions.*": ("", "Versions of Python and of the libraries that a result may depend on."),
     "scenario": ("", "Name of the scenario."),
     "seed": ("", "Seed of the run."),
     "digest": (

@@ -317,8 +317,11 @@ OF_THE_CLOCK = (
     ),
     Metric(
         "plan_seconds_mean", "time for a plan, mean", "s",
-        "Processor time that the policy took for a plan.", "mean over plans", COUNT, "less",
-        "C07 Fig. 7, CS2 Fig. 6, EG Fig. 2",
+        "Processor time that the policy took for a plan. Pages of papers also have the mean of "
+        "the plans that were made while a job waited (`plan_seconds_mean_waiting`: C07 Fig. 7, CS2 "
+        "Fig. 6), and of those with the longest queues (`plan_seconds_mean_fullest`: C07 Fig. 8), "
+        "from the means by queue length, `plan_seconds_mean_below_*` of clock.csv.",
+        "mean over plans", COUNT, "less", "EG Fig. 2",
     ),
     Metric(
         "plan_seconds_max", "time for a plan, longest", "s",

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from platform import python_version
 from typing import Any
 
 import numpy as np
 
-import grid
 from grid import __version__
 from grid.model.errors import dotted
 from grid.model.job import FINAL_STATES, JobState
@@ -22,6 +18,7 @@ from grid.runtime.outcome import RunOutcome
 from grid.scenario.part_kinds import metric_meanings
 from grid.scenario.schema import OverheadsSection, Scenario
 from grid.scenario.traces import hashes_of_logs
+from grid.sources import sources
 
 LIBRARIES = ("numba", "numpy", "ray", "scipy")
 
@@ -30,15 +27,6 @@ def versions() -> dict[str, Any]:
     """That of the emulator, and those of what it stands on."""
     others = {"python": python_version()} | {name: version(name) for name in LIBRARIES}
     return {"version": __version__, "sources": sources(), "versions": others}
-
-
-@cache
-def sources() -> str:
-    """16 hexadecimal digits that tell the sources of the emulator from others, as commits do."""
-    root, state = Path(grid.__file__).parent, hashlib.sha256()
-    for file in sorted(root.rglob("*.py")):
-        state.update(f"{file.relative_to(root).as_posix()}\n".encode() + file.read_bytes())
-    return state.hexdigest()[:16]
 
 
 def made_from(scenario: Scenario) -> dict[str, Any]:

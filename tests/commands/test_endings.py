@@ -13,6 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import grid
 from grid.cli import app
 from grid.commands.endings import ExitCode, _interrupts, endings
 from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
@@ -115,7 +116,8 @@ def test_python_runs_the_package_as_the_program() -> None:
 
 def test_version() -> None:
     answer = CliRunner().invoke(app, ["--version"])
-    assert (answer.exit_code, answer.stdout) == (0, "grid-emulator 0.1.0\n")
+    sources = grid.run("two-vos").manifest["sources"]
+    assert (answer.exit_code, answer.stdout) == (0, f"grid-emulator 0.1.0, sources {sources}\n")
 
 
 @pytest.mark.parametrize(
@@ -330,6 +332,7 @@ def test_where_the_output_has_no_room_a_line_says_so(words: list[str]) -> None:
 FULL = """
 import resource
 from typer.testing import CliRunner
+import grid
 from grid.cli import app
 
 command = ["run", "two-vos", "--in-process", "--quiet", "--out"]

@@ -104,7 +104,11 @@ def test_partial_utility_is_reproduced_in_one_go(
     assert tally(found.claims[:1]).startswith("1 claim, ")
     written = (pages / "PU.md").read_text()
     assert all(f"## PU-{n}:" in written for n in range(1, 6)) and "12 runs, 4 seeds" in written
-    for title in ("What this hangs on", "What the paper leaves out", "What contradicts the paper"):
+    for title in (
+        "What this depends on",
+        "What the paper leaves out",
+        "What contradicts the paper",
+    ):
         assert f"## {title}" in written
     shown = re.findall(r"!\[.+\]\((.+)\)", written)
     assert len(shown) == 4 and all((pages / name).is_file() for name in shown)

@@ -50,7 +50,7 @@ def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
     titles = [line for line in text.splitlines() if line.startswith("#")]
     assert titles == [
         "# Are more processors better?", "## Question", "## Set-up", "## Pictures", "## Answer",
-        "## What it hangs on", "## All figures", "## Cost",
+        "## What it depends on", "## All figures", "## Cost",
     ]  # fmt: skip
     # Six processors and seven are alike, and equal at both TTLs.
     answer = text.partition("## Answer")[2].partition("##")[0]

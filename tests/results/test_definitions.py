@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -24,6 +25,7 @@ from grid.results.definitions import (
     label_of,
     row_texts,
 )
+from grid.results.sweep_file_definitions import RUN_KEYS, SWEEP_KEYS
 from grid.runtime.live import LiveOutcome
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.pace import Pace
@@ -104,3 +106,19 @@ def test_figures_of_a_row_have_the_same_decimals(
     values: list[float | None], texts: list[str]
 ) -> None:
     assert row_texts(values) == texts
+
+
+def test_every_key_of_what_a_sweep_keeps_is_defined(tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    experiment = {
+        "name": "two",
+        "scenario": "two-vos",
+        "axes": {"protocol.ttl": [0, 1]},
+        "seeds": 1,
+    }
+    grid.sweep(experiment, folder, in_process=True)
+    (run, *_) = sorted((folder / "runs").iterdir())
+    for path, defined in ((folder / "sweep.json", SWEEP_KEYS), (run, RUN_KEYS)):
+        found = list(keys(json.loads(path.read_text())))
+        unknown = [k for k in found if not any(fnmatchcase(k, pattern) for pattern in defined)]
+        assert len(found) > 10 and not unknown

@@ -1,0 +1,49 @@
+"""What the keys of the files mean from which a sweep goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+Keys = Mapping[str, tuple[str, str]]
+"""The unit and the meaning of each key; `*` stands for any name."""
+
+SWEEP_KEYS: Keys = {
+    "name": ("", "Name of the experiment."),
+    "code": ("", "A hash of the sources on which results depend. Runs of another are done anew."),
+    "version": ("", "Version of the emulator."),
+    "sources": ("", "A hash of all its sources; `grid --version` prints that of an installation."),
+    "versions.*": ("", "Versions of Python and of the libraries that a result may depend on."),
+    "logs.*": ("", "SHA-256 of each log."),
+    "axes.*": ("", "The values of each axis, or their labels."),
+    "seeds": ("", "The seeds."),
+    "level": ("0 to 1", "Level of the confidence intervals."),
+    "compare": ("", "The axis whose values are compared."),
+    "metrics": ("", "The metrics that the experiment names."),
+    "meanings.*": ("", "What metrics of your own mean."),
+    "measured": ("", "The times between which measured jobs were submitted; empty: all jobs are."),
+    "cases": ("", "Each run: the values of its axes, its seed, and its KEY."),
+    "absent": ("", "Combinations that the scenario refuses, with the reason. They have no run."),
+}
+"""Of a sweep's sweep.json. A run is in the sweep's tables if `cases` names it: files of earlier
+settings may lie beside it."""
+
+RUN_KEYS: Keys = {
+    "scenario.*": ("", "The scenario with all defaults filled in, as in a run's scenario.yaml."),
+    "seed": ("", "Seed of the run."),
+    "digest": ("", "SHA-256 of the results, as in the manifest of the same run by itself."),
+    "jobs.*": ("jobs", "As in manifest.json."),
+    "messages": ("", "Messages that entities handled."),
+    "metrics.grid.*": ("", "The metrics of the grid; those of each VO are in `metrics.vos`."),
+    "metrics.vos.*": ("", "The metrics of a VO."),
+    "more.*": ("", "Metrics that only sweeps have."),
+    "quantiles.wait_s": ("s", "Percentiles 0 to 100 of the waits of measured jobs that ran."),
+    "quantiles.slowdown": ("", "Percentiles 0 to 100 of the slowdowns of measured jobs."),
+    "flows": ("jobs", "Triples: position of a VO, of the VO that ran its jobs, and how many."),
+    "courses.*": ("", "Points of the curves over time that the report draws."),
+    "checksum": ("", "SHA-256 of all the rest of the file."),
+}
+"""Of a sweep's `runs/KEY.json`, what came of a run. `clock/KEY.json` has what it cost:
+`cpu_seconds`, `wall_seconds` and `plan_seconds` of manifest.json, and a checksum. Tables and
+reports are made of these files each time: whoever doubts a table sweeps in a copy of the folder,
+and compares. A checksum finds accidents, not forgery: against that helps to run again, since the
+digest of a run is the same everywhere."""
