@@ -32,7 +32,9 @@ MAY_IMPORT = {
     },
     "results": {"model", "kernel", "parts"},
     # A cluster, for a policy that is served to others without a grid around it.
-    "runtime": {"model", "kernel", "parts", "policies", "cluster", "scenario", "results"},
+    "runtime": {
+        "model", "kernel", "parts", "policies", "cluster", "scenario", "results", "sources",
+    },
     # A cluster, to measure the knapsacks of a policy without a grid around it.
     "experiment": {
         "model", "cluster", "parts", "policies", "runtime", "scenario", "results", "report",

@@ -15,8 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
 
 Envelope = tuple[Time, int, int, int, Any]
+Place = tuple[Time, int]
+"""Time and receiver: where an envelope stands among those of other processes."""
+NOWHERE: Place = (-1, -1)
+EVER: Place = (NEVER, 0)
 TIMER = 2**31
 BACKGROUND_TIMER = TIMER + 1

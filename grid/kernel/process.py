@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 from grid.kernel.board import Board, Post
 from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
-from grid.kernel.event import TIMER, Envelope
+from grid.kernel.event import EVER, NOWHERE, TIMER, Envelope, Place
 from grid.kernel.faults import Faults
 from grid.kernel.network import Network
+from grid.kernel.outbox import Outbox
 from grid.kernel.reliable import Data
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
@@ -28,14 +28,6 @@ Present = Callable[[Time, int, Any], Time]
 
 It is not before the envelope is due, nor before the time of the last one.
 """
-
-
-@dataclass(slots=True)
-class Outbox:
-    """What a process has for others: envelopes by position of the receiver, and posts for all."""
-
-    envelopes: list[Envelope] = field(default_factory=list)
-    posts: list[Post] = field(default_factory=list)
 
 
 class LogicalProcess:
@@ -70,6 +62,10 @@ class LogicalProcess:
         self._heap: list[Envelope] = []
         self._background = 0
         """How many of the queue are background timers."""
+        self._handled: Place = NOWHERE
+        """Of the last event but background timers that was handled here."""
+        self._to_come: Place = NOWHERE
+        """Of one that was still in the queue when this was last asked for."""
         self._outbox = Outbox()
         self.now: Time = 0
         self.messages = 0
@@ -141,6 +137,7 @@ class LogicalProcess:
             self._heap += [event for event in events if self._here[event[1]]]
         heapify(self._heap)
         self._background = sum(event[2] > TIMER for event in self._heap)
+        self._handled = max(other._handled for other in others)
 
     def entities(self) -> dict[str, Entity]:
         """Those of this process, by name."""
@@ -155,10 +152,23 @@ class LogicalProcess:
         """The earliest instant at which something happens here; NEVER if nothing will."""
         return self._heap[0][0] if self._heap else NEVER
 
+    def next_place(self) -> Place:
+        """The place of the next event here."""
+        return self._heap[0][:2] if self._heap else EVER
+
     @property
     def idle(self) -> bool:
         """Nothing is left to do here but background timers."""
         return len(self._heap) == self._background
+
+    def foreground(self) -> Place:
+        """The place of an event other than a background timer that comes here, or has come last.
+
+        Earlier background timers, wherever they are, have to happen: the run was not over then.
+        """
+        if self._to_come <= self._handled and not self.idle:
+            self._to_come = max(event[:2] for event in self._heap if event[2] <= TIMER)
+        return max(self._to_come, self._handled)
 
     def accept(self, envelopes: Sequence[Envelope], posts: Iterable[Post] = ()) -> None:
         """Take in what processes sent. In virtual time, nothing may be due before this one's time.
@@ -185,26 +195,33 @@ class LogicalProcess:
         return outbox
 
     def advance(
-        self, until: Time, limit: int = NEVER, note: Callable[[int], None] | None = None
+        self,
+        until: Time,
+        limit: int = NEVER,
+        note: Callable[[int], None] | None = None,
+        foreground: Place = NOWHERE,
     ) -> int:
         """Handle what is due strictly before `until`, at most `limit` events; returns how many.
 
-        Stops early where only background timers are left and `until` is NEVER. After each event
-        `note` gets the site of the entity that has handled it.
+        Where only background timers are left, those before `foreground` are handled, the place of
+        an event of another process. After each event `note` gets the site of the entity that has
+        handled it.
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
         names, timers, present = self._network.names, self._timers, self._present
         kinds = self.kinds
         handled = messages = receiver = 0
+        last: Sequence[Any] = self._handled
         try:
             while (
                 heap
                 and heap[0][0] < until
                 and handled < limit
-                and (until != NEVER or len(heap) != self._background)
+                and (len(heap) != self._background or heap[0] < foreground)
             ):
-                time, receiver, sender, sequence, message = heappop(heap)
+                envelope = time, receiver, sender, sequence, message = heappop(heap)
                 handled += 1
+                last = envelope if sender <= TIMER else last
                 if sender >= TIMER:
                     self._background -= sender != TIMER
                     pending = timers[receiver]
@@ -239,6 +256,7 @@ class LogicalProcess:
             error.add_note(f"in {names[receiver]}")
             raise
         self.messages += messages
+        self._handled = (last[0], last[1])
         return handled
 
     def finish(self) -> None:

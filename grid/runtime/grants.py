@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grid.kernel.event import NOWHERE, Place
 from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
@@ -27,6 +28,8 @@ class News(NamedTuple):
     to, its number and the earliest arrival. `posts` are for all. So many `jobs` have ended with it,
     and it holds `events_held` events for the file of events, until it is told to save its state.
     Its events of the last round took `busy_us` of real time, which never changes a result.
+    `foreground` is the place of an event of it other than a background timer: see `LogicalProcess`.
+    Its next event goes to the entity `next_receiver`.
     """
 
     next_time: Time
@@ -38,6 +41,8 @@ class News(NamedTuple):
     posts: tuple[PlainPost, ...]
     arrivals: tuple[tuple[int, Time], ...]
     busy_us: int = 0
+    foreground: Place = NOWHERE
+    next_receiver: int = 0
 
 
 IDLE, WANTS_PAUSE = 1, 2
@@ -56,6 +61,9 @@ class Told(NamedTuple):
     jobs: Sequence[int]
     events_held: Sequence[int]
     busy_us: Sequence[int]
+    foreground_time: Sequence[Time]
+    foreground_receiver: Sequence[int]
+    next_receiver: Sequence[int]
     posts: Sequence[tuple[int, tuple[PlainPost, ...]]]
     arrivals: Sequence[tuple[int, Time]]
 
@@ -68,15 +76,27 @@ def together(all_news: Sequence[News]) -> Told:
     return Told._make((*zip(*numbers, strict=True), posts, arrivals))
 
 
-def numbers_of(news: News) -> tuple[int, int, int, int, int, int]:
+def numbers_of(news: News) -> tuple[int, ...]:
     """The first columns of `Told` for one process."""
-    next_time, idle, now, jobs, events_held, wants_pause, _, _, busy_us = news
-    return next_time, IDLE * idle | WANTS_PAUSE * wants_pause, now, jobs, events_held, busy_us
+    next_time, idle, now, jobs, events_held, wants_pause, _, _, busy_us, foreground, to = news
+    flags = IDLE * idle | WANTS_PAUSE * wants_pause
+    return next_time, flags, now, jobs, events_held, busy_us, *foreground, to
 
 
 def is_over(told: Told) -> bool:
-    """Nothing is left to do anywhere, and nothing is under way."""
-    return not told.arrivals and all(flags & IDLE for flags in told.flags)
+    """Nothing is left to do anywhere but late background timers, and nothing is under way."""
+    if told.arrivals or not all(flags & IDLE for flags in told.flags):
+        return False
+    next_place = min(zip(told.next_time, told.next_receiver, strict=True))
+    return next_place >= foreground_of(told)
+
+
+def foreground_of(told: Told) -> Place:
+    """The place of an event that is no background timer, as late as any that is known."""
+    under_way = max((arrival for _, arrival in told.arrivals), default=-1)
+    known = max(zip(told.foreground_time, told.foreground_receiver, strict=True))
+    # Which entity it goes to is not told: to the first, that is.
+    return max(known, (under_way, -1))
 
 
 EVENTS_A_PAUSE = 1_000_000

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grid.kernel.entity import Effects
-from grid.kernel.event import TIMER
-from grid.kernel.process import LogicalProcess, Outbox
+from grid.kernel.event import EVER, TIMER
+from grid.kernel.outbox import Outbox
+from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
 from grid.model.errors import PartFailed
 from grid.model.time import NEVER, Time
@@ -235,7 +236,7 @@ class Host:
             for _ in range(HANDLED_AT_A_TIME):
                 if clock.seconds_until(process.next_time()) > EARLY_SECONDS:
                     break
-                process.advance(NEVER - 1, 1)
+                process.advance(NEVER, 1, foreground=EVER)
         except Exception as error:
             self._fail(error)
         self.status.handled = process.messages

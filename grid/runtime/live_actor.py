@@ -10,7 +10,7 @@ from typing import Any
 
 import ray
 
-from grid.kernel.process import Outbox
+from grid.kernel.outbox import Outbox
 from grid.runtime.host import Host, Status
 from grid.runtime.interventions import Interventions
 from grid.runtime.live_clock import Clock, Epoch

@@ -19,7 +19,7 @@ from grid.runtime.links import LENGTH_BYTES, Link
 Parcel = tuple[int, bytes]
 """(receiving process, pickled messages)."""
 
-COLUMNS = 6
+COLUMNS = 9
 NUMBERS = struct.Struct(f"<{COLUMNS}q")
 """Of one process: see `numbers_of`."""
 NO_TEXT = bytes(LENGTH_BYTES)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from grid.kernel.event import Place
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
 from grid.results.ceiling import Timings, VoCosts
@@ -67,7 +68,9 @@ class Stopwatch:
         return Timings(busy, messages, posts, waiting, overlaps, costs)
 
 
-def advance_timed(process: LogicalProcess, until: Time, limit: int) -> dict[int, float]:
+def advance_timed(
+    process: LogicalProcess, until: Time, limit: int, foreground: Place
+) -> dict[int, float]:
     """`process.advance`; gives how long the events of each VO took a processor, in seconds.
 
     To ask for processor time takes as long as many an event, so that it is asked for all events
@@ -83,6 +86,6 @@ def advance_timed(process: LogicalProcess, until: Time, limit: int) -> dict[int,
         costs[vo] += now - last
         last = now
 
-    process.advance(until, limit, note)
+    process.advance(until, limit, note, foreground)
     share = (time.thread_time() - processor_began_s) / max(last - began_s, 1e-9)
     return {vo: seconds * share for vo, seconds in costs.items()}

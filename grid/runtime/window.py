@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from grid.kernel.event import Envelope
+from grid.kernel.event import NOWHERE, Envelope, Place
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import not_saved
 from grid.model.job_results import JobResults
@@ -21,7 +21,16 @@ from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
-from grid.runtime.grants import Grants, News, Overlap, Told, earliest_events, is_over, is_pause
+from grid.runtime.grants import (
+    Grants,
+    News,
+    Overlap,
+    Told,
+    earliest_events,
+    foreground_of,
+    is_over,
+    is_pause,
+)
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.plan_time import plan_time
@@ -175,6 +184,7 @@ class Window:
         self._stopwatch = Stopwatch()
         self._busy_us = 0
         self._has_told = False
+        self._foreground: Place = NOWHERE
         self._profile = profile
         self._rounds = 0
         self._costs: dict[int, float] = {}
@@ -205,15 +215,18 @@ class Window:
                 arrivals.append((target, min(envelope[0] for envelope in envelopes)))
                 parcels.append((target, packed(envelopes)))
         posts = plain_posts(outbox.posts) if outbox.posts else ()
-        stands = (process.next_time(), process.idle, process.now, store.jobs, store.events_held)
+        next_time, next_receiver = process.next_place()
+        stands = (next_time, process.idle, process.now, store.jobs, store.events_held)
         self._has_told = True
         self._stopwatch.lap(MESSAGES)
-        return News(*stands, False, posts, tuple(arrivals), self._busy_us), parcels
+        told = (posts, tuple(arrivals), self._busy_us, process.foreground(), next_receiver)
+        return News(*stands, False, *told), parcels
 
     def accept(self, told: Told, batches: Sequence[bytes]) -> None:
         """Take in what the other processes told and sent."""
         self._stopwatch.lap(WAITING)
         self._has_told = False
+        self._foreground = foreground_of(told)
         for number, posts in told.posts:
             if number != self._number:
                 self._process.accept((), posts_of(posts))
@@ -233,11 +246,11 @@ class Window:
         costs: dict[int, float] = {}
         if self._process.next_time() < grant:
             if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
-                costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME)
+                costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, self._foreground)
                 for vo, seconds in costs.items():
                     self._costs[vo] = self._costs.get(vo, 0.0) + seconds
             else:
-                self._process.advance(grant, self.EVENTS_AT_A_TIME)
+                self._process.advance(grant, self.EVENTS_AT_A_TIME, None, self._foreground)
             self._store.add(self._process.records)
         self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
         self._stopwatch.end_round(self._has_told, costs if self._profile else {})

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.kernel.process import LogicalProcess, Outbox
+from grid.kernel.outbox import Outbox
+from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable
 from grid.model.time import NEVER, Time
 from grid.runtime import host as host_module

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grid.kernel.faults import Faults
-from grid.kernel.process import Outbox
+from grid.kernel.outbox import Outbox
 from grid.model.errors import InputError
 from grid.model.interventions import (
     CUT_OFF,
