@@ -118,7 +118,9 @@ def choose(wanted: Wanted, policy: AnyPolicy) -> str:
 def refusals(wanted: Wanted, policy: AnyPolicy) -> list[Refusal]:
     """What neither the core nor the policy takes account of, though it is asked for."""
     core = choose(wanted, policy)
-    name = f"{'gang policy' if core == 'gang' else 'policy'} {wanted.platform.policy}"
+    origin = getattr(policy, "origin", None)
+    own = wanted.platform.policy if origin is None else origin.name
+    name = f"{'gang policy' if core == 'gang' else 'policy'} {own}"
     ignored = [one for one in _asked_for(wanted) if one in getattr(policy, "ignores", ())]
     refused = dict.fromkeys((*lacking(CAPABILITIES[core], wanted), *ignored))
     return [

@@ -57,6 +57,8 @@ def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Seq
 
 
 def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | None:
+    if not isinstance(chosen, Sequence | np.ndarray):
+        return f"gave {type(chosen).__name__}, expected a list of numbers of processors"
     try:
         processors = [index(one) for one in chosen]
     except TypeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grid.model.errors import only_on_ray
+from grid.model.errors import one_mistake, only_on_ray
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +19,7 @@ class Place:
     in_process: bool = False
 
     def __post_init__(self) -> None:
+        if self.cpus is not None and self.cpus < 1:
+            raise one_mistake("cpus", repr(self.cpus), "at least 1")
         if self.in_process:
             only_on_ray(address=self.address, cpus=self.cpus)

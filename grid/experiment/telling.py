@@ -42,13 +42,13 @@ def without_effect(study: Study) -> str:
 
 def _inert(study: Study, axis: str) -> bool:
     """Whether there are runs that differ in `axis` alone, and all of them are the same."""
-    first: dict[str, Mapping[str, Any]] = {}
+    first: dict[str, tuple[Any, Mapping[str, Any]]] = {}
     compared = False
     for point, seed, key in study.runs:
         rest = {name: value for name, value in point.items() if name != axis}
         record = study.records[key]
-        known = first.setdefault(f"{rest} {seed}", record)
-        if known is record:
+        value, known = first.setdefault(f"{rest} {seed}", (point[axis], record))
+        if value == point[axis]:
             continue
         compared = True
         if any(known.get(part) != record.get(part) for part in ("digest", "metrics", "more")):

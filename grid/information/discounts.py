@@ -67,6 +67,8 @@ def _problem(answer: Any, table: ResourceTable, _: int) -> str | None:
     shape = table.assigned_cpus.shape
     if not isinstance(answer, np.ndarray) or answer.shape != shape:
         return f"gave {type(answer).__name__}, expected an array of shape {shape}"
+    if answer.dtype.kind not in "fiu":
+        return f"gave an array of {answer.dtype}, expected one of float64"
     if not (answer >= 0.0).all():
         return "gave a number below 0 or none, expected assigned CPUs"
     return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from inspect import iscoroutinefunction
-from operator import index
+from operator import attrgetter, index
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from grid.model.errors import WrongPart, shorten
 from grid.model.time import Time
@@ -18,7 +20,10 @@ from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import FEATURES, ClusterView, Plan, Policy
 
 CONVERGENT = "grid.policies.convergent"
-LENT = ("free", "queue", "running", "license_copies_free", "license_users", "free_ram_mb")
+LENT = (
+    "free", "queue", "running", "license_copies_free", "license_users", "free_ram_mb",
+    "machines.cpus", "machines.mips", "machines.licenses", "machines.cpu_type", "machines.ram_mb",
+)  # fmt: skip
 """Arrays of a view by which the cluster itself goes. Those that are marked as not to be written
 would have compiled code compiled anew for them."""
 
@@ -32,9 +37,9 @@ class GuardedPolicy:
         self._policy = policy
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        lent = [getattr(view, name) for name in LENT]
+        lent = _lent(view)
         kept = [array.copy() for array in lent]
-        plan: Plan = ask(self.origin, "plan", self._policy.plan, _plan_problem, view, now)
+        plan: Plan = ask(self.origin, "plan", self._planned, _plan_problem, view, now)
         for name, array, before in zip(LENT, lent, kept, strict=True):
             if not np.array_equal(array, before):
                 raise self.origin.failed(
@@ -43,6 +48,19 @@ class GuardedPolicy:
                 )
         return plan
 
+    def _planned(self, view: ClusterView, now: Time) -> Any:
+        """Its plan, with lists in the place of arrays and of what can be read only once."""
+        plan = self._policy.plan(view, now)
+        if not isinstance(plan, Plan):
+            return plan
+        named = {name: getattr(plan, name) for name in ("start", "preempt", "reject", "kill")}
+        lists: dict[str, Any] = {
+            name: one.tolist() if isinstance(one, np.ndarray) else list(one)
+            for name, one in named.items()
+            if not isinstance(one, list) and isinstance(one, Iterable)
+        }
+        return replace(plan, **lists) if lists else plan
+
 
 class GuardedGangPolicy(GangPolicy):
     """A gang policy that another plugged in."""
@@ -50,10 +68,15 @@ class GuardedGangPolicy(GangPolicy):
     def __init__(self, origin: Origin, policy: GangPolicy) -> None:
         self.__dict__.update(vars(policy))
         self.origin = origin
+        self.ignores: tuple[str, ...] = getattr(policy, "ignores", ())
         self._policy = policy
 
     def rank(self, size: int, serial: int) -> int:
         return int(ask(self.origin, "rank", self._policy.rank, _rank_problem, size, serial))
+
+
+def _lent(view: ClusterView) -> list[npt.NDArray[Any]]:
+    return [attrgetter(name)(view) for name in LENT]
 
 
 def _plan_problem(plan: Any, view: ClusterView, *_: object) -> str | None:
@@ -71,6 +94,8 @@ def _plan_problem(plan: Any, view: ClusterView, *_: object) -> str | None:
                 if not 0 <= index(slot) < slots:
                     return _no_slot(name, slot)
         index(plan.wake_us)
+        if not isinstance(plan.made, bool | np.bool_):
+            raise TypeError(f"`made` is {plan.made!r}")
     except (TypeError, ValueError) as error:
         return f"gave a plan that is none ({error}), expected whole numbers and pairs of them"
     return None
@@ -89,12 +114,16 @@ def _rank_problem(rank: Any, *_: object) -> str | None:
 
 
 def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
+    ignores = getattr(policy, "ignores", ())
+    if not isinstance(ignores, tuple | list) or any(one not in FEATURES for one in ignores):
+        expected = f"a policy whose `ignores` is a tuple of some of {', '.join(FEATURES)}"
+        raise WrongPart(f"ignores = {shorten(ignores)}", expected)
     if isinstance(policy, GangPolicy):
         missing = [name for name in vars(GangPolicy()) if not hasattr(policy, name)]
         if missing:
             expected = "a gang policy whose __init__ calls super().__init__()"
             raise WrongPart(f"{type(policy).__name__} without {missing[0]}", expected)
-        refuse_misspelt(origin, policy, ("rank", *vars(GangPolicy())))
+        refuse_misspelt(origin, policy, ("rank", "ignores", *vars(GangPolicy())))
         return GuardedGangPolicy(origin, policy)
     if not callable(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"
@@ -103,10 +132,6 @@ def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
         found = f"{type(policy).__name__} with `async def plan` ({origin.shown}:{origin.line})"
         raise WrongPart(found, "def plan: a plan is made at once")
     refuse_misspelt(origin, policy, ("plan", "ignores"))
-    ignores = getattr(policy, "ignores", ())
-    if not isinstance(ignores, tuple | list) or any(one not in FEATURES for one in ignores):
-        expected = f"a policy whose `ignores` is a tuple of some of {', '.join(FEATURES)}; "
-        raise WrongPart(f"ignores = {ignores!r}", f"{expected}it is {shorten(ignores)}")
     return GuardedPolicy(origin, policy)
 
 

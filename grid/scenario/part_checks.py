@@ -89,6 +89,11 @@ def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> li
             expected = expected_name(kind_name, KINDS, "a kind of parts")
             mistakes.append(Mistake(source, None, kind_name, repr(kind_name), expected))
             continue
+        if not isinstance(of, Mapping) or not all(isinstance(name, str) for name in of):
+            found = f"{type(of).__name__} {shorten(of)}"
+            expected = f"a mapping of names to {KINDS[kind_name].title} objects"
+            mistakes.append(Mistake(source, None, kind_name, found, expected))
+            continue
         for name in of:
             try:
                 parts.find(KINDS[kind_name], name)
@@ -160,7 +165,7 @@ def _settings_mistakes(root: Node, place: Place, part: Part, parts: Parts) -> It
         parts.make(place.kind, part.name, {} if node is None else node.plain())
     except WrongPart as error:
         where = (*path, *error.path) if error.path else place.name_path
-        found = error.found if error.path else repr(part.origin.name)
+        found = error.found if error.path or part.is_own else f"{part.origin.name!r}, {error.found}"
         yield _mistake(nearest(root, where).mistake(where, error.expected, found), error)
 
 

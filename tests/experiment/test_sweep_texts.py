@@ -338,3 +338,14 @@ def test_means_over_fewer_seeds_are_told(tmp_path: Path) -> None:
         [points[0]] + [({"ttl": n, "rule": "c"}, {"wait_mean": [1.0]}) for n in range(5)],
     )
     assert "; and 2 others)" in fewer_seeds(many)
+
+
+def test_an_axis_whose_values_share_a_run_changed_nothing(tmp_path: Path) -> None:
+    """Another axis gives what this one would, so that two combinations are one scenario."""
+    points = [({"jobs": jobs}, {"wait_mean": [1.0, 2.0]}) for jobs in (50, 60)]
+    study = study_of(tmp_path, "shared", points)
+    seen: dict[int, str] = {}
+    runs = tuple((point, seed, seen.setdefault(seed, key)) for point, seed, key in study.runs)
+    shared = replace(study, runs=runs)
+    assert len({key for _, _, key in runs}) == 2
+    assert without_effect(shared).startswith("jobs had no effect")

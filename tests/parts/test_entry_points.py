@@ -87,4 +87,6 @@ def test_parts_of_two_packages_with_one_name_are_one_mistake(path: Path) -> None
 
 def test_a_class_that_cannot_be_called_is_one_mistake(path: Path) -> None:
     install(path, "one", idle="plugged_here:Idle")
-    assert problem("idle").startswith(f"{FIELD}: found 'idle', expected a choice of processors: a ")
+    said = problem("idle")
+    assert said.startswith(f"{FIELD}: found 'idle', Idle that cannot be called (")
+    assert said.endswith("expected a choice of processors: a function, or a class with __call__")

@@ -79,6 +79,32 @@ class TakesFromQueue(Policy):
         return plan
 
 
+class WritesMachines(Policy):
+    def spoilt(self, plan, view):
+        view.machines.licenses[:] = 1
+        return plan
+
+
+class MadePerhaps(Policy):
+    def spoilt(self, plan, view):
+        return Plan(start=plan.start, made=np.array([True, False]))
+
+
+class StartsAsArray(Policy):
+    def spoilt(self, plan, view):
+        return Plan(start=np.array(plan.start, np.int64).reshape(-1, 2))
+
+
+class StartsInTurn(Policy):
+    def spoilt(self, plan, view):
+        return Plan(start=zip(*zip(*plan.start)) if plan.start else [])
+
+
+class RejectsAsArray(Policy):
+    def plan(self, view, now):
+        return Plan(reject=view.queue[:1])
+
+
 class Waits(Policy):
     async def plan(self, view, now):
         return Plan()
@@ -103,6 +129,10 @@ class IgnoresNumber(Policy):
 class Ranks(GangPolicy):
     def ranks(self, size, serial):
         return serial
+
+
+class GangsIgnore(GangPolicy):
+    ignores = ("nonsense",)
 
 
 class Gangs(GangPolicy):
@@ -289,6 +319,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+JOBS = {"jobs": [{"run_s": 10}, {"run_s": 10}]}
 PLACES: dict[str, tuple[str, bool]] = {
     "policy": ("vos.0.clusters.0.policy", False),
     "selection": ("vos.0.selection", False),
@@ -329,6 +360,8 @@ def run(place: str, name: str) -> None:
         ("policy", "FarMachine", "gave a start on machine 99, expected one below 1"),
         ("policy", "TakesForItself", "plan wrote into view.free, which is the cluster's own"),
         ("policy", "TakesFromQueue", "plan wrote into view.queue, which is the cluster's own"),
+        ("policy", "WritesMachines", "plan wrote into view.machines.licenses, which is the"),
+        ("policy", "MadePerhaps", "gave a plan that is none (`made` is array("),
         ("selection", "Short", "found 1 utilities, expected one for each of the 2 resources"),
         ("selection", "NoNumber", "raised ValueError: found a utility that is not a number"),
         ("selection", "Words", "raised ValueError: could not convert string to float: 'good'"),
@@ -380,10 +413,15 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
     ("place", "name", "said"),
     [
         ("policy", "Ignores", "a policy whose `ignores` is a tuple of some of several machines"),
-        ("policy", "IgnoresText", "it is 'memory'"),
-        ("policy", "IgnoresNumber", "it is 3"),
+        ("policy", "IgnoresText", "', ignores = 'memory', expected a policy whose `ignores` is"),
+        ("policy", "IgnoresNumber", "', ignores = 3, expected a policy whose `ignores` is a tuple"),
+        ("policy", "GangsIgnore", "', ignores = ('nonsense',), expected a policy whose `ignores`"),
         ("policy", "Ignored", "expected ignores instead of ignored, which nobody asks for"),
-        ("policy", "Waits", "expected def plan: a plan is made at once"),
+        (
+            "policy",
+            "Waits",
+            "), expected def plan: a plan is made at once",
+        ),
         ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
         ("policy", "Ranks", "expected rank instead of ranks, which nobody asks for"),
         ("overlay", "Backwards", "whose period_us is a whole number of at least 1; it is -5"),
@@ -394,6 +432,30 @@ def test_what_is_wrong_with_a_made_part_is_wrong_input(place: str, name: str, sa
         run(place, name)
     assert said in str(failed.value)
     assert f"'mine.py:{name}'" in str(failed.value)
+
+
+@pytest.mark.parametrize("name", ["StartsAsArray", "StartsInTurn", "RejectsAsArray"])
+def test_a_plan_may_be_of_arrays_and_of_what_is_read_once(name: str) -> None:
+    farm = [{"machines": [{"cpus": 1}]}]
+    whole = {"vos": [{"name": "a", "clusters": farm, "workload": JOBS}]}
+    key = "vos.0.clusters.0.policy"
+    jobs = grid.run(whole, set={key: f"mine.py:{name}"}).jobs()
+    if name == "RejectsAsArray":
+        assert jobs["state"].tolist() == ["rejected"] * 2
+    else:
+        assert jobs.equals(grid.run(whole, set={key: "fcfs"}).jobs())
+
+
+def test_a_gang_policy_may_ignore_what_a_cluster_then_cannot_ask_for(tmp_path: Path) -> None:
+    (tmp_path / "gangs.py").write_text(
+        "from grid.policies.gang_policy import GangPolicy\n\n\n"
+        "class Unmoved(GangPolicy):\n    ignores = ('machine outages',)\n"
+    )
+    policy = f"{tmp_path / 'gangs.py'}:Unmoved"
+    faults = {"heal_s": 9, "machine_outages": [{"vo": "a", "at_s": 5, "for_s": 1}]}
+    vos = [{"name": "a", "clusters": [{"processors": 1, "policy": policy}], "workload": JOBS}]
+    with pytest.raises(InputError, match=r"gangs.py:Unmoved takes no account of machine outages"):
+        grid.load_scenario({"vos": vos, "faults": faults})
 
 
 def test_a_policy_may_ignore_what_a_cluster_may_ask_for() -> None:

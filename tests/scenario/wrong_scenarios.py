@@ -228,6 +228,7 @@ WRONG_SIZE = [
 
 WRONG_NAMES = [
     Wrong("VO twice", edited("name: south", "name: north"), 27, "vos.1.name", "'north' again"),
+    Wrong("VO of all", edited("name: south", "name: grid"), 27, "vos.1.name", "'grid', expected"),
     Wrong("VO twice by count", edited("name: south", "name: north1\n"
           "    clusters: [{processors: 1}]\n  - name: north\n    count: 2"), 29,
           "vos.2.name", "'north1' again"),
