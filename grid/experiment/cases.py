@@ -72,8 +72,9 @@ def load_experiment(
 ) -> ExperimentSection:
     """The experiment in a file, or in a mapping. Raises InputError with all that is wrong with it.
 
-    `overrides` are settings of all runs, written KEY=VALUE, or values by their keys; the axes' own
-    come after them. `seeds`, how many from 1, or which, take the place of the experiment's.
+    `overrides` are settings of all runs, written KEY=VALUE, or values by their keys; an axis of
+    which some values have the key goes before them. `seeds`, how many from 1, or which, take the
+    place of the experiment's.
     """
     root, mistakes = _read(given)
     if mistakes:

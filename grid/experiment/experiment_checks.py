@@ -34,6 +34,10 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
         yield "metrics", f"{metric} again", "each metric once"
     for name, axis in experiment.axes.items():
         yield from _problems_of_axis(name, axis)
+        given = [set(settings) for _, settings in axis_choices(name, axis)]
+        for key in sorted(set.intersection(*given) & set(experiment.set)) if given else ():
+            found = f"{shorten(experiment.set[key])} for all runs"
+            yield f"set.{key}", found, f"none, for each value of the axis {name} sets it"
 
 
 def without_seeds(settings: dict[str, Any]) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class CompilingAhead:
         self._meanwhile: Meanwhile | None = None
         self._first = self._is_over = False
         self._waits_from_s = math.inf
+        self._has_said_so = False
+        """That the run waits."""
 
     def begin(self, grid: Grid, *, first: bool) -> None:
         """Begin to compile what a run of `grid` needs.
@@ -155,6 +157,9 @@ class CompilingAhead:
         """Whether this process is to call what is not compiled as plain Python; may wait."""
         if self._meanwhile is None:
             return False
+        if not self._has_said_so and time.monotonic() >= self._waits_from_s:
+            self._has_said_so = True
+            self._say()
         return not self.is_done if self._is_over else self._meanwhile()
 
     def stop(self) -> None:

@@ -164,14 +164,11 @@ def test_a_combination_that_makes_no_scenario_is_told_and_the_others_stay(tmp_pa
     assert "'quantum'" in str(wrong[0][1])
 
 
-def test_settings_of_the_command_line_hold_for_all_runs_but_not_against_the_axes(
-    tmp_path: Path,
-) -> None:
+def test_settings_of_the_command_line_hold_for_all_runs(tmp_path: Path) -> None:
     path = write(tmp_path)
-    overrides = ["protocol.ttl=5", "selection=matchmaking"]
-    cases, wrong = expand(load_experiment(path, overrides=overrides), path)
+    cases, wrong = expand(load_experiment(path, overrides=["protocol.ttl=5"]), path)
     assert not wrong and {case.scenario.protocol.ttl for case in cases} == {5}
-    found = [case.scenario.vos[0].selection for case in cases if case.seed == 1]  # type: ignore[index]
-    assert found == ["partial", "binary", "matchmaking"]
+    with pytest.raises(InputError, match=r"set.selection: found 'matchmaking' for all runs"):
+        load_experiment(path, overrides=["selection=matchmaking"])
     with pytest.raises(InputError, match="expected KEY=VALUE"):
         load_experiment(path, overrides=["ttl"])
