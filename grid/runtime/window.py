@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from grid.kernel.event import NOWHERE, Envelope, Place
+from grid.kernel.event import NOWHERE, Envelope
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import not_saved
 from grid.model.job_results import JobResults
@@ -184,7 +184,8 @@ class Window:
         self._stopwatch = Stopwatch()
         self._busy_us = 0
         self._has_told = False
-        self._foreground: Place = NOWHERE
+        self._told: Told | None = None
+        """What all told last."""
         self._profile = profile
         self._rounds = 0
         self._costs: dict[int, float] = {}
@@ -226,7 +227,7 @@ class Window:
         """Take in what the other processes told and sent."""
         self._stopwatch.lap(WAITING)
         self._has_told = False
-        self._foreground = foreground_of(told)
+        self._told = told
         for number, posts in told.posts:
             if number != self._number:
                 self._process.accept((), posts_of(posts))
@@ -244,13 +245,16 @@ class Window:
         self._stopwatch.lap(POSTS)
         self._rounds += 1
         costs: dict[int, float] = {}
+        # One that gets idle on its way asks in its next round.
+        told = self._told if self._process.idle else None
+        foreground = NOWHERE if told is None else foreground_of(told)
         if self._process.next_time() < grant:
             if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
-                costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, self._foreground)
+                costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, foreground)
                 for vo, seconds in costs.items():
                     self._costs[vo] = self._costs.get(vo, 0.0) + seconds
             else:
-                self._process.advance(grant, self.EVENTS_AT_A_TIME, None, self._foreground)
+                self._process.advance(grant, self.EVENTS_AT_A_TIME, None, foreground)
             self._store.add(self._process.records)
         self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
         self._stopwatch.end_round(self._has_told, costs if self._profile else {})
