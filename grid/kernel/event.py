@@ -13,11 +13,17 @@ timer without delay has received everything.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from grid.model.time import NEVER, Time
 
 Envelope = tuple[Time, int, int, int, Any]
+Present = Callable[[Time, int, Any], Time]
+"""The time at which an envelope is handled live, from (due, sender or kind of timer, message).
+
+It is not before the envelope is due, nor before the time of the last one.
+"""
 Place = tuple[Time, int]
 """Time and receiver: where an envelope stands among those of other processes."""
 NOWHERE: Place = (-1, -1)

@@ -15,19 +15,13 @@ from typing import Any
 
 from grid.kernel.board import Board, Post
 from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
-from grid.kernel.event import EVER, NOWHERE, TIMER, Envelope, Place
+from grid.kernel.event import EVER, NOWHERE, TIMER, Envelope, Place, Present
 from grid.kernel.faults import Faults
 from grid.kernel.network import Network
 from grid.kernel.outbox import Outbox
 from grid.kernel.reliable import Data
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-
-Present = Callable[[Time, int, Any], Time]
-"""The time at which an envelope is handled live, from (due, sender or kind of timer, message).
-
-It is not before the envelope is due, nor before the time of the last one.
-"""
 
 
 class LogicalProcess:
@@ -162,10 +156,9 @@ class LogicalProcess:
         return len(self._heap) == self._background
 
     def foreground(self) -> Place:
-        """The place of an event other than a background timer that comes here, or has come last.
+        """The place of an event here, to come or the last one, that is no background timer.
 
-        Earlier background timers, wherever they are, have to happen: the run was not over then.
-        """
+        All earlier background timers, wherever they are, have to happen."""
         if self._to_come <= self._handled and not self.idle:
             self._to_come = max(event[:2] for event in self._heap if event[2] <= TIMER)
         return max(self._to_come, self._handled)
