@@ -127,7 +127,7 @@ def test_only_a_study_has_a_page(tmp_path: Path) -> None:
 
 def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
     file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    set_of_all = {"size": 2, "protocol.snapshot_load_limit": None}
+    set_of_all = {"network.latency_s": 0.5, "protocol.snapshot_load_limit": None}
     quick = {"set": set_of_all, "seeds": 3, "axes": {"ttl": [0]}}
     file.write_text(yaml.safe_dump(experiment(quick=quick), sort_keys=False))
     words = ["sweep", str(file), "--quick", "--in-process", "--out", str(tmp_path / "out")]
@@ -136,5 +136,8 @@ def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
     text = page.read_text()
     assert "With `--quick`: fewer values and seeds" in text
     # As a scenario has it, so that it can be copied there.
-    assert "- set: `size: 2`\n- set: `protocol.snapshot_load_limit: null`\n- processors: " in text
+    assert (
+        "- set: `network.latency_s: 0.5`\n- set: `protocol.snapshot_load_limit: null`\n- processors: "
+        in text
+    )
     assert "- seeds: 3;" in text
