@@ -158,7 +158,8 @@ class LogicalProcess:
     def foreground(self) -> Place:
         """The place of an event here, to come or the last one, that is no background timer.
 
-        All earlier background timers, wherever they are, have to happen."""
+        All earlier background timers, wherever they are, have to happen.
+        """
         if self._to_come <= self._handled and not self.idle:
             self._to_come = max(event[:2] for event in self._heap if event[2] <= TIMER)
         return max(self._to_come, self._handled)
@@ -197,8 +198,7 @@ class LogicalProcess:
         """Handle what is due strictly before `until`, at most `limit` events; returns how many.
 
         Where only background timers are left, those before `foreground` are handled, the place of
-        an event of another process. After each event `note` gets the site of the entity that has
-        handled it.
+        an event of another process. After each event `note` gets the site of its entity.
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
         names, timers, present = self._network.names, self._timers, self._present

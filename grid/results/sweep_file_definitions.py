@@ -1,13 +1,10 @@
-"""What the keys of the files mean from which a sweep goes on."""
+"""What the keys of the files mean from which a sweep goes on. `*` stands for any name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from grid.results.column_definitions import Columns
 
-Keys = Mapping[str, tuple[str, str]]
-"""The unit and the meaning of each key; `*` stands for any name."""
-
-SWEEP_KEYS: Keys = {
+SWEEP_KEYS: Columns = {
     "name": ("", "Name of the experiment."),
     "code": ("", "A hash of the sources on which results depend. Runs of another are done anew."),
     "version": ("", "Version of the emulator."),
@@ -27,7 +24,7 @@ SWEEP_KEYS: Keys = {
 """Of a sweep's sweep.json. A run is in the sweep's tables if `cases` names it: files of earlier
 settings may lie beside it."""
 
-RUN_KEYS: Keys = {
+RUN_KEYS: Columns = {
     "scenario.*": ("", "The scenario with all defaults filled in, as in a run's scenario.yaml."),
     "seed": ("", "Seed of the run."),
     "digest": ("", "SHA-256 of the results, as in the manifest of the same run by itself."),

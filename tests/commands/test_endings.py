@@ -332,7 +332,6 @@ def test_where_the_output_has_no_room_a_line_says_so(words: list[str]) -> None:
 FULL = """
 import resource
 from typer.testing import CliRunner
-import grid
 from grid.cli import app
 
 command = ["run", "two-vos", "--in-process", "--quiet", "--out"]

@@ -417,11 +417,7 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
         ("policy", "IgnoresNumber", "', ignores = 3, expected a policy whose `ignores` is a tuple"),
         ("policy", "GangsIgnore", "', ignores = ('nonsense',), expected a policy whose `ignores`"),
         ("policy", "Ignored", "expected ignores instead of ignored, which nobody asks for"),
-        (
-            "policy",
-            "Waits",
-            "), expected def plan: a plan is made at once",
-        ),
+        ("policy", "Waits", "), expected def plan: a plan is made at once"),
         ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
         ("policy", "Ranks", "expected rank instead of ranks, which nobody asks for"),
         ("overlay", "Backwards", "whose period_us is a whole number of at least 1; it is -5"),
