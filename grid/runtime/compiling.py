@@ -11,7 +11,6 @@ longer than `PLAIN_SECONDS` waits then.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import pickle
 import subprocess
@@ -32,12 +31,13 @@ from grid.scenario.warm_up import warm_ups
 FEWEST = 2
 """With less to compile than this, the run does it itself: a process takes a second to start."""
 PLAIN_SECONDS = 5.0
-"""So long a process of a run does without compiled code, before it waits for it. Such small runs
-are over by then; others lose as much at most, where all CPUs are busy."""
+"""So much CPU time of its own a process of a run takes without compiled code, before it waits for
+it. Such small runs are over by then, and what else the CPUs do takes nothing of it."""
 MOST_PLAIN_JOBS = 10_000
 """With more jobs than this a run waits at once: plain Python would be far from its end by then."""
-NICENESS = 10
-"""Of the processes that compile, for which a run does not wait."""
+NICENESS = 3
+"""Of the processes that compile. With as many of them as CPUs, a run that does not wait has a CPU
+of its own; one that does wait has them go on even where all CPUs are busy."""
 TICK_SECONDS = 0.05
 WORKER = (
     sys.executable,
@@ -57,16 +57,21 @@ class Meanwhile:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._until_s: float | None = None
+        """Of this process's CPU time."""
 
     def __call__(self) -> bool:
         while self._file.exists():
-            now_s = time.monotonic()
-            if self._until_s is None:
-                self._until_s = now_s + PLAIN_SECONDS
-            if now_s < self._until_s:
+            if not self.is_used_up():
                 return True
             time.sleep(TICK_SECONDS)
         return False
+
+    def is_used_up(self) -> bool:
+        """Whether this process waits from now on, if anything is still being compiled."""
+        now_s = time.process_time()
+        if self._until_s is None:
+            self._until_s = now_s + PLAIN_SECONDS
+        return now_s >= self._until_s
 
 
 class CompilingAhead:
@@ -82,9 +87,7 @@ class CompilingAhead:
         self._file: Path | None = None
         self._meanwhile: Meanwhile | None = None
         self._first = self._is_over = False
-        self._waits_from_s = math.inf
-        self._has_said_so = False
-        """That the run waits."""
+        self._waits = False
 
     def begin(self, grid: Grid, *, first: bool) -> None:
         """Begin to compile what a run of `grid` needs.
@@ -146,7 +149,6 @@ class CompilingAhead:
     def run_begins(self, stage: Stage) -> None:
         """Say what is done: running, and how far the compiling is until that is over."""
         self._tell = stage
-        self._waits_from_s = time.monotonic() + PLAIN_SECONDS
         self._say()
 
     def run_is_over(self) -> None:
@@ -157,8 +159,8 @@ class CompilingAhead:
         """Whether this process is to call what is not compiled as plain Python; may wait."""
         if self._meanwhile is None:
             return False
-        if not self._has_said_so and time.monotonic() >= self._waits_from_s:
-            self._has_said_so = True
+        if not self._waits and self._meanwhile.is_used_up():
+            self._waits = True
             self._say()
         return not self.is_done if self._is_over else self._meanwhile()
 
@@ -201,10 +203,10 @@ class CompilingAhead:
             return
         if self.is_done:
             self._tell("running")
-        elif time.monotonic() < self._waits_from_s:
-            self._tell(f"running, {self._how_far()}")
-        else:
+        elif self._waits:
             self._tell(f"{self._how_far()}, before the run goes on")
+        else:
+            self._tell(f"running, {self._how_far()}")
 
 
 @contextmanager

@@ -124,13 +124,20 @@ def test_a_run_that_takes_longer_waits_for_compiled_code(
 ) -> None:
     monkeypatch.setattr(compiling, "PLAIN_SECONDS", -1.0)
     said: list[str] = []
+
+    def tell(stage: str) -> None:
+        said.append(stage)
+        if [one for one in said if one.endswith(", before the run goes on")] == [stage]:
+            fifo.write_text("go on")
+
     with compiling_ahead() as ahead:
         ahead.begin(SMALL, first=False)
         meanwhile = ahead.meanwhile(said.append)
-        ahead.run_begins(said.append)
+        ahead.run_begins(tell)
         assert meanwhile is not None
-        assert said[0].startswith("compiling ") and said[0].endswith(", before the run goes on")
-        fifo.write_text("go on")
+        assert said[0].startswith("running, compiling ")
+        assert not ahead.is_plain()
+        assert any(one.startswith("compiling 2 of 2, before") for one in said)
         assert not meanwhile()
         assert ahead.is_done
         assert not ahead.is_plain()
