@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from grid.experiment.paired import BASELINES
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
 from grid.experiment.study import Study
 from grid.experiment.sweep_places import (
+    CELLS,
     ELSEWHERE,
     Place,
     choice_of_settings,
@@ -35,12 +37,15 @@ from grid.results.definitions import bounds_of, label_of
 
 Found = Mapping[tuple[str, str, str], Mapping[str, Interval]]
 """Each VO's mean with its interval, by metric, chosen settings and compared value."""
+Values = dict[str, dict[int, float]]
+"""A metric at a point, by VO and seed."""
 TOLD = [
     {"field": "vo", "title": "VO"},
     {"field": "series", "title": " "},
     {"field": "value", "title": "mean", "type": "quantitative", "format": FIGURE},
 ]
 """What stands beside the pointer."""
+BASELINE = "vo_baseline"
 COLUMNS = (ELSEWHERE, "metric", "vo", "series", "value", "low", "high")
 MANY = 12
 """Panels of more VOs than these scroll."""
@@ -61,13 +66,13 @@ def by_vo(study: Study, metrics: Sequence[str]) -> list[Block]:
         return []
     names = list(dict.fromkeys(name for _, name in places))
     differs = over_seeds(study) and len(names) > 1
+    compared = known[:TABLES]
     return [
         *choice_of_settings(study),
         Choice("vo_metric", "Metric", {one: label_of(one) for one in known}),
         _bars(study, found, known, vos, names),
-        *_tables(study, found, known[:TABLES], vos, names),
-        *([f"The same less {names[0]}, VO by VO, paired by seed:"] if differs else ()),
-        *(_differences(study, places, known[:TABLES], vos, names) if differs else ()),
+        *_tables(study, found, compared, vos, names),
+        *(_differences(study, places, compared, vos, names) if differs else ()),
     ]
 
 
@@ -90,18 +95,33 @@ def _differences(
     vos: Sequence[str],
     names: Sequence[str],
 ) -> Iterator[Block]:
-    """How far each VO is from where it is under the first of the compared values."""
-    for chosen in dict.fromkeys(chosen for chosen, _ in places):
+    """How far each VO is from where it is under the baseline, which the reader chooses."""
+    all_settings = list(dict.fromkeys(chosen for chosen, _ in places))
+    cells = len(all_settings) * len(metrics) * len(vos) * len(names)
+    baselines = names[: max(1, min(BASELINES, CELLS // cells))]
+    yield "The same less that of the baseline, VO by VO, paired by seed:"
+    yield Choice(BASELINE, f"Baseline of {study.compare}", {name: name for name in baselines})
+    for chosen in all_settings:
         for metric in metrics:
-            first, *others = (_values(study, metric, places[chosen, name]) for name in names)
-            columns = []
-            for values in others:
-                found = [_paired(values.get(vo, {}), first.get(vo, {}), study.level) for vo in vos]
-                pairs = zip(cells_of(found), found, strict=True)
-                columns.append([text + doubt_of(one) for text, one in pairs])
-            rows = [[vo, *cells] for vo, *cells in zip(vos, *columns, strict=True)]
-            table = When("vo_metric", metric, Table(["VO", *names[1:]], rows))
-            yield when_chosen(study, chosen, table)
+            values = {name: _values(study, metric, places[chosen, name]) for name in names}
+            for baseline in baselines:
+                table = When("vo_metric", metric, _less(study, values, baseline, vos))
+                yield when_chosen(study, chosen, When(BASELINE, baseline, table))
+
+
+def _less(study: Study, values: Mapping[str, Values], baseline: str, vos: Sequence[str]) -> Table:
+    """A row for each VO: its values, each less that under the baseline."""
+    others = [name for name in values if name != baseline]
+    columns = []
+    for name in others:
+        found = [
+            _paired(values[name].get(vo, {}), values[baseline].get(vo, {}), study.level)
+            for vo in vos
+        ]
+        pairs = zip(cells_of(found), found, strict=True)
+        columns.append([text + doubt_of(one) for text, one in pairs])
+    rows = [[vo, *cells] for vo, *cells in zip(vos, *columns, strict=True)]
+    return Table(["VO", *others], rows)
 
 
 def _paired(
@@ -115,9 +135,9 @@ def _paired(
     )
 
 
-def _values(study: Study, metric: str, where: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+def _values(study: Study, metric: str, where: Mapping[str, Any]) -> Values:
     """The metric of each VO at a point, by seed; what has none is left out."""
-    found: dict[str, dict[int, float]] = {}
+    found: Values = {}
     for seed, key in study.keys(where).items():
         for vo, figures in study.records[key]["metrics"]["vos"].items():
             if figures.get(metric) is not None:

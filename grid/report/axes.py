@@ -23,6 +23,9 @@ MANY_DECADES = 2e3
 UNEVEN = 8.0
 """Places of which two are so many times as far apart as others are seen on a logarithmic scale."""
 
+LOG = "log scale"
+"""In the titles of logarithmic axes."""
+
 Encoding = dict[str, Any]
 
 DURATIONS: Mapping[float, str] = {
@@ -52,14 +55,15 @@ def numbers(field: str, title: str | None, values: Sequence[float] | Floats) -> 
     """An axis for figures: logarithmic if they span much; ticks are at powers of ten then."""
     known = _known(values)
     scale, ticks = _scale(known, is_duration=False)
-    encoding: Encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
+    encoding: Encoding = {"field": field, "type": "quantitative", "scale": scale}
+    encoding["title"] = title_of(title, scale)
     encoding["axis"] = {"format": FIGURE, "tickCount": 6}
     if ticks:
         encoding["axis"] |= {"values": ticks}
     return encoding
 
 
-def durations(field: str, title: str, values: Sequence[float] | Floats) -> Encoding:
+def durations(field: str, title: str | None, values: Sequence[float] | Floats) -> Encoding:
     """An axis for durations in seconds: logarithmic if they span much, with ticks in words then."""
     known = _known(values)
     scale, ticks = _scale(known, is_duration=True)
@@ -68,8 +72,16 @@ def durations(field: str, title: str, values: Sequence[float] | Floats) -> Encod
         words = {**DURATIONS, **_SELDOM, **_OFTEN}
         names = json.dumps({f"{tick:.10g}": words[tick] for tick in ticks})
         axis = {"values": ticks, "labelExpr": f"{names}[datum.value]"}
-        return {**encoding, "title": title, "axis": axis}
-    return {**encoding, "title": f"{title} (s)", "axis": {"format": FIGURE, "tickCount": 5}}
+        return {**encoding, "title": title_of(title, scale), "axis": axis}
+    named = title and f"{title} (s)"
+    return {**encoding, "title": named, "axis": {"format": FIGURE, "tickCount": 5}}
+
+
+def title_of(title: str | None, scale: Mapping[str, Any]) -> str | None:
+    """The title of an axis, which says so where its scale is logarithmic."""
+    if scale.get("type") not in ("log", "symlog"):
+        return title
+    return LOG if title is None else f"{title} ({LOG})"
 
 
 def places(field: str, title: str, values: Sequence[float]) -> Encoding:
@@ -83,8 +95,8 @@ def places(field: str, title: str, values: Sequence[float]) -> Encoding:
     elif is_uneven and exact[0] == 0:
         scale |= {"type": "symlog", "constant": exact[1]}
     axis = {"values": exact, "format": FIGURE, "grid": False}
-    encoding = {"field": field, "type": "quantitative", "title": title, "scale": scale}
-    return {**encoding, "axis": axis}
+    encoding = {"field": field, "type": "quantitative", "scale": scale}
+    return {**encoding, "title": title_of(title, scale), "axis": axis}
 
 
 def ticks_from(low: float, high: float) -> list[float]:

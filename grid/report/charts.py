@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grid.report.axes import numbers, places, ticks_from, time_unit
+from grid.report.axes import numbers, places, ticks_from, time_unit, title_of
 from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
 FEW = 6
@@ -294,6 +294,7 @@ def _along(labels: Labels, columns: dict[str, list[Any]], markers: bool) -> dict
     if labels.log_x and min(columns["x"], default=0) > 0:
         x["scale"] = {key: value for key, value in x["scale"].items() if key != "zero"}
         x["scale"]["type"] = "log"
+        x["title"] = title_of(labels.x, x["scale"])
     return x
 
 
@@ -327,6 +328,7 @@ def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[s
             y["axis"] = {**y["axis"], "values": ticks_from(low, high)}
     if labels.log_y and min(values, default=0.0) > 0:
         y["scale"] = {"type": "log"}
+        y["title"] = title_of(None, y["scale"])
     return y
 
 

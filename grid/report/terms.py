@@ -52,6 +52,8 @@ TERMS: Mapping[str, str] = {
     "(unsure): its interval contains zero. (equal): both have the same value with every seed.",
     "repetitions for ± 5 %": "So many seeds would make the widest interval of the row as narrow as "
     "± 5 % of its mean, if they scatter as those that were run do.",
+    "log scale": "Equal distances along the axis are equal ratios. Where it begins at zero, "
+    "it is nearly an even scale up to its next tick.",
     "jobs in the system": "Jobs that were submitted and had not ended.",
     "all jobs": "The jobs of all VOs together; of those that have a value.",
     "jobs of NAME": "Jobs of the users of the VO of that name, wherever they ran.",

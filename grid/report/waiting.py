@@ -141,7 +141,7 @@ def wait_against_size(run: RunData) -> Iterator[Picture]:
     )
     # Both charts have one axis of waits, so that a median is as high in one as in the other.
     waits = np.concatenate([_seen_waits(of_cpus), _seen_waits(of_length)])
-    y = {**durations("wait", "wait", waits), "title": None}
+    y = durations("wait", None, waits)
     if y["scale"]["type"] == "linear" and len(waits):
         y["scale"] |= {"domain": [min(0.0, waits.min()), waits.max()], "nice": True}
     for name, columns, axis, words in (

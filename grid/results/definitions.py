@@ -353,10 +353,22 @@ METRICS: Mapping[str, Metric] = {
 """All figures by name, those that a scenario plugs in aside."""
 
 
+UNITS = {"s": "s", "h": "h", "j": "J", "kj": "kJ", "kwh": "kWh", "w": "W", "percent": "%"}
+"""The last words of names of plugged-in metrics that are units, and how these are written."""
+
+
 def label_of(name: str) -> str:
-    """What tables and axes call a figure, with its unit; its name, spaced, if it was plugged in."""
+    """What tables and axes call a figure, with its unit.
+
+    One that was plugged in is called by its name, of which the last word may be a unit.
+    """
     known = METRICS.get(name)
-    return known.label if known is not None else name.replace("_", " ")
+    if known is not None:
+        return known.label
+    title, _, unit = name.rpartition("_")
+    if title and unit in UNITS:
+        return f"{title.replace('_', ' ')} ({UNITS[unit]})"
+    return name.replace("_", " ")
 
 
 _BOUNDS = {

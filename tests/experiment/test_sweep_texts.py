@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from grid.experiment import sweep_vos
 from grid.experiment.statistics import mean_interval, paired_difference
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
 from grid.experiment.sweep_flows import flows
@@ -21,7 +22,7 @@ from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_runs, pl
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.report.charts import Labels, Series, bars, chart, lines
-from grid.report.page import Choice, When
+from grid.report.page import Choice, Table, When
 from grid.report.style import Picture
 from tests.experiment.studies import study_of
 
@@ -205,15 +206,32 @@ def test_what_each_vo_gains_is_paired_by_seed(tmp_path: Path) -> None:
         if number != 1:
             record["metrics"]["vos"]["south"] = {"wait_mean": 100.0 - north}
     blocks = by_vo(study, ["wait_mean"])
-    assert "The same less a, VO by VO, paired by seed:" in blocks
-    *_, last = (one.block for one in blocks if isinstance(one, When))
-    expected = paired_difference([16.0, 55.0, 95.0], [10.0, 50.0, 90.0], 0.95)
-    of_two = paired_difference([84.0, 5.0], [90.0, 10.0], 0.95)
-    assert last.headers == ["VO", "b"]
-    assert last.rows == [
-        ["north", plus_minus(expected)],
-        ["south", f"{plus_minus(of_two)} (unsure)"],
-    ]
+    *_, choice = (one for one in blocks if isinstance(one, Choice))
+    assert choice.signal == "vo_baseline" and list(choice.options) == ["a", "b"]
+    tables = {
+        one.value: one.block.block
+        for one in blocks
+        if isinstance(one, When) and isinstance(one.block, When)
+    }
+    norths = {"a": [10.0, 50.0, 90.0], "b": [16.0, 55.0, 95.0]}
+    souths = {"a": [90.0, 10.0], "b": [84.0, 5.0]}
+    for baseline, other in (("a", "b"), ("b", "a")):
+        expected, unsure = (
+            plus_minus(paired_difference(of[other], of[baseline], 0.95)) for of in (norths, souths)
+        )
+        rows = [["north", expected], ["south", f"{unsure} (unsure)"]]
+        assert tables[baseline] == Table(["VO", other], rows)
+
+
+def test_a_large_page_has_fewer_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [({"rule": rule}, {"wait_mean": [1.0, 2.0]}) for rule in "abc"]
+    study = study_of(tmp_path, "large", points)
+    for record in study.records.values():
+        record["metrics"]["vos"] = dict.fromkeys(("north", "south"), record["metrics"]["grid"])
+    for cells, kept in ((6, ["a"]), (12, ["a", "b"]), (18, ["a", "b", "c"])):
+        monkeypatch.setattr(sweep_vos, "CELLS", cells)
+        *_, choice = (one for one in by_vo(study, ["wait_mean"]) if isinstance(one, Choice))
+        assert list(choice.options) == kept
 
 
 def test_a_report_of_a_part_of_the_runs_says_so(tmp_path: Path) -> None:

@@ -22,6 +22,20 @@ def test_a_wide_range_asks_for_a_logarithmic_axis() -> None:
     assert numbers("x", "x", [-1, 20, 3000])["scale"]["type"] == "linear"
 
 
+def test_an_axis_says_that_its_scale_is_logarithmic() -> None:
+    assert numbers("x", "size", [1, 20, 3000])["title"] == "size (log scale)"
+    assert numbers("x", None, [0, 1, 20, 3000])["title"] == "log scale"
+    assert durations("x", "wait", [1, 90_000])["title"] == "wait (log scale)"
+    assert places("x", "period", [1, 60, 3600])["title"] == "period (log scale)"
+    assert numbers("x", "size", [1, 2, 30])["title"] == "size"
+    series = Series("a", [1, 10], [3.0, 9.0])
+    for axes in ("x", "y"):
+        labels = Labels("name", "caption", "along", "up", **{f"log_{axes}": True})
+        text = str(lines(labels, [series]).specification)
+        assert ("along (log scale)" in text) is (axes == "x")
+        assert ("'log scale'" in text) is (axes == "y")
+
+
 def test_values_that_crowd_at_the_low_end_ask_for_a_logarithmic_axis() -> None:
     slowdowns = [1.0, 1.01, 1.02, 1.1, 26.0]
     axis = numbers("x", "x", slowdowns)

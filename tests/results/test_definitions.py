@@ -87,6 +87,9 @@ def test_execution_time_of_the_paper_is_not_called_as_that_of_a_job() -> None:
     assert label_of("execution_time_mean") == "PU assignment to end (s)"
     assert METRICS["load_balance"].better == "more"
     assert label_of("some_plugged_figure") == "some plugged figure"
+    assert label_of("mean_wait_s") == "mean wait (s)"
+    assert label_of("work_kwh") == "work (kWh)"
+    assert (label_of("s"), label_of("_s")) == ("s", " s")
 
 
 @pytest.mark.parametrize(
