@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -220,6 +220,17 @@ def edges(
     if any(min(edge) < 0 or edge[0] == edge[1] for edge in edges):
         raise WrongPart(repr(edges), "pairs of two different VOs, from 0 on", ("edges",))
     return Edges(edges)
+
+
+def edges_beyond(
+    name: str, settings: Iterable[tuple[str, Any]], vos: int
+) -> Iterator[tuple[int, int]]:
+    """The places of edges of `edges` that name VOs which are not there, and the first such VO."""
+    for setting, value in settings if name == "edges" else ():
+        if setting == "edges" and isinstance(value, list | tuple):
+            for place, edge in enumerate(value):
+                if max(edge) >= vos:
+                    yield place, max(edge)
 
 
 def gossip(

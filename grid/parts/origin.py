@@ -14,9 +14,6 @@ from typing import Any
 
 from grid.model.errors import PartFailed
 
-FAILURES = (Exception, SystemExit)
-"""What may come out of a part. One that ends its process is wrong, too: the run is not its own."""
-
 Check = Callable[..., str | None]
 """What is wrong with an answer of a part, as the end of a sentence; None if nothing is. It is given
 the answer, and what the part was given."""
@@ -116,13 +113,16 @@ def short_path(file: str | Path) -> str:
 
 
 def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *given: Any) -> Any:
-    """What a part answers. Raises PartFailed where it fails, or `check` finds fault with it."""
+    """What a part answers. Raises PartFailed where it fails, or `check` finds fault with it.
+
+    One that ends its process fails, too: the run is not its own. Only Ctrl-C is not its failure.
+    """
     try:
         answer = function(*given)
         problem = check(answer, *given)
-    except PartFailed:
+    except (PartFailed, KeyboardInterrupt):
         raise
-    except FAILURES as error:
+    except BaseException as error:
         raise origin.failed(what, error) from None
     if problem is not None:
         raise origin.failed(f"{what} {problem}")

@@ -21,7 +21,6 @@ from typing import Any
 from grid.model.errors import PartFailed, WrongPart, expected_name
 from grid.parts.kind import Kind
 from grid.parts.origin import (
-    FAILURES,
     Origin,
     WithSettings,
     origin_of,
@@ -158,7 +157,9 @@ class Parts:
             raise WrongPart(repr(reference), expected)
         try:
             module = source.load()
-        except FAILURES as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise _not_loaded(kind, self.shown(reference), error, source) from None
         if not hasattr(module, name):
             known = [key for key, value in vars(module).items() if callable(value)]
@@ -201,7 +202,9 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
     except AttributeError:
         expected = f"{kind.one}, and {module} has no {attribute}"
         raise WrongPart(repr(name), expected) from None
-    except FAILURES as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _not_loaded(kind, name if name == value else f"{name} ({value})", error) from None
     return found
 
@@ -254,9 +257,9 @@ def _refuse_fewer_arguments(kind: Kind, target: Any, label: str, origin: Origin)
 def _made(part: Part, values: dict[str, Any]) -> Any:
     try:
         return part.target(**values)
-    except PartFailed:
+    except (PartFailed, KeyboardInterrupt):
         raise
-    except FAILURES as error:
+    except BaseException as error:
         if part.is_own:
             raise
         failed = part.origin.failed("making it", error)

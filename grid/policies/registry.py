@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.errors import WrongPart, shorten
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
 from grid.parts.kind import Kind, refuse_misspelt
 from grid.parts.origin import Origin, ask
 from grid.parts.registry import Part, Parts
@@ -26,6 +26,8 @@ LENT = (
 )  # fmt: skip
 """Arrays of a view by which the cluster itself goes. Those that are marked as not to be written
 would have compiled code compiled anew for them."""
+MOST_IDLE_WAKES = 1_000_000
+"""In a row, with nothing else happening in the cluster: such a run would never end."""
 
 
 class GuardedPolicy:
@@ -35,6 +37,9 @@ class GuardedPolicy:
         self.origin = origin
         self.ignores: tuple[str, ...] = getattr(policy, "ignores", ())
         self._policy = policy
+        self._idle_wakes = 0
+        self._there: list[npt.NDArray[Any]] = []
+        """The queue and what ran when it planned last."""
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         lent = _lent(view)
@@ -46,7 +51,22 @@ class GuardedPolicy:
                     f"plan wrote into view.{name}, which is the cluster's own: copy it, "
                     "or say with view.take and view.give_back what is to be"
                 )
+        self._note_wake(plan, view)
         return plan
+
+    def _note_wake(self, plan: Plan, view: ClusterView) -> None:
+        """Raises PartFailed where it has only been waking for too long."""
+        if plan.start or plan.preempt or plan.reject or plan.kill or plan.wake_us >= NEVER:
+            self._idle_wakes, self._there = 0, []
+            return
+        there = [view.queue.copy(), view.running.copy()]
+        is_same = len(self._there) > 0 and all(map(np.array_equal, there, self._there))
+        self._idle_wakes, self._there = (self._idle_wakes + 1 if is_same else 0), there
+        if self._idle_wakes > MOST_IDLE_WAKES:
+            raise self.origin.failed(
+                f"plan asked {MOST_IDLE_WAKES:,} times in a row to be woken, and changed nothing "
+                "while nothing else happened: the run would never end"
+            )
 
     def _planned(self, view: ClusterView, now: Time) -> Any:
         """Its plan, with lists in the place of arrays and of what can be read only once."""

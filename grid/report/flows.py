@@ -57,7 +57,10 @@ def flow_map(
         },
         "layer": _layers(max(2.0, *columns["jobs"]), is_annotated),
     }  # fmt: skip
-    caption = f"Jobs by the VO that they were submitted in and the VO that they ran in{note}."
+    caption = (
+        f"Jobs by the VO that they were submitted in and the VO that they ran in{note}. "
+        "The fuller a field, the more jobs; shades are even on a log scale."
+    )
     if len(names) < len(vos):
         caption += f" The {MAPPED - 1} VOs that moved most jobs are shown by name."
     return Picture("flows", caption, specification, {"flows": columns}, not is_annotated)

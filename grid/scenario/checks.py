@@ -13,7 +13,7 @@ from grid.model.time import NEVER, to_seconds
 from grid.parts.registry import Parts
 from grid.policies.registry import POLICIES, is_gang_policy
 from grid.scenario.fault_checks import Places, fault_problems
-from grid.scenario.grid_checks import MAX_LICENSES, link_problems, too_large
+from grid.scenario.grid_checks import MAX_LICENSES, edge_problems, link_problems, too_large
 from grid.scenario.grid_settings import grid_faults, grid_settings
 from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario, VoSection
 from grid.scenario.sections import PartSection, name_and_settings
@@ -40,6 +40,9 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         return
     yield from _vo_names(scenario)
     yield from _admitted_vos(scenario)
+    overlay = name_and_settings(scenario.protocol.information)
+    number = sum(vo.count or 1 for vo in scenario.vos or ())
+    yield from edge_problems(("protocol", "information", "settings"), *overlay, number)
     if scenario.vos is not None:
         links = grid_settings(scenario).network.links
         yield from link_problems(links, [name for vo in scenario.vos for name in vo.names])

@@ -13,7 +13,7 @@ from grid.dispatching.processor_choices import PROCESSOR_CHOICES
 from grid.forwarding.admission import ADMISSION, unknown_vos
 from grid.forwarding.rules import FORWARDING
 from grid.information.discounts import DISCOUNTS
-from grid.information.registry import INFORMATION
+from grid.information.registry import INFORMATION, edges_beyond
 from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
 from grid.model.faults import GridFaults, Outage
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
@@ -292,7 +292,10 @@ def _plugged(
     rule = (protocol.when_busy, protocol.when_busy_settings)
     yield from problems(("protocol", "when_busy"), FORWARDING, *rule)
     overlay = (protocol.information, protocol.information_settings)
-    yield from problems(("protocol", "information"), INFORMATION, *overlay)
+    found = list(problems(("protocol", "information"), INFORMATION, *overlay))
+    yield from found
+    if not found:
+        yield from edge_problems(("protocol", "information_settings"), *overlay, len(vos))
     discount = (protocol.discount, protocol.discount_settings)
     yield from problems(("protocol", "discount"), DISCOUNTS, *discount)
     for v, vo in enumerate(vos):
@@ -312,6 +315,14 @@ def _plugged(
                 path = (*own, "clusters", c, "processor_choice")
                 choice = (cluster.processor_choice, cluster.processor_choice_settings)
                 yield from problems(path, PROCESSOR_CHOICES, *choice)
+
+
+def edge_problems(
+    path: Path, name: str, settings: Iterable[tuple[str, Any]], vos: int
+) -> Iterator[Problem]:
+    """Edges of the overlay `edges` to VOs that are not there."""
+    for place, vo in edges_beyond(name, settings, vos):
+        yield (*path, "edges", place), f"VO {vo}", f"at most {vos - 1}: the grid has {vos} VOs"
 
 
 def _unknown_vos(

@@ -10,9 +10,11 @@ import pytest
 import grid
 from grid.cluster import engines
 from grid.model.errors import InputError, RunFailed
+from grid.policies import registry
 from grid.policies.interface import FEATURES
 
 PARTS = """
+import asyncio
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +24,7 @@ from grid.forwarding.pulling import PullFrom
 from grid.information.interface import Letter, Overlay
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine
+from grid.model.time import NEVER
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Plan
 from grid.selection.interface import best_choice
@@ -42,6 +45,26 @@ class Policy:
 class Exits(Policy):
     def plan(self, view, now):
         raise SystemExit(0)
+
+
+class Cancels(Policy):
+    def plan(self, view, now):
+        raise asyncio.CancelledError("enough")
+
+
+class Restless(Policy):
+    def plan(self, view, now):
+        return Plan(wake_us=now + 1)
+
+
+class Patient(Policy):
+    def plan(self, view, now):
+        if now % 1_000_000 or not len(view.queue):
+            return Plan(wake_us=now + 250_000 if len(view.queue) else NEVER)
+        return super().plan(view, now)
+
+    def spoilt(self, plan, view):
+        return plan
 
 
 class Unreadable(Policy):
@@ -354,6 +377,7 @@ def run(place: str, name: str) -> None:
     ("place", "name", "said"),
     [
         ("policy", "Exits", "plan raised SystemExit: 0"),
+        ("policy", "Cancels", "plan raised CancelledError: enough"),
         ("policy", "Unreadable", "plan raised Odd: with a message that cannot be read"),
         ("policy", "FarSlot", "gave slot 1000000 in `start`, expected one of the view's queue"),
         ("policy", "KillsFarSlot", "gave slot -1 in `kill`"),
@@ -428,6 +452,22 @@ def test_what_is_wrong_with_a_made_part_is_wrong_input(place: str, name: str, sa
         run(place, name)
     assert said in str(failed.value)
     assert f"'mine.py:{name}'" in str(failed.value)
+
+
+def test_a_policy_that_only_wakes_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 50)
+    said = r"mine.py:Restless: plan asked 50 times in a row to be woken, and changed nothing while"
+    with pytest.raises(RunFailed, match=said):
+        run("policy", "Restless")
+
+
+def test_a_policy_may_wake_while_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 8)
+    farm = [{"machines": [{"cpus": 1}], "policy": "mine.py:Patient"}]
+    jobs = [{"submit_s": 0.5 + 2 * number, "run_s": 1} for number in range(6)]
+    work = {"jobs": jobs, "enters": "cluster"}
+    whole = {"vos": [{"name": "a", "clusters": farm, "workload": work}]}
+    assert grid.run(whole).jobs()["state"].tolist() == ["completed"] * 6
 
 
 @pytest.mark.parametrize("name", ["StartsAsArray", "StartsInTurn", "RejectsAsArray"])

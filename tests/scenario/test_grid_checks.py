@@ -145,6 +145,11 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_network(links=(Link(("a", "a"), 5),)), "network.links.0.between", "'a' twice"),
     (of_network(links=(Link(("a",), 5),)), "network.links.0.between", "1 names"),  # type: ignore[arg-type]
     (of_network(links=(Link(("a", "b"), -5),)), "network.links.0.latency_us", "at least 1"),
+    (
+        of_protocol(information="edges", information_settings=(("edges", ((0, 1), (1, 2))),)),
+        "protocol.information_settings.edges.1",
+        "VO 2, expected at most 1: the grid has 2 VOs",
+    ),
     (of_protocol(ttl="3"), "protocol.ttl", "'3', expected a whole number"),
     (of_protocol(when_busy="wait"), "protocol.when_busy", "queue, forward, reject"),
     (of_protocol(snapshot_period_us=0), "protocol.snapshot_period_us", "at least 1"),

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from grid.model.errors import WrongPart, expected_name
 from grid.parts.kind import Kind, function_guard
+from grid.parts.origin import Guarded
 from grid.parts.registry import Parts
 from grid.parts.settings import Weight
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 
 Weights = dict[str, Weight]
 """Weights by the name of a heuristic: of the paper's own, or of one that another plugs in."""
+
+
+class GuardedHeuristic(Guarded):
+    """A heuristic that another plugged in: what it leaves in the matrix is looked at."""
+
+    def __call__(self, *given: Any) -> Any:
+        matrix: JobMachineMatrix = given[0]
+        every = {one.name: getattr(matrix, one.name) for one in fields(matrix)}
+        before = {name: one.copy() for name, one in every.items() if isinstance(one, np.ndarray)}
+        super().__call__(*given)
+        can_run = before.pop("priority") > -np.inf
+        for name, array in before.items():
+            if not np.array_equal(getattr(matrix, name), array, equal_nan=True):
+                raise self.origin.failed(f"its work wrote into matrix.{name}: only priority is its")
+        is_kept = np.array_equal(matrix.priority > -np.inf, can_run)
+        if not is_kept or (matrix.priority == np.inf).any():
+            raise self.origin.failed(
+                "its work gave a priority that says which machines can run a job: -inf is for "
+                "those that cannot, and stays there; all others have a finite number"
+            )
 
 
 def _problem(answer: Any, matrix: JobMachineMatrix, _: float) -> str | None:
@@ -31,7 +53,7 @@ HEURISTICS = Kind(
     "heuristic",
     "adds its weight to the matrix of Convergent Scheduling",
     {},
-    function_guard("its work", _problem),
+    function_guard("its work", _problem, GuardedHeuristic),
     given=("matrix", "weight"),
     place="settings.weights of cs2, cs_i_p and their kin",
 )

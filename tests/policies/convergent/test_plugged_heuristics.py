@@ -36,12 +36,24 @@ def another(matrix, weight):
 
 def smaller(matrix, weight):
     matrix.priority = matrix.priority[:, :0]
+
+def writes(matrix, weight):
+    matrix.remaining_s[:] = 0.0
+
+def turns(matrix, weight):
+    matrix.priority *= -1.0
+
+def hides(matrix, weight):
+    matrix.priority[:] = -float("inf")
 """
 ENTRY_POINTS = """[grid.heuristics]
 narrow = heuristics_of_a_user:narrow
 nothing = heuristics_of_a_user:nothing
 another = heuristics_of_a_user:another
 smaller = heuristics_of_a_user:smaller
+writes = heuristics_of_a_user:writes
+turns = heuristics_of_a_user:turns
+hides = heuristics_of_a_user:hides
 missing = heuristics_of_a_user:missing
 """
 SCENARIO = """
@@ -95,6 +107,24 @@ def test_one_that_gives_too_few_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
     with pytest.raises(PartFailed, match=r"heuristic smaller: .* priorities of shape \(1, 0\)"):
         make_policy("cs2", {"weights": {"smaller": 1}}).plan(view, view.now)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("writes", "its work wrote into matrix.remaining_s: only priority is its"),
+        ("turns", "its work gave a priority that says which machines can run a job: -inf is for"),
+        ("hides", "its work gave a priority that says which machines can run a job: -inf is for"),
+    ],
+)
+@pytest.mark.parametrize(("policy", "settings"), POLICIES)
+def test_one_that_changes_what_is_not_its_own_is_named(
+    policy: str, settings: dict[str, str], name: str, said: str
+) -> None:
+    # The second machine is too small for the jobs, of which only one can run at a time.
+    view = view_of(0, [waiting(processors=2), waiting(processors=2)], [100.0, 100.0], cpus=[2, 1])
+    with pytest.raises(PartFailed, match=f"heuristic {name}: {said}"):
+        make_policy(policy, {**settings, "weights": {name: 1}}).plan(view, view.now)
 
 
 def test_a_journal_may_hold_it(tmp_path: Path) -> None:
