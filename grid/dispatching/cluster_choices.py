@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from grid.model.errors import shorten
 from grid.model.job import Job
 from grid.model.messages import Load
 from grid.parts.kind import Kind, function_guard
@@ -25,7 +26,7 @@ def _problem(cluster: Any, _: Job, loads: Sequence[Load], *__: object) -> str | 
     clusters = [answer.cluster for answer in loads]
     if is_whole(cluster) and cluster in clusters:
         return None
-    return f"gave {cluster!r}, expected one of the clusters {clusters}"
+    return f"gave {shorten(cluster)}, expected one of the clusters {clusters}"
 
 
 CLUSTER_CHOICES = Kind(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.errors import shorten
 from grid.parts.kind import Kind, function_guard
 
 
@@ -62,7 +63,7 @@ def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | N
     try:
         processors = [index(one) for one in chosen]
     except TypeError:
-        return f"gave {chosen!r}, expected numbers of processors"
+        return f"gave {shorten(chosen)}, expected numbers of processors"
     for p in processors:
         if not 0 <= p < len(queues.up) or not queues.up[p]:
             return f"gave processor {p}, which does not exist or is down"

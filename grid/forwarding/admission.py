@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
+from grid.model.errors import shorten
 from grid.model.job import Job
 from grid.model.time import Time
 from grid.parts.kind import Kind, function_guard
@@ -87,7 +88,7 @@ def unknown_vos(
 
 
 def _problem(answer: Any, _: Request) -> str | None:
-    return None if isinstance(answer, bool) else f"gave {answer!r}, expected True or False"
+    return None if isinstance(answer, bool) else f"gave {shorten(answer)}, expected True or False"
 
 
 ADMISSION = Kind(

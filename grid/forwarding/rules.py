@@ -55,7 +55,7 @@ def _problem(answer: Any, question: Question) -> str | None:
     if isinstance(answer, Award):
         known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
         right = is_whole(answer.bid) and answer.bid in known
-        return None if right else f"gave bid {answer.bid!r}, expected one of {known}"
+        return None if right else f"gave bid {shorten(answer.bid)}, expected one of {known}"
     if not isinstance(answer, Destination):
         return f"gave {type(answer).__name__}, expected a Destination, an Ask or an Award"
     return _problem_of_destination(answer, question)
@@ -64,10 +64,10 @@ def _problem(answer: Any, question: Question) -> str | None:
 def _problem_of_destination(answer: Destination, question: Question) -> str | None:
     row, vo = answer.row, question.table.columns.vo
     if not is_whole(row) or not -1 <= row < len(vo):
-        return f"gave row {row!r}, expected a row of the table or -1"
+        return f"gave row {shorten(row)}, expected a row of the table or -1"
     for name in ("wait", "late"):
         if not isinstance(value := getattr(answer, name), bool | np.bool_):
-            return f"gave {name} = {value!r}, expected True or False"
+            return f"gave {name} = {shorten(value)}, expected True or False"
     if row >= 0 and vo[row] != question.vo and _may_not_go(vo[row], question):
         return (
             f"gave row {row}, of VO {vo[row]}, to which this job may not go (`own_only`, `barred`)"
@@ -85,11 +85,11 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     vo, again_us = answer
     others = idle.table.columns.vo[idle.table.columns.vo != idle.vo]
     if vo not in (-1, *others.tolist()):
-        return f"asks VO {vo!r} for work, expected another VO of the table or -1"
+        return f"asks VO {shorten(vo)} for work, expected another VO of the table or -1"
     if vo in idle.asked:
-        return f"asks VO {vo!r} again, which has just had no work, expected one not in `asked`"
+        return f"asks VO {vo} again, which has just had no work, expected one not in `asked`"
     if again_us is not None and (type(again_us) is not int or again_us < 1):
-        return f"looks again after {again_us!r}, expected whole microseconds or None"
+        return f"looks again after {shorten(again_us)}, expected whole microseconds or None"
     return None
 
 
@@ -122,7 +122,9 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
         value = getattr(ask, name)
         if not (name == "wait_us" and value is None) and not (is_whole(value) and value >= 0):
             none = ", or None" if name == "wait_us" else ""
-            return f"asks with {name} = {value!r}, expected a whole number of at least 0{none}"
+            return (
+                f"asks with {name} = {shorten(value)}, expected a whole number of at least 0{none}"
+            )
     wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]
     if wrong:
         return f"asks VO {wrong[0]}, expected one that has resources in the table"

@@ -84,22 +84,22 @@ def _whom_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
         if not _are_whole(whom):
             return f"gave {shorten(whom)} for VO {vo}, expected a tuple of numbers of VOs"
         if list(whom) != sorted(dict.fromkeys(whom)) or vo in whom:
-            return f"gave {whom!r} for VO {vo}, expected other VOs in ascending order"
+            return f"gave {shorten(whom)} for VO {vo}, expected other VOs in ascending order"
         if any(not 0 <= other < count for other in whom):
-            return f"gave {whom!r} for VO {vo}, expected numbers below {count}"
+            return f"gave {shorten(whom)} for VO {vo}, expected numbers below {count}"
     return None
 
 
 def _rounds_problem(answer: Any, *_: Any) -> str | None:
     if type(answer) is int and 0 <= answer <= 10_000:
         return None
-    return f"gave {answer!r}, expected a whole number from 0 to 10000"
+    return f"gave {shorten(answer)}, expected a whole number from 0 to 10000"
 
 
 def _wait_problem(answer: Any, *_: Any) -> str | None:
     if type(answer) is int and answer >= 1:
         return None
-    return f"gave {answer!r}, expected a whole number of at least 1"
+    return f"gave {shorten(answer)}, expected a whole number of at least 1"
 
 
 def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
@@ -107,7 +107,7 @@ def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
         if not isinstance(letter, Letter):
             return f"gave {type(letter).__name__}, expected a Letter"
         if not is_whole(letter.to) or letter.to not in view.peers:
-            return f"gave a letter to {letter.to!r}, expected one of the view's peers"
+            return f"gave a letter to {shorten(letter.to)}, expected one of the view's peers"
         if not _are_whole(letter.entries):
             return f"gave a letter of {shorten(letter.entries)}, expected a tuple of numbers of VOs"
     return None
@@ -116,7 +116,7 @@ def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
 def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     strangers = [vo for vo in answer if vo not in view.peers]
     if strangers or not _are_whole(answer) or len(dict.fromkeys(answer)) < len(answer):
-        return f"gave {answer!r}, expected different ones of the view's peers"
+        return f"gave {shorten(answer)}, expected different ones of the view's peers"
     return None
 
 
@@ -132,7 +132,7 @@ def _guarded(origin: Origin, overlay: Any) -> Overlay:
         may_be_none = name != "timeout_us" and value is None
         if not may_be_none and (type(value) is not int or value < least):
             expected = f"an overlay whose {name} is a whole number of at least {least}"
-            raise WrongPart(f"{name} = {value!r}", f"{expected}; it is {shorten(value)}")
+            raise WrongPart(f"{name} = {shorten(value)}", f"{expected}; it is {shorten(value)}")
     return GuardedOverlay(origin, overlay)
 
 

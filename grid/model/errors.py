@@ -85,7 +85,7 @@ def _is_plain(step: str) -> bool:
 def shorten(found: object, limit: int = 60) -> str:
     """`found` as it may stand in a message: on one line, printable, and not too long."""
     try:
-        text = repr(found)
+        text = " ".join(repr(found).split())
     except Exception:
         text = f"an object of type {type(found).__name__}"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -130,7 +130,7 @@ def _rank_problem(rank: Any, *_: object) -> str | None:
         fits = -(2**63) <= index(rank) < 2**63
     except TypeError:
         fits = False
-    return None if fits else f"gave {rank!r}, expected a whole number of 64 bits"
+    return None if fits else f"gave {shorten(rank)}, expected a whole number of 64 bits"
 
 
 def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:

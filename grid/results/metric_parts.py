@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats
+from grid.model.errors import shorten
 from grid.model.job_results import JobResults
 from grid.parts.kind import Kind, function_guard
 from grid.results.directory import Directory
@@ -50,7 +51,7 @@ def _figure_problem(figure: Any, *_: object) -> str | None:
     number = isinstance(figure, int | float | np.integer | np.floating)
     if number and not isinstance(figure, bool) and math.isfinite(figure):
         return None
-    return f"gave {figure!r}, expected a finite number or None"
+    return f"gave {shorten(figure)}, expected a finite number or None"
 
 
 JOB_METRICS = Kind(

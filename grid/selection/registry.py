@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats
-from grid.model.errors import WrongPart
+from grid.model.errors import WrongPart, shorten
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.parts.kind import Kind
@@ -83,7 +83,7 @@ def _problem(
     vo, widest = table.columns.vo, table.columns.widest
     for name, row in choice._asdict().items():
         if not is_whole(row) or not -1 <= row < len(vo):
-            return f"gave {row!r} for {name}, expected a row of the table or -1"
+            return f"gave {shorten(row)} for {name}, expected a row of the table or -1"
         if row >= 0 and job.processors > widest[row]:
             return f"gave row {row} for {name}, expected one that {job.processors} CPUs fit into"
         at_home = name == "own" or own_only

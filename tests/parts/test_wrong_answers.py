@@ -326,6 +326,10 @@ def submits_now(results, directory):
     return 1.0
 
 
+def matrix(results, directory):
+    return np.zeros((40, 40))
+
+
 def no_edges(results, directory, cluster, edges_us):
     edges_us[:] = 0
     return np.ones(len(edges_us) - 1)
@@ -419,6 +423,7 @@ def run(place: str, name: str) -> None:
         ("job", "ends_now", "raised ValueError: assignment destination is read-only"),
         ("job", "imaginary", "gave complex numbers, expected an array of 6 numbers"),
         ("vo", "submits_now", "raised ValueError: assignment destination is read-only"),
+        ("vo", "matrix", "gave array([[0., 0., 0., ..., 0., 0., 0.], [0., 0., 0., ..., 0.,…, ex"),
         ("cluster", "no_edges", "raised ValueError: assignment destination is read-only"),
     ],
 )
