@@ -10,7 +10,7 @@ import ray
 from grid.experiment.agenda import Agenda, Kind
 from grid.experiment.code import code_version
 from grid.experiment.record import Answer, Step, Work, attempt
-from grid.runtime.cluster import RayDidNotStart, ray_cluster
+from grid.runtime.cluster import RayDidNotStart, ray_cluster, refuse_unsendable
 from grid.scenario.schema import Scenario
 
 WAITING_TASKS_PER_CPU = 3
@@ -69,6 +69,11 @@ def _run_on_ray(work: Sequence[Work], agenda: Agenda, most: int | None) -> Itera
     """Run `work`, in the order of `agenda`, on the connected Ray cluster, `most` at once; None: as
     many as it has CPUs. Raises RayDied.
     """
+    for _, scenario, *_ in work[:1]:
+        refuse_unsendable(scenario.parts)
+    # All runs of a sweep have the same objects.
+    for _, scenario, *_ in work[:1]:
+        refuse_unsendable(scenario.parts)
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
     resources = ray.cluster_resources()

@@ -15,6 +15,8 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import InputError, Mistake, RunFailed
+from grid.parts.origin import said
+from grid.parts.registry import Parts
 from grid.runtime.cpus import usable_cpus
 from grid.runtime.lean_ray import lean_ray
 from grid.runtime.ray_watch import (
@@ -84,6 +86,20 @@ def advice(error: Exception) -> str:
 
 def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
+
+
+def refuse_unsendable(parts: Parts) -> None:
+    """Raises RunFailed, in one line, where an object that is plugged in cannot be sent."""
+    for kind, objects in parts.objects.items():
+        for name, one in objects.items():
+            try:
+                ray.cloudpickle.dumps(one)
+            except Exception as error:
+                reason = said(error.__cause__ or error)
+                raise RunFailed(
+                    f"{kind} {name} cannot be sent to other processes: {reason}; make what it "
+                    "needs in its __init__, or run it in this process"
+                ) from None
 
 
 @contextmanager

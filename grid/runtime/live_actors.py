@@ -16,6 +16,7 @@ import ray
 from grid.model.arrays import Ints
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.interventions import NO_WISHES, Wishes
+from grid.runtime.cluster import refuse_unsendable
 from grid.runtime.host import Status
 from grid.runtime.live_actor import LiveActor
 from grid.runtime.live_clock import Clock, Epoch, epoch_in
@@ -68,6 +69,8 @@ class Actors:
         self._pace = pace
         self._host_of = host_of
         self._watch = LiveWatch(watcher, self.kill_that_of) if watcher is not None else None
+        refuse_unsendable(grid.parts)
+        refuse_unsendable(grid.parts)
         self._shared = ray.put((grid, host_of))
         members: dict[str, list[str]] = {}
         for name, host in host_of.items():

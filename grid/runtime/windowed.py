@@ -19,7 +19,7 @@ from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
 from grid.runtime.checkpoints import Checkpoints
-from grid.runtime.cluster import places, ray_cluster
+from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.compiling import CompilingAhead
 from grid.runtime.dealing import better_process_of, deal
 from grid.runtime.grants import is_full, is_over
@@ -138,6 +138,8 @@ class _Workers:
         self._how = {"events": spool is not None, "is_watched": watcher is not None, **how}
         self._began_again = False
         self._begun = time.perf_counter()
+        refuse_unsendable(grid.parts)
+        refuse_unsendable(grid.parts)
         self._shared = ray.put(grid)
         self._deal(process_of)
         self._seconds = np.zeros(len(grid.vos))

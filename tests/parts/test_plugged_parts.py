@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import grid
 from grid.experiment.reporting import write_report
 from grid.model.errors import InputError, PartFailed, RunFailed
+from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, execute
@@ -370,6 +372,30 @@ def test_a_metric_has_a_name_of_its_own(mine: Path, metrics: Any, message: str) 
     mine.with_name("two.py").write_text(text)
     with pytest.raises(InputError, match=message):
         grid.load_scenario(scenario(metrics=metrics))
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_an_object_that_cannot_be_sent_is_one_line(tmp_path: Path) -> None:
+    """Its class goes to other processes with what its methods name."""
+    lock = threading.Lock()
+
+    class Locked:
+        def plan(self, view: ClusterView, now: Time) -> Plan:
+            with lock:
+                return Plan()
+
+    given = scenario("locked")
+    policies = {"locked": Locked}
+    line = "^policies locked cannot be sent to other processes: TypeError: cannot pickle[^\n]*$"
+    with pytest.raises(RunFailed, match=line):
+        grid.run(given, policies=policies, ray=True, placement="2")
+    live = Live(Pace(speedup=4.0), tmp_path / "journals")
+    with pytest.raises(RunFailed, match=line):
+        execute(grid.load_scenario(given, policies=policies), "scenario", live=live)
+    two = {"name": "two", "scenario": given, "axes": {"protocol.ttl": [0, 1]}}
+    with pytest.raises(RunFailed, match=line):
+        grid.sweep(two, tmp_path / "sweep", policies=policies)
 
 
 @pytest.mark.ray
