@@ -131,8 +131,8 @@ class ExperimentSection(Section):
     )
     metrics: tuple[Label, ...] = Field(
         default=(),
-        description="What the report compares, as `grid metrics` names it. Default: of the "
-        "customary ones those that differ, at most eight.",
+        description="What the report compares, as `grid metrics` names it. Default: of "
+        "your own and the customary ones those that differ, at most eight.",
     )
     quick: QuickSection | None = Field(
         default=None, description="What `--quick` has instead. Default: nothing else."

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from grid.experiment.study import Study
+from grid.results.definitions import METRICS
 
 METRICS_SHOWN = 8
 PREFERRED = (
@@ -17,9 +18,12 @@ PREFERRED = (
 
 
 def telling_metrics(study: Study) -> tuple[str, ...]:
-    """The customary metrics that differ between points; where none does, those that there are."""
+    """The metrics that were plugged in and the customary ones, in this order: those that differ
+    between points; where none does, those that there are."""
+    every = [metric for record in study.records.values() for metric in record["metrics"]["grid"]]
+    plugged_in = [metric for metric in dict.fromkeys(every) if metric not in METRICS]
     known, telling = [], []
-    for metric in PREFERRED:
+    for metric in (*plugged_in, *PREFERRED):
         means = [study.interval(metric, point) for point in study.points]
         values = {round(one.mean, 12) for one in means if one is not None}
         if values:

@@ -275,6 +275,14 @@ def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:
     assert without_effect(study) == ""
 
 
+def test_metrics_that_were_plugged_in_are_compared_first(tmp_path: Path) -> None:
+    points = [
+        ({"rule": rule}, {"wait_mean": [1.0, more], "pain_s": [3.0, more], "plain": [1.0, 1.0]})
+        for rule, more in (("a", 2.0), ("b", 5.0))
+    ]
+    assert telling_metrics(study_of(tmp_path, "mine", points)) == ("pain_s", "wait_mean")
+
+
 def test_the_last_column_of_a_narrow_table_is_not_cut(tmp_path: Path) -> None:
     points = [
         ({"load": 0.75, "protocol.ttl": ttl, "rule": "when nothing is free"},
