@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -157,7 +158,10 @@ def declared(target: Any, given: int, injected: type) -> Declared:
             raise TypeError(f"the parameter {next(iter(fields))} beside a model of the settings")
         return Declared(whole, True, wants)
     name = getattr(target, "__name__", "part")
-    model = create_model(f"settings of {name}", __config__=_CONFIG, **fields)
+    with warnings.catch_warnings():
+        # A setting may be called as a method of the model is, such as `copy`: nobody calls it.
+        warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
+        model = create_model(f"settings of {name}", __config__=_CONFIG, **fields)
     return Declared(model, False, wants)
 
 

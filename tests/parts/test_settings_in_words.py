@@ -52,3 +52,13 @@ def test_a_text_that_is_no_number_is_told_in_plain_words(value: Any, words: str)
     with pytest.raises(WrongPart) as caught:
         declared(part, 0, type(None)).values({"work": {"law": "even", "mean_s": value}})
     assert caught.value.expected == words
+
+
+def test_a_setting_may_have_the_name_of_a_method_of_the_model() -> None:
+    def made(*, copy: int = 1, schema: str = "a") -> tuple[int, str]:
+        return copy, schema
+
+    values = declared(made, 0, dict).values({"copy": 4, "schema": "b"})
+    assert values == {"copy": 4, "schema": "b"}
+    with pytest.raises(WrongPart, match="many"):
+        declared(made, 0, dict).values({"copy": "many"})
