@@ -277,7 +277,7 @@ def _say(finished: Run, folder: Path) -> None:
     measured = measured_line(manifest)
     if measured is not None:
         typer.echo(measured)
-    for line in _trace_lines(manifest["jobs"]["skipped"]):
+    for line in (*_trace_lines(manifest["jobs"]["skipped"]), *_too_wide(finished)):
         typer.echo(line)
     for key, reason in manifest["without_effect"].items():
         typer.echo(f"{key} had no effect: {reason}")
@@ -318,6 +318,14 @@ def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
         ]
         if counts:
             yield f"{head}: {', '.join(counts)}"
+
+
+def _too_wide(finished: Run) -> Iterator[str]:
+    """That there are jobs which had no place to run, if there are."""
+    widest = max(max(cluster.cpus) for cluster in finished.directory.clusters)
+    count = int((finished.results.processors > widest).sum())
+    if count:
+        yield f"too wide for every cluster, where a job may have {widest:,} CPUs at most: {count:,}"
 
 
 def _say_cost(manifest: dict[str, Any]) -> None:

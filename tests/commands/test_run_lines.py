@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import grid
 from grid.commands.run import _say
+from grid.model.job_table import JobTable
+from grid.runtime.run import Run
 
 JOBS = "[{number: 1, run_s: 5}, {number: 2, submit_s: 1, run_s: 5}]"
 SCENARIO = f"vos: [{{name: a, clusters: [{{processors: 1}}], workload: {{jobs: {JOBS}}}}}]\n"
@@ -92,3 +97,32 @@ def test_costs_of_preemption_that_nobody_paid_are_told(
     lines = capsys.readouterr().out.splitlines()
     for key, reason in told.items():
         assert f"{key} had no effect: {reason}" in lines
+
+
+def test_jobs_that_fit_nowhere_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gang may have all CPUs of its cluster, another job those of a machine."""
+    machines = {"machines": [{"count": 3, "cpus": 2}]}
+
+    def made(names: Sequence[str], *_: Any, most: int) -> dict[str, JobTable]:
+        wide = np.arange(1, most + 1)
+        now, run_us = np.zeros(most, int), np.full(most, 5_000_000)
+        jobs = JobTable.of(
+            number=wide, submit_us=now, processors=wide, run_us=run_us, estimate_us=run_us
+        )
+        return {names[0]: jobs}
+
+    def run_with(policy: str, most: int) -> Run:
+        workload = {"generator": "made", "settings": {"most": most}}
+        vo = {"name": "a", "clusters": [machines | {"policy": policy}], "workload": workload}
+        return grid.run({"vos": [vo]}, job_generators={"made": made})
+
+    for policy, widest, count in (("fcfs", 2, 5), ("afcfs", 6, 1)):
+        run = run_with(policy, 7)
+        assert run.manifest["jobs"]["rejected"] == count
+        _say(run, tmp_path)
+        line = f"too wide for every cluster, where a job may have {widest} CPUs at most: {count}"
+        assert line in capsys.readouterr().out.splitlines()
+    _say(run_with("afcfs", 6), tmp_path)
+    assert "too wide" not in capsys.readouterr().out
