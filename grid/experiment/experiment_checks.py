@@ -27,6 +27,7 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
             f"{experiment.compare!r}, which is no axis",
             f"one of the axes: {', '.join(experiment.axes) or 'none'}",
         )
+    yield from _problems_of_repetitions(experiment)
     if isinstance(experiment.seeds, tuple):
         for seed in _more_than_once(experiment.seeds):
             yield "seeds", f"{seed} again", "each seed once"
@@ -38,6 +39,23 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
         for key in sorted(set.intersection(*given) & set(experiment.set)) if given else ():
             found = f"{shorten(experiment.set[key])} for all runs"
             yield f"set.{key}", found, f"none, for each value of the axis {name} sets it"
+
+
+def _problems_of_repetitions(experiment: ExperimentSection) -> Iterator[Problem]:
+    axis = experiment.repeated_over
+    if axis is None:
+        return
+    others = ", ".join(name for name in experiment.axes if name != axis)
+    if axis not in experiment.axes:
+        found = f"{axis!r}, which is no axis"
+        yield "repeated_over", found, f"one of the axes: {others or 'none'}"
+    elif not others:
+        yield "repeated_over", f"{axis!r}, the only axis", "one axis of several"
+    elif experiment.compare == axis:
+        yield "compare", f"{axis!r}, whose values are repetitions", f"another axis: {others}"
+    elif experiment.study is not None and axis in experiment.study.axes():
+        found = f"{axis!r}, whose values are repetitions"
+        yield "study.answers", found, f"answers by other axes: {others}"
 
 
 def without_seeds(settings: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from grid.experiment.cases import Point
+from grid.experiment.repetitions import read_repeated
 from grid.experiment.statistics import (
     BELOW_ZERO,
     Interval,
@@ -18,7 +19,7 @@ from grid.experiment.statistics import (
     paired_difference,
     repetitions_to_decide,
 )
-from grid.experiment.study import Study, read_study
+from grid.experiment.study import Study
 from grid.experiment.sweep_texts import is_same
 from grid.experiment.tables import axis_column, write_table
 from grid.experiment.telling import telling_metrics
@@ -75,10 +76,11 @@ def load_differences(folder: str | Path, metrics: Sequence[str] | None = None) -
     A row for each point, metric and baseline. The `metrics` are those that its report compares
     unless others are given. Columns: one for each axis, `baseline` (which value of the compared
     axis is taken off), `metric`, `difference`, `low` and `high` (its interval), `level`, `seeds`,
-    `p_value` of the two-sided paired t-test, and `seeds_to_decide`. What is not known is null.
+    `p_value` of the two-sided paired t-test, and `seeds_to_decide`. What is not known is null. The
+    values of the axis of `repeated_over` count as seeds do, and have no column.
     Raises InputError where `folder` is no sweep.
     """
-    study = read_study(Path(folder))
+    study = read_repeated(Path(folder))
     names = metrics if metrics is not None else study.metrics or telling_metrics(study)
     found = list(paired_differences(study, names))
     if metrics is not None and found:

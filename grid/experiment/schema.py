@@ -81,19 +81,13 @@ class StudySection(Section):
     answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
         description="What is read off the results."
     )
-    repeated_over: Key | None = Field(
-        default=None,
-        description="An axis whose values are repetitions, as seeds are, such as days of a log: "
-        "answers and figures are of all of them together. Default: none.",
-    )
     old_boards: OldBoardsSection | None = Field(
         default=None, description="Mitzenmacher's theory beside the mean response time."
     )
 
     def axes(self) -> tuple[str, ...]:
         """The axes that it names."""
-        named = [name for answer in self.answers for name in answer.axes()]
-        return (*named, *([] if self.repeated_over is None else [self.repeated_over]))
+        return tuple(name for answer in self.answers for name in answer.axes())
 
 
 class ExperimentSection(Section):
@@ -128,6 +122,11 @@ class ExperimentSection(Section):
         description="The axis whose values are compared in pairs, and are the lines of pictures. "
         "Along x lies the first other axis of numbers, or else the first other one; with further "
         "axes there is a picture for each combination of their values. Default: the first axis.",
+    )
+    repeated_over: Key | None = Field(
+        default=None,
+        description="An axis whose values are repetitions, as seeds are, such as days of a log: "
+        "tables, reports, differences and pages are of all of them together. Default: none.",
     )
     metrics: tuple[Label, ...] = Field(
         default=(),

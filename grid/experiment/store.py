@@ -67,6 +67,7 @@ class _SweepContent(_Content):
     seeds: list[Whole]
     level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
+    repeated_over: str | None = None
     metrics: list[str]
     meanings: dict[str, str] = {}
     measured: list[_Measured] = []
@@ -230,6 +231,8 @@ def read_sweep(folder: Path) -> Record:
     for case in sweep["cases"]:
         if case["point"].keys() != sweep["axes"].keys():
             raise _no_file_of_a_sweep(path, "a case that does not have the sweep's axes")
+    if sweep.get("repeated_over") not in (None, *sweep["axes"]):
+        raise _no_file_of_a_sweep(path, "a `repeated_over` that is none of the axes")
     return sweep
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from grid.experiment.repetitions import read_repeated
 from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_page import charts_left_out, comparison_charts
@@ -36,13 +37,11 @@ def write_study_page(
 
     `file` is where the experiment stands, by which the page says how it was made; None: its name.
     """
-    study, about = read_study(folder), experiment.study
+    study, about = read_repeated(folder), experiment.study
     assert about is not None
-    varied = _axes(study, about.repeated_over)
+    varied = _axes(read_study(folder), experiment.repeated_over)
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
-    if about.repeated_over is not None:
-        study = study.repeated_over(about.repeated_over)
     pictures = list(_pictures(study, about, page))
     parts = [
         f"# {about.title}",

@@ -289,7 +289,9 @@ def _describe(
             "axes": axes,
             "seeds": list(experiment.seed_list),
             "level": experiment.level,
-            "compare": experiment.compare or next(iter(axes), None),
+            "compare": experiment.compare
+            or next((name for name in axes if name != experiment.repeated_over), None),
+            "repeated_over": experiment.repeated_over,
             "metrics": list(experiment.metrics),
             "meanings": metric_meanings(cases[0].scenario),
             "measured": measured_intervals(cases),

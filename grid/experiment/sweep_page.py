@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from grid.experiment.repetitions import read_repeated, repetitions_told
 from grid.experiment.statistics import repetitions
 from grid.experiment.store import (
     EXPECTED,
@@ -17,7 +18,7 @@ from grid.experiment.store import (
     SCENARIO_FILE,
     read_sweep,
 )
-from grid.experiment.study import Study, read_study
+from grid.experiment.study import Study
 from grid.experiment.sweep_differences import differences
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
@@ -51,7 +52,7 @@ WISHED = 0.05
 
 def write_sweep_page(folder: Path, page: Path) -> None:
     """Write the report of the sweep in `folder`, and its pictures into `pictures` beside it."""
-    study = read_study(folder)
+    study = read_repeated(folder)
     metrics = study.metrics or telling_metrics(study)
     comparisons: list[Block] = [
         one for metric in metrics for one in comparison_charts(study, metric)
@@ -70,6 +71,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
             filter(
                 None,
                 (
+                    repetitions_told(folder),
                     _certainty(study, seeds),
                     missing_runs(folder, len(study.runs)),
                     without_effect(study),

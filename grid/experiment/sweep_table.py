@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from grid.experiment.cases import Point
 from grid.experiment.paired import paired_differences
+from grid.experiment.repetitions import read_repeated, repetitions_told
 from grid.experiment.statistics import Interval
-from grid.experiment.study import Study, read_study
+from grid.experiment.study import Study
 from grid.experiment.sweep_texts import SAME, SAME_TOLD, fewer_seeds, is_same, measured_line
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.results.definitions import label_of
@@ -37,7 +38,7 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         if not console.is_terminal:
             # Nothing needs to be left out of a file or a pipe, which have no width.
             console.width = WIDEST
-    study = read_study(folder)
+    study = read_repeated(folder)
     metrics = study.metrics or telling_metrics(study)[:COLUMNS_SHOWN]
     points = study.points[:ROWS_SHOWN]
     figures = {
@@ -56,6 +57,8 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         )
     if any(text.endswith(f" {SAME}") for texts in figures.values() for text in texts):
         lines.append(SAME_TOLD)
+    if line := repetitions_told(folder):
+        lines.append(f"{line[0].lower()}{line[1:-1]}")
     if line := without_effect(study):
         lines.append(line[:-1])
     if line := fewer_seeds(study):

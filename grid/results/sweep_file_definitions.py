@@ -15,6 +15,7 @@ SWEEP_KEYS: Columns = {
     "seeds": ("", "The seeds."),
     "level": ("0 to 1", "Level of the confidence intervals."),
     "compare": ("", "The axis whose values are compared."),
+    "repeated_over": ("", "The axis whose values are repetitions; null: none."),
     "metrics": ("", "The metrics that the experiment names."),
     "meanings.*": ("", "What metrics of your own mean."),
     "measured": ("", "The times between which measured jobs were submitted; empty: all jobs are."),

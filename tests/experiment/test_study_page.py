@@ -68,14 +68,15 @@ def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers
 ) -> None:
     """As with days of a log: one seed, and what is repeated are the values of an axis."""
     answers = [{"metric": "wait_mean", "better": "less", "best_of": "processors"}]
-    study = STUDY | {"answers": answers, "repeated_over": "run_s"}
+    study = STUDY | {"answers": answers}
     jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
     vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": jobs}}
     scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
     sizes = {"one": {"size": 1}, "six": {"size": 6}}
     given = experiment(
-        scenario=scenario, axes={"run_s": [40, 41, 42], "processors": sizes}, seeds=1, study=study
-    )
+        scenario=scenario, axes={"run_s": [40, 41, 42], "processors": sizes}, seeds=1, study=study,
+        repeated_over="run_s",
+    )  # fmt: skip
     file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
     file.write_text(yaml.safe_dump(given, sort_keys=False))
     words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
@@ -109,7 +110,6 @@ def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
     [
         (STUDY | {"answers": []}, "answers"),
         (STUDY | {"answers": [STUDY["answers"][0] | {"along": "size"}]}, "not size"),  # type: ignore[index]
-        (STUDY | {"repeated_over": "day"}, "not day"),
     ],
 )
 def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:
