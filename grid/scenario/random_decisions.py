@@ -73,9 +73,18 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "home", "reject"), stream),
     }
+    if isinstance(changes["information"], PartSection) and changes["information"].name == "edges":
+        changes["information"] = _between(changes["information"], scenario)
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
     vos = [_drawn(vo, stream) for vo in scenario.vos or ()]
     return scenario.model_copy(update={"protocol": protocol, "vos": tuple(vos) or None})
+
+
+def _between(overlay: PartSection, scenario: Scenario) -> PartSection:
+    """The overlay without the edges to VOs that the scenario does not have."""
+    vos = sum(vo.count or 1 for vo in scenario.vos or ())
+    there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
+    return overlay.model_copy(update={"settings": {"edges": there}})
 
 
 def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:

@@ -14,6 +14,7 @@ import pytest
 
 from grid.experiment.study import read_study
 from grid.experiment.sweep_texts import named
+from grid.report.axes import LOG
 from grid.report.page import Section, Table, html_page
 from grid.report.run_data import read_run
 from grid.report.terms import SERIES_LABELS, TERMS
@@ -113,6 +114,8 @@ def undefined(page: str, reference: str, names: Set[str] = frozenset()) -> set[s
     figures = labels_of(page) - PLAIN - names
     # A Gantt chart is titled by its cluster, and says what its rows are.
     figures = {label for label in figures if ": a row a " not in label}
+    # An axis of a sweep has its name, and says if it is logarithmic.
+    figures = {label.removesuffix(f" ({LOG})") for label in figures} - names
     return {
         label
         for label in figures
