@@ -139,33 +139,43 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
     if callable(signal.getsignal(signal.SIGTERM)):
         # What this process does when it is told to end stays; Ray's way leaves a stack trace.
         ray._private.utils.set_sigterm_handler = _do_nothing
-    groups: list[int] = []
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address:
-        knock(address)
+    with own_groups() as groups:
         try:
-            with _at_home(address.startswith((LOOPBACK, "localhost"))):
-                ray.init(address=address, **options)
-        except Exception as error:  # Ray raises almost anything, RuntimeError among it.
-            ray.shutdown()
-            raise _not_let_in(address, error) from None
-    else:
-        options |= {"include_dashboard": False, "num_cpus": cpus or usable_cpus()}
-        try:
-            with _at_home(True), lean_ray(), own_groups() as groups:
-                ray.init(address="local", _node_ip_address=LOOPBACK, **options)
-        except Exception as error:  # Ray raises nothing more special.
-            ray.shutdown()
-            why = _first_line(error)
-            raise RayDidNotStart(f"Ray did not start on this machine ({why}); {_hint()}") from None
-    keep_own_handler(signal.SIGTERM)
+            # Broken off in the middle, Ray leaves processes, and a part of it that crashes at exit.
+            with put_off(signal.SIGINT, signal.SIGTERM):
+                if address:
+                    _join(address)
+                else:
+                    _start(cpus or usable_cpus())
+            keep_own_handler(signal.SIGTERM)
+            with watched() if watch else nullcontext():
+                yield ray.util.get_node_ip_address() if address else LOOPBACK
+        finally:
+            with put_off(signal.SIGINT, signal.SIGTERM):
+                _shut_down()
+                end(groups)
+
+
+OPTIONS: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+
+
+def _join(address: str) -> None:
+    knock(address)
     try:
-        with watched() if watch else nullcontext():
-            yield ray.util.get_node_ip_address() if address else LOOPBACK
-    finally:
-        with put_off(signal.SIGINT, signal.SIGTERM):
-            _shut_down()
-            end(groups)
+        with _at_home(address.startswith((LOOPBACK, "localhost"))):
+            ray.init(address=address, **OPTIONS)
+    except Exception as error:  # Ray raises almost anything, RuntimeError among it.
+        raise _not_let_in(address, error) from None
+
+
+def _start(cpus: int) -> None:
+    options = {**OPTIONS, "include_dashboard": False, "num_cpus": cpus}
+    try:
+        with _at_home(True), lean_ray():
+            ray.init(address="local", _node_ip_address=LOOPBACK, **options)
+    except Exception as error:  # Ray raises nothing more special.
+        why = _first_line(error)
+        raise RayDidNotStart(f"Ray did not start on this machine ({why}); {_hint()}") from None
 
 
 def _shut_down() -> None:

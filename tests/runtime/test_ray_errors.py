@@ -148,3 +148,37 @@ def test_sigterm_is_heard_once_ray_has_ended() -> None:
     done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
     assert done.stdout.split() == ["ended", "heard", "results", "heard"], done.stderr
     assert done.returncode == 0
+
+
+WHILE_RAY_STARTS = """
+import os, signal
+import ray._private.worker as worker
+from grid.runtime import cluster
+
+connect, end = worker.connect, cluster.end
+
+def interrupted_meanwhile(*given, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+    connect(*given, **options)
+    print("connected")
+
+def told(groups):
+    end(groups)
+    print("ended", len(groups) >= 2, worker.is_initialized())
+
+worker.connect, cluster.end = interrupted_meanwhile, told
+try:
+    with cluster.connected(None, cpus=1):
+        print("went on")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.ray
+def test_an_interruption_waits_until_ray_has_started_and_leaves_nothing_of_it() -> None:
+    """Broken off in the middle, agents of Ray stayed, and a thread of it crashed at the exit."""
+    words = [sys.executable, "-c", WHILE_RAY_STARTS]
+    done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
+    assert done.stdout.splitlines() == ["connected", "ended True False", "interrupted"], done.stderr
+    assert done.returncode == 0
