@@ -59,9 +59,9 @@ class Restless(Policy):
 
 class Patient(Policy):
     def plan(self, view, now):
-        if now % 1_000_000 or not len(view.queue):
-            return Plan(wake_us=now + 250_000 if len(view.queue) else NEVER)
-        return super().plan(view, now)
+        plan = super().plan(view, now)
+        plan.wake_us = now + 250_000 if len(view.queue) > len(plan.start) else NEVER
+        return plan
 
     def spoilt(self, plan, view):
         return plan
@@ -469,10 +469,11 @@ def test_a_policy_that_only_wakes_ends_the_run(monkeypatch: pytest.MonkeyPatch) 
 def test_a_policy_may_wake_while_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 8)
     farm = [{"machines": [{"cpus": 1}], "policy": "mine.py:Patient"}]
-    jobs = [{"submit_s": 0.5 + 2 * number, "run_s": 1} for number in range(6)]
+    # It wakes four times a second for ten seconds, and another job comes every second.
+    jobs = [{"run_s": 10}, *({"submit_s": number, "run_s": 1} for number in range(1, 10))]
     work = {"jobs": jobs, "enters": "cluster"}
     whole = {"vos": [{"name": "a", "clusters": farm, "workload": work}]}
-    assert grid.run(whole).jobs()["state"].tolist() == ["completed"] * 6
+    assert grid.run(whole).jobs()["state"].tolist() == ["completed"] * 10
 
 
 @pytest.mark.parametrize("name", ["StartsAsArray", "StartsInTurn", "RejectsAsArray"])

@@ -43,6 +43,9 @@ def writes(matrix, weight):
 def turns(matrix, weight):
     matrix.priority *= -1.0
 
+def exceeds(matrix, weight):
+    matrix.priority[matrix.priority > -float("inf")] = float("inf")
+
 def hides(matrix, weight):
     matrix.priority[:] = -float("inf")
 """
@@ -53,6 +56,7 @@ another = heuristics_of_a_user:another
 smaller = heuristics_of_a_user:smaller
 writes = heuristics_of_a_user:writes
 turns = heuristics_of_a_user:turns
+exceeds = heuristics_of_a_user:exceeds
 hides = heuristics_of_a_user:hides
 missing = heuristics_of_a_user:missing
 """
@@ -114,6 +118,7 @@ def test_one_that_gives_too_few_is_named() -> None:
     [
         ("writes", "its work wrote into matrix.remaining_s: only priority is its"),
         ("turns", "its work gave a priority that says which machines can run a job: -inf is for"),
+        ("exceeds", "its work gave a priority that says which machines can run a job: -inf is for"),
         ("hides", "its work gave a priority that says which machines can run a job: -inf is for"),
     ],
 )
