@@ -18,7 +18,7 @@ from grid.entities.known_status import KnownStatus, ResourceClasses
 from grid.entities.tally import Tally
 from grid.information.interface import Letter, Overlay, View
 from grid.kernel.entity import Context
-from grid.model.arrays import Floats
+from grid.model.arrays import Floats, Ints
 from grid.model.job import JobKey
 from grid.model.messages import (
     Entry,
@@ -43,7 +43,9 @@ class Sources:
 
     `services` are all Information Services, by VO. `reads_board`: whether snapshots of anybody are
     heard. A snapshot that could only repeat the last one is not published: what was told before
-    the last multiple of `period_us`, seen `delay_us` later, is still true then. Letters go out in
+    the last multiple of `period_us`, seen `delay_us` later, is still true then. `delays_us` has
+    that delay for each VO, shape (VOs,), NEVER for one that is not heard; None: it is that for
+    all. Letters go out in
     rounds until `last_submission_us`, and then while there is news. With `classes`, it tells the
     best resource of each class in place of all of them.
     """
@@ -55,6 +57,7 @@ class Sources:
     discount: Callable[[ResourceTable, int], Floats] | None = None
     period_us: Time | None = None
     delay_us: Time = 0
+    delays_us: Ints | None = None
     last_submission_us: Time = 0
     classes: ResourceClasses | None = None
 
@@ -166,6 +169,19 @@ class InformationService:
 
     def _table(self, ctx: Context, answers: Iterable[Entry]) -> ResourceTable:
         sources = self._sources
+        table = self._told(ctx, answers)
+        if sources.period_us is not None and sources.delays_us is not None:
+            seen_us = np.maximum(0, ctx.now - sources.delays_us)
+            told_us = (seen_us - seen_us % sources.period_us)[table.columns.vo]
+            told_us = np.where(np.isfinite(table.confirmed_us), told_us, -np.inf)
+            table = replace(table, confirmed_us=np.maximum(table.confirmed_us, told_us))
+        if sources.discount is None:
+            return table
+        return replace(table, assigned_cpus=sources.discount(table, self._vo))
+
+    def _told(self, ctx: Context, answers: Iterable[Entry]) -> ResourceTable:
+        """What was told of all resources, and is surely right until the slowest could be heard."""
+        sources = self._sources
         confirmed_us = 0
         if sources.period_us is not None:
             seen_us = max(0, ctx.now - sources.delay_us)
@@ -176,10 +192,7 @@ class InformationService:
             if best is not None:
                 return self._known.best_of(classes, ctx.now, *best, confirmed_us)
         board = ctx.read_board() if sources.reads_board else None
-        table = self._known.table(ctx.now, board, answers, confirmed_us)
-        if sources.discount is None:
-            return table
-        return replace(table, assigned_cpus=sources.discount(table, self._vo))
+        return self._known.table(ctx.now, board, answers, confirmed_us)
 
     # Letters
 

@@ -291,7 +291,7 @@ class LocalScheduler:
             return
         case.utility = self._selection.utility(case.job, table, row)
         vo, number = table.columns.place(row)
-        belief = None if vo == self._vo else self._tally.forwards(table, row, case.job)
+        belief = None if vo == self._vo else self._tally.forwards(table, row, case.job, ctx.now)
         self._go(ctx, case, vo, number, wait, late=late, belief=belief)
 
     def _go(

@@ -15,8 +15,9 @@ from grid.model.records import VoFigure
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US, Time
 
-MOST_WORDS = 256
-"""So many statuses are kept in mind to see who else goes by them; an older one is done with."""
+MOST_WORDS = 32
+"""So many statuses of a resource are kept in mind to see who else goes by them; when there is one
+more, the one that was told first is done with."""
 
 
 class Tally:
@@ -57,10 +58,10 @@ class SchedulerTally(Tally):
 
     __slots__ = ()
 
-    def forwards(self, table: ResourceTable, row: int, job: Job) -> Belief:
+    def forwards(self, table: ResourceTable, row: int, job: Job, now: Time) -> Belief:
         """The job goes to that row, of another VO: count how old the word is, and tell it."""
         if len(table.confirmed_us):
-            age_us = table.now - float(table.confirmed_us[row])
+            age_us = now - float(table.confirmed_us[row])
             if age_us < float("inf"):
                 self.add("age.sum", age_us / SECOND_US)
                 self.add("age.count")
@@ -81,31 +82,32 @@ class Herds:
     __slots__ = ("_vos", "most", "total", "words")
 
     def __init__(self) -> None:
-        self._vos: dict[tuple[int, Time], int] = {}
-        """By resource and time, the VOs as bits."""
+        self._vos: dict[int, dict[Time, int]] = {}
+        """By resource and the time when a status of it was told, the VOs as bits."""
         self.words = self.total = self.most = 0
 
     def came(self, resource: int, belief: Belief) -> None:
         """A job has come for that resource."""
-        word = (resource, belief.told_us)
-        self._vos[word] = self._vos.get(word, 0) | 1 << belief.vo
-        if len(self._vos) > MOST_WORDS:
-            self._close(next(iter(self._vos)))
+        words = self._vos.setdefault(resource, {})
+        words[belief.told_us] = words.get(belief.told_us, 0) | 1 << belief.vo
+        if len(words) > MOST_WORDS:
+            self._close(words.pop(min(words)))
 
     def finish(self, tally: Tally) -> None:
         """Add what became of all to `tally`."""
-        for word in tuple(self._vos):
-            self._close(word)
+        for words in self._vos.values():
+            for vos in words.values():
+                self._close(vos)
+        self._vos.clear()
         if self.words:
             tally.add("herd.words", self.words)
             tally.add("herd.vos", self.total)
             tally.add("herd.most", self.most)
 
-    def _close(self, word: tuple[int, Time]) -> None:
-        vos = self._vos.pop(word).bit_count()
+    def _close(self, vos: int) -> None:
         self.words += 1
-        self.total += vos
-        self.most = max(self.most, vos)
+        self.total += vos.bit_count()
+        self.most = max(self.most, vos.bit_count())
 
 
 class ManagerTally(Tally):

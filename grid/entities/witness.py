@@ -8,7 +8,7 @@ Scheduler it notes what the scheduler believed of the resource that it chose, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from grid.model.messages import (
     Withdrawn,
 )
 from grid.model.resources import ResourceTable
+from grid.model.time import Time
 
 Told = dict[str, Any]
 """Some columns of an event."""
@@ -134,7 +135,7 @@ class Witnessed:
         if isinstance(message, Resources) and isinstance(sent, AssignJob | ForwardJob):
             # A resource manager is of the scheduler's own VO.
             vo = self._vos.index(to.partition("/")[0])
-            return {"to_vo": self._vos[vo]} | _belief(message.table, vo, sent.resource)
+            return {"to_vo": self._vos[vo]} | _belief(message.table, vo, sent.resource, ctx.now)
         if isinstance(sent, ForwardJob | CallForBids):
             return {"to_vo": to.partition("/")[0]}
         return _most_free(message) if isinstance(sent, SubmissionFail) else {}
@@ -235,21 +236,17 @@ def _answer(message: Bid | PlaceHeld | Withdrawn) -> str:
     return "held" if message.held else "free" if message.free else "busy"
 
 
-def _belief(table: ResourceTable, vo: int, resource: int) -> Told:
+def _belief(table: ResourceTable, vo: int, resource: int, now: Time) -> Told:
     """CPUs believed free of a resource, and for how long that may have been wrong."""
     columns = table.columns
     rows = np.flatnonzero((columns.vo == vo) & (columns.number == resource))
     if not len(rows):
         return {}
     row = int(rows[0])
-    return {"free_cpus": _finite(columns.cpus[row] - table.assigned_cpus[row])} | dict(
-        _ages(table, row)
-    )
-
-
-def _ages(table: ResourceTable, row: int) -> Iterator[tuple[str, int]]:
+    told: Told = {"free_cpus": _finite(columns.cpus[row] - table.assigned_cpus[row])}
     if len(table.confirmed_us) and math.isfinite(confirmed := table.confirmed_us[row]):
-        yield "age_us", int(table.now - confirmed)
+        told["age_us"] = int(now - confirmed)
+    return told
 
 
 def _most_free(message: Any) -> Told:

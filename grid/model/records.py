@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.job import JobKey
 from grid.model.time import Time
 
@@ -45,6 +45,15 @@ class HeldTimes(NamedTuple):
     end_us: Ints
 
 
+class Draw(NamedTuple):
+    """By how many `watts` more than idle CPUs would a cluster draws from each of `time_us` on, for
+    jobs: steps against what was before, in any order. Shapes (steps,).
+    """
+
+    time_us: Ints
+    watts: Floats
+
+
 class Levels(NamedTuple):
     """What a cluster was like from each of `time_us` on. Shapes (rows,).
 
@@ -53,6 +62,9 @@ class Levels(NamedTuple):
     licenses, `licenses` of their `copies` were held. Where processors of gangs go down, so many are
     `down` from each of `down_us` on, whatever has been played; shapes (changes,). `held` has all
     times of machines that may be switched off, whatever has been taken; None where none may be.
+
+    `busy_us` is the CPU time for which jobs have held each machine, shape (machines,), and `draw`
+    what they have drawn, both whatever has been taken; None where the ends of jobs tell as much.
     """
 
     time_us: Ints
@@ -63,6 +75,8 @@ class Levels(NamedTuple):
     down_us: Ints | None = None
     down: Ints | None = None
     held: HeldTimes | None = None
+    busy_us: Ints | None = None
+    draw: Draw | None = None
 
 
 class ClusterHistory(NamedTuple):

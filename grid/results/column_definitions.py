@@ -21,8 +21,8 @@ JOB_COLUMNS: Columns = {
     "final_state": (
         "",
         "Batsim's word: COMPLETED_SUCCESSFULLY; REJECTED if it never ran; of one that failed "
-        "while it ran, COMPLETED_WALLTIME_REACHED if it ran for `requested_time`, else "
-        "COMPLETED_FAILED.",
+        "while it ran, COMPLETED_WALLTIME_REACHED if its `run_time` is `requested_time` or more, "
+        "else COMPLETED_FAILED, as on a machine that is faster than the reference.",
     ),
     "starting_time": ("s", "First start; empty for a job that never ran."),
     "execution_time": (
@@ -262,7 +262,11 @@ MANIFEST_KEYS: Columns = {
     ),
     "measured.submitted_from_s": ("s", "They were submitted from then on."),
     "measured.submitted_until_s": ("s", "They were submitted before that; null: until the end."),
-    "messages": ("", "Messages that entities handled."),
+    "messages": (
+        "",
+        "Messages that entities handled. In a scenario with `faults` acknowledgements and repeats "
+        "are among them.",
+    ),
     "snapshots": ("", "Status snapshots that VOs published."),
     "rounds": ("", "Windows that the Ray actors advanced by, together; 0 in one process."),
     "dealt_anew": (

@@ -18,18 +18,21 @@ OF_DECISIONS = (
     Metric(
         "information_error_mean", "error of the information used", "",
         "CPUs that were assigned to jobs on the resource when a job came to it, against those that "
-        "its sender believed: the difference without its sign, over the CPUs of the resource.",
+        "its sender believed: the difference without its sign, over the CPUs of the resource. "
+        "Jobs that are not admitted count, those that go where a bid came from do not.",
         f"mean over {_CAME}", COUNT, "less",
     ),
     Metric(
         "misjudged_arrivals", "jobs sent where no room was", "",
         "Jobs that came from another VO, which believed that there was room for them, and there "
-        "was none: what over-commits a resource, or is refused.",
+        "was none: what over-commits a resource, or is refused or not admitted. Where the sender "
+        "had a bid, it believed what the bid said.",
         f"sum over {_CAME}", COUNT, "less",
     ),
     Metric(
         "refusals", "refusals", "",
-        "How often a job was sent to a resource that was believed to be free, and was not.",
+        "How often a resource was asked to take a job at once, and had no room or had left the "
+        "grid. Jobs that may queue there are not refused; see misjudged_arrivals.",
         "sum over all jobs that came to the VO, its own as well, or all", COUNT, "less",
     ),
     Metric(
@@ -40,7 +43,8 @@ OF_DECISIONS = (
     Metric(
         "herd_mean", "herd, mean", "",
         "How many VOs sent jobs to one resource because of the same status of it, told at one "
-        "time. VOs, not jobs: many jobs of one VO count as 1; see misjudged_arrivals.",
+        "time, when it joined or later. VOs, not jobs: many jobs of one VO count as 1; see "
+        "misjudged_arrivals.",
         "mean over the told statuses that any VO acted on, of the VO's resources, or all",
         "1 or more", "less",
     ),
@@ -71,7 +75,8 @@ OF_DECISIONS = (
     ),
     Metric(
         "input_wasted_mb", "input data sent in vain", "MB",
-        "Input data that came with a job to a VO where the job did not run.",
+        "Input data that came with a job to a VO which it left again, or in which it failed. It "
+        "counts for each time that the job came.",
         f"sum over {_CAME}", COUNT, "less",
     ),
     Metric(
@@ -101,7 +106,8 @@ OF_DECISIONS = (
     Metric(
         "message_bytes_a_job", "bytes of messages a job", "",
         "Size of the messages to other VOs: eight bytes for each number and name, and for each "
-        "cell of a table. Input data of jobs and their requirements do not count.",
+        "cell of a table. What a message of its kind need not have (a belief, a call) counts as if "
+        "it had it. Input data of jobs, their requirements and lists of VOs do not count.",
         "as messages to other VOs a job", COUNT, "less",
     ),
 )  # fmt: skip

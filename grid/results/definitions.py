@@ -25,7 +25,8 @@ OF_JOBS = (
     Metric(
         "jobs_rejected", "jobs rejected", "",
         "Jobs that ended without a place, and were never forwarded or had TTL left: no resource "
-        "can ever run them, or the rule of forwarding gave them none.",
+        "can ever run them, or the rule of forwarding gave them none. With `when_refused: reject` "
+        "also jobs that another VO turned away, whatever their TTL.",
         "all jobs", better="less",
     ),
     Metric(
@@ -85,7 +86,7 @@ OF_JOBS = (
         "slowdown_mean", "slowdown, mean", "",
         "Response time over run time. Run time is the time that the job held its CPUs, less what "
         "was lost to restarts, what preemptions cost, and boots; jobs of run time zero are left "
-        "out.",
+        "out. Of a gang whose tasks end apart it is their mean, so that its slowdown is above 1.",
         "mean over completed jobs", "1 or more", "less", "C07, CS2, EG: (Tw + Te) / Te",
     ),
     Metric(
@@ -144,8 +145,9 @@ OF_MACHINES = (
     Metric(
         "machine_usage", "machine usage", "%",
         "CPUs in use over the smaller of CPUs that there are and CPUs that jobs in the system ask "
-        "for. Clusters of gangs have no such figure.",
-        "mean over the time in which jobs ask for any CPU; sums over clusters", PERCENT, "more",
+        "for. In a cluster with `one_job_a_machine`: machines in use, over the smaller of machines "
+        "and jobs in the system. Clusters of gangs have no such figure.",
+        "mean over clusters and the time in which jobs ask each for CPUs", PERCENT, "more",
         "CS2 Eq. 15 and 16",
     ),
     Metric(
@@ -158,7 +160,7 @@ OF_MACHINES = (
         "Copies of licenses in use over the smaller of copies that there are and copies that jobs "
         "in the system ask for. In a sweep with `measure: knapsack`: copies that the chosen jobs "
         "ask for, over the same, mean over choices (C07 Table 1).",
-        "mean over the time in which jobs ask for any; sums over clusters", PERCENT, "more",
+        "mean over clusters and the time in which jobs ask each for any", PERCENT, "more",
         "CS2 Eq. 17 and 18",
     ),
     Metric(
@@ -169,7 +171,8 @@ OF_MACHINES = (
     Metric(
         "loss_of_capacity", "loss of capacity", "%",
         "Idle processors times the time in which a gang that would fit into all of them together "
-        "waits, over all processors times the whole time.",
+        "waits, over all processors times the whole time, from the first event of these clusters "
+        "to their last. No gang waits while a message hands it over to another cluster.",
         "clusters of gangs, as one system", PERCENT, "less", "GM Eq. 6",
     ),
     Metric(

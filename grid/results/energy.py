@@ -69,7 +69,7 @@ def cluster_energy(
 def extra_watts(jobs: JobResults) -> Floats:
     """By how much more the cluster of each job drew from its start to its end, on average.
 
-    For jobs that ran.
+    For jobs that ran, all without a break on one machine.
     """
     outcome = jobs.outcome
     share = outcome.held_us / np.maximum(outcome.end_us - outcome.start_us, 1)

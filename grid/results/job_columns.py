@@ -2,9 +2,10 @@
 
 Batsim documents its `_jobs.csv` so: times in seconds with six decimals, `success` 1 or 0, resources
 as an interval set ("0-3 5"), and nothing where a job did not run. Its `final_state` is REJECTED for
-a job that never ran, whether it was rejected or failed to find a place. A machine that is faster
-than the reference kills earlier than `requested_time`: such a job is called COMPLETED_FAILED, for
-want of its speed here. What each column holds is in `grid.results.column_definitions`.
+a job that never ran, whether it was rejected or failed to find a place. What counts against
+`requested_time` is `run_time`, as for whoever kills: no boots, no suspensions. A machine that is
+faster than the reference kills earlier: such a job is called COMPLETED_FAILED, for want of its
+speed here. What each column holds is in `grid.results.column_definitions`.
 """
 
 from __future__ import annotations
@@ -47,10 +48,11 @@ def job_columns(
     once = ran(jobs)
     joules = job_energy(jobs, directory)
     on_no_one = on_no_one_machine(outcome.machine, placement.cluster, directory)
-    run_us = outcome.end_us - outcome.start_us
+    execution_us = outcome.end_us - outcome.start_us
+    run_us = outcome.held_us - outcome.lost_us
     turnaround_us = outcome.end_us - jobs.submit_us
     with np.errstate(divide="ignore", invalid="ignore"):
-        stretch = turnaround_us / run_us
+        stretch = turnaround_us / execution_us
     workloads = [f"{workload_name}.{vo}" for vo in directory.vos]
     empty = pa.repeat("", len(jobs))
     return {
@@ -63,11 +65,11 @@ def job_columns(
         "success": pa.array((outcome.state == JobState.COMPLETED).astype(np.int8)),
         "final_state": _names(_batsim_state(jobs, once, run_us), BATSIM_STATES),
         "starting_time": Times(outcome.start_us, once),
-        "execution_time": Times(run_us, once),
+        "execution_time": Times(execution_us, once),
         "finish_time": Times(outcome.end_us, once),
         "waiting_time": Times(outcome.start_us - jobs.submit_us, once),
         "turnaround_time": Times(turnaround_us, once),
-        "stretch": pa.array(stretch, mask=~(once & (run_us > 0))),
+        "stretch": pa.array(stretch, mask=~(once & (execution_us > 0))),
         "allocated_resources": cpus,
         "consumed_energy": pa.array(joules, mask=np.isnan(joules)),
         "metadata": empty,
@@ -84,7 +86,7 @@ def job_columns(
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
         "power": pa.array(jobs.power),
-        "run_time": Times(outcome.held_us - outcome.lost_us, once),
+        "run_time": Times(run_us, once),
     }
 
 

@@ -24,7 +24,7 @@ from grid.results.energy import cluster_energy
 from grid.results.exchange import exchanged_cpu_seconds, figures_of
 from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
-from grid.results.occupancy import busy_seconds, first_machines, machine_cpus, rows_that_ran
+from grid.results.occupancy import machine_use, rows_that_ran
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
@@ -49,18 +49,16 @@ def metrics(
 ) -> Metrics:
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
 
-    `figures` are what clusters add of their own (see `grid.results.figures`), `histories` those of
-    the clusters of gangs, for their `loss_of_capacity`, and of machines that may be switched off,
-    and `counted` is what entities counted of their decisions. Figures of jobs are of those that are
-    `measured`, all others of the whole run.
+    `figures` are what clusters add of their own (see `grid.results.figures`), `histories` what they
+    were like over time, for `loss_of_capacity`, machines that may be switched off and machines that
+    shared jobs, and `counted` is what entities counted of their decisions. Figures of jobs are of
+    those that are `measured`, all others of the whole run.
 
     `utilization`, `load_balance` and energy are over one interval for all: from the first
     submission in the grid to the last end of a job in the grid.
     """
-    busy = busy_seconds(results, directory)
-    cpus = machine_cpus(directory)
+    use = machine_use(results, directory, histories)
     vo_of_cluster = np.array([cluster.vo for cluster in directory.clusters], np.int64)
-    vo_of_machine = np.repeat(vo_of_cluster, np.diff(first_machines(directory)))
     span = _makespan(results)
     jobs_j, idle_j = cluster_energy(results, directory, histories)
     submitted = np.bincount(results.vo, minlength=len(directory.vos))
@@ -75,9 +73,9 @@ def metrics(
     vos = {}
     for position, name in enumerate(directory.vos):
         jobs = by_vo.take(slice(bounds[position], bounds[position + 1])) if several else by_vo
-        own = vo_of_machine == position
+        own = use.vo == position
         of_jobs = _of_jobs(jobs)
-        vos[name] = of_jobs | _of_machines(busy[own], cpus[own], span)
+        vos[name] = of_jobs | _of_machines(use.busy_s[own], use.cpus[own], span)
         vos[name] |= combine(figures, directory, position)
         mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
         if mine:
@@ -87,7 +85,7 @@ def metrics(
             vos[name] |= decision_figures(sums_of(counted, position), int(submitted[position]))
         vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
     of_all = of_jobs if not several else _of_jobs(measured_jobs)
-    whole = of_all | _of_machines(busy, cpus, span)
+    whole = of_all | _of_machines(use.busy_s, use.cpus, span)
     whole |= combine(figures, directory, None)
     if gangs:
         whole |= _lost(gangs)

@@ -1,16 +1,20 @@
 """Which machine each job ran on, and for how long.
 
 The table has one start and one end a job: the first start and the last end, and how long it held
-its CPUs between them. A job that was preempted counts with all of that time on the machine where
-it ended; of one that moved, a machine's share is therefore a guess, a cluster's is right.
+its CPUs between them, all of it on the machine where it ended. Clusters in which jobs may have
+been on several machines tell in their histories how long each machine was held.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job_results import NOWHERE, JobResults
+from grid.model.records import ClusterHistory
 from grid.model.time import SECOND_US
 from grid.results.directory import Directory
 
@@ -72,11 +76,35 @@ def machine_numbers(results: JobResults, directory: Directory) -> Ints:
     )
 
 
-def busy_seconds(results: JobResults, directory: Directory) -> Floats:
-    """CPU seconds that jobs held on each machine, failed jobs included. Shape (machines,)."""
-    outcome = results.outcome
+class MachineUse(NamedTuple):
+    """Of every machine of the grid, those that share a gang's tasks included. Shapes (machines,).
+
+    Jobs held its CPUs for `busy_s` CPU seconds, failed jobs included; it is of the VO at that
+    position.
+    """
+
+    vo: Ints
+    cpus: Ints
+    busy_s: Floats
+
+
+def machine_use(
+    results: JobResults, directory: Directory, histories: Sequence[ClusterHistory] = ()
+) -> MachineUse:
+    """How long the machines of all clusters were held, cluster after cluster."""
+    outcome, first = results.outcome, first_machines(directory)
     rows = rows_that_ran(results)
     held = outcome.held_us[rows] / SECOND_US * results.processors[rows]
     numbers = machine_numbers(results, directory)[rows]
-    busy = np.bincount(numbers, weights=held, minlength=len(machine_cpus(directory)))
-    return busy.astype(np.float64)
+    busy = np.bincount(numbers, weights=held, minlength=int(first[-1])).astype(np.float64)
+    cpus = machine_cpus(directory)
+    uses = []
+    told = {one.cluster: one.levels.busy_us for one in histories}
+    for number, entry in enumerate(directory.clusters):
+        mine = slice(first[number], first[number + 1])
+        busy_us, its_cpus = told.get(number), cpus[mine]
+        if busy_us is not None and entry.gangs:
+            its_cpus = np.array([machine.cpus for machine in entry.machines], np.int64)
+        its_busy: Floats = busy[mine] if busy_us is None else busy_us / SECOND_US
+        uses.append(MachineUse(np.full(len(its_cpus), entry.vo), its_cpus, its_busy))
+    return MachineUse(*map(np.concatenate, zip(*uses, strict=True)))

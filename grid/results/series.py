@@ -24,7 +24,6 @@ class Series:
     """A row for each interval of each cluster, cluster after cluster. Shapes (rows,).
 
     The columns are defined in `grid.results.column_definitions`; NaN where one does not apply.
-    Watts of a job that was interrupted are spread evenly over the time from its start to its end.
     """
 
     time_s: Floats
@@ -95,7 +94,10 @@ def _power(
     known = has_watts(directory)
     if not known.any():
         return np.full((len(known), len(edges) - 1), np.nan)
-    jobs = results.take(ran(results))
+    draws = {one.cluster: one.levels.draw for one in histories if one.levels.draw is not None}
+    from_table = ran(results)
+    from_table[np.isin(results.placement.cluster, list(draws))] = False
+    jobs = results.take(from_table)
     outcome, cluster = jobs.outcome, jobs.placement.cluster
     watts = extra_watts(jobs)
     power = _means(cluster, outcome.start_us, outcome.end_us, watts, edges, len(known))
@@ -103,6 +105,10 @@ def _power(
     for number, entry in enumerate(directory.clusters):
         times, idle = idle_watts(entry, held.get(number))
         power[number] += _level_means(times, idle, edges) if known[number] else np.nan
+        if number in draws:
+            order = np.argsort(draws[number].time_us, kind="stable")
+            steps = draws[number].watts[order]
+            power[number] += _interval_means(draws[number].time_us[order], steps, edges)
     return power
 
 

@@ -34,8 +34,14 @@ RUN_KEYS: Columns = {
     "metrics.grid.*": ("", "The metrics of the grid; those of each VO are in `metrics.vos`."),
     "metrics.vos.*": ("", "The metrics of a VO."),
     "more.*": ("", "Metrics that only sweeps have."),
-    "quantiles.wait_s": ("s", "Percentiles 0 to 100 of the waits of measured jobs that ran."),
-    "quantiles.slowdown": ("", "Percentiles 0 to 100 of the slowdowns of measured jobs."),
+    "quantiles.wait_s": (
+        "s",
+        "Percentiles 0 to 100 of the waits of measured jobs that ran, each the wait of a job.",
+    ),
+    "quantiles.slowdown": (
+        "",
+        "Percentiles 0 to 100 of the slowdowns of measured jobs that completed.",
+    ),
     "flows": ("jobs", "Triples: position of a VO, of the VO that ran its jobs, and how many."),
     "courses.*": ("", "Points of the curves over time that the report draws."),
     "checksum": ("", "SHA-256 of all the rest of the file."),

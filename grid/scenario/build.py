@@ -272,7 +272,10 @@ class Grid:
         if manager in wanted:
             yield manager, self._resource_manager(position, vo, dispatchers)
         if (name := names.information_service(vo.name)) in wanted:
-            yield name, self._information.service(position, self._board_vos)
+            yield (
+                name,
+                self._information.service(position, self._board_vos, self._distances(position)),
+            )
         jobs = self.submitted[position]
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
             waiting = self._follow_ups[position].rows

@@ -20,10 +20,12 @@ from grid.information.graphs import All
 from grid.information.interface import Overlay, Whom
 from grid.information.registry import INFORMATION
 from grid.kernel.entity import random_stream
+from grid.model.arrays import Ints
+from grid.model.distances import Distances
 from grid.model.grid_settings import GridSettings
 from grid.model.platform import VirtualOrganization
 from grid.model.resources import classes_of, concatenate_resources, resources_of
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
 from grid.parts.registry import Parts
 from grid.selection.registry import SELECTIONS
 
@@ -138,12 +140,15 @@ class GridInformation:
             len(self.audience[position]),
         )
 
-    def service(self, position: int, board_vos: Sequence[tuple[int, int]]) -> InformationService:
-        """The Information Service of that VO; `board_vos`: see `KnownStatus`."""
+    def service(
+        self, position: int, board_vos: Sequence[tuple[int, int]], distances: Distances
+    ) -> InformationService:
+        """That of the VO, which is so far from others; `board_vos`: see `KnownStatus`."""
         settings, protocol = self._settings, self._settings.protocol
         overlay = self._overlay()
         hears = self._heard_by[position]
         own = resources_of(self._vos[position], position)
+        delays_us = _delays_us(hears, distances, len(self._vos))
         sources = Sources(
             overlay,
             self.services,
@@ -152,7 +157,8 @@ class GridInformation:
             discount=self._discount(),
             # Where messages are lost nobody can tell that there was nothing to say.
             period_us=None if settings.faults else protocol.snapshot_period_us,
-            delay_us=settings.network.longest_us,
+            delay_us=distances.longest_us if delays_us is None else int(delays_us[hears].max()),
+            delays_us=delays_us,
             last_submission_us=self._last_submission_us,
             classes=self._classes,
         )
@@ -173,6 +179,15 @@ class GridInformation:
             DISCOUNTS, protocol.discount, dict(protocol.discount_settings)
         )
         return made
+
+
+def _delays_us(hears: Sequence[int], distances: Distances, vos: int) -> Ints | None:
+    """How long news of each VO take, NEVER of one that is not heard; None: as long of all."""
+    if not distances.links or not hears:
+        return None
+    delays_us = np.full(vos, NEVER, np.int64)
+    delays_us[hears] = distances.hops_us(np.array(hears, np.int64), 0.0)
+    return delays_us
 
 
 def _selection(vo: VirtualOrganization) -> tuple[Any, ...]:

@@ -220,7 +220,7 @@ class LicenseSection(Section):
 class OverheadsSection(Section):
     """What a preemption costs the job: time in which it holds CPUs and does not get on."""
 
-    suspend_s: Seconds = Field(default=0.0, description="To write its state down.")
+    suspend_s: Seconds = Field(default=0.0, description="To write its state; paid at its return.")
     resume_s: Seconds = Field(
         default=0.0, description="To read its state again, on the machine where it was."
     )

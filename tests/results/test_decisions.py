@@ -128,3 +128,31 @@ def test_words_that_are_long_over_are_done_with() -> None:
     assert tally.sums["herd.vos"] == sum(
         1 + (told_us % 2 == 0) for told_us in range(MOST_WORDS + 5)
     )
+
+
+def test_words_of_many_resources_are_kept_in_mind_together() -> None:
+    """Two VOs go by the same word of each of 300 machines, one VO after the other."""
+    herds, tally = Herds(), Tally(0, "a/x")
+    for vo in (1, 2):
+        for resource in range(300):
+            herds.came(resource, Belief(vo, 0.0, True, 7))
+    herds.finish(tally)
+    assert tally.sums == {"herd.words": 300, "herd.vos": 600, "herd.most": 2}
+
+
+@pytest.mark.parametrize("latency_s", [1, 4, 11])
+def test_the_age_of_what_is_heard_over_links_that_differ(latency_s: float) -> None:
+    """Snapshots are due every 10 s. That b had nothing new to say by 20 s is known when its word
+    could have come, however slow the link to c is.
+
+    A job comes at that time. Its scheduler decides three local latencies later.
+    """
+    links = [{"between": ["a", "b"], "latency_s": latency_s}]
+    network = {"local_latency_s": 0.5, "latency_s": 30, "links": links}
+    submit_s = 20 + latency_s
+    vos = [vo("a", job(0.5, 1000), job(submit_s, 1)), vo("b"), vo("c")]
+    protocol = SILENT | {"snapshot_period_s": 10, "ttl": 1}
+    scenario = {"name": "g", "vos": vos, "network": network, "protocol": protocol}
+    found = grid.run(scenario).metrics["vos"]["a"]
+    assert found["jobs_forwarded"] == 1
+    assert found["information_age_mean"] == pytest.approx(latency_s + 1.5, abs=1e-3)

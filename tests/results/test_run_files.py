@@ -161,6 +161,22 @@ def test_final_states_of_jobs_that_did_not_complete(
     assert (row["final_state"], row["state"], row["success"]) == (final_state, state, "0")
 
 
+def test_a_suspension_does_not_count_against_the_requested_time(tmp_path: Path) -> None:
+    """Killed after 20 s, half of its estimate, on a fast machine; the urgent job took 30 s."""
+    jobs = [
+        {"run_s": 60, "estimate_s": 40, "deadline_s": 500},
+        {"submit_s": 7, "run_s": 60, "deadline_s": 60},
+    ]
+    edf = {"name": "edf", "settings": {"preemptive": True}}
+    cluster = {"machines": [{"cpus": 1, "mips": 2000}], "policy": edf, "overrun": "kill"}
+    vo = {"name": "vo", "clusters": [cluster], "workload": {"jobs": jobs}}
+    grid.run({"name": "s", "vos": [vo]}, out=tmp_path / "r")
+    with (tmp_path / "r" / "jobs.csv").open(newline="") as file:
+        killed, _ = csv.DictReader(file)
+    assert (killed["execution_time"], killed["run_time"]) == ("50.000000", "20.000000")
+    assert killed["final_state"] == "COMPLETED_FAILED"
+
+
 def test_a_job_that_did_not_run_leaves_its_times_empty(tmp_path: Path) -> None:
     row = read(write(tmp_path / "run", ROWS))["demo.south!3"]
     times = ["starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time"]

@@ -12,6 +12,7 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.gang import outages, runs, transfer
 from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import gang_to_send
+from grid.cluster.gang.history import GangHistory
 from grid.cluster.gang.instant import (
     Rules,
     advance,
@@ -25,7 +26,6 @@ from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
 from grid.dispatching.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
-from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.migration_messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster
@@ -85,7 +85,7 @@ class GangCore:
         self._tasks = 0
         self._serial = 0
         self._next_us: Time = NEVER
-        self._history: list[Ints] = []
+        self._history = GangHistory([first for first, _ in self._processors_of])
         self._taken_in = 0
 
     def play(self, until: Time) -> None:
@@ -171,10 +171,7 @@ class GangCore:
         return [NOT_MEASURED]
 
     def take_levels(self) -> Levels:
-        """Where nothing waits, the smallest gang has one task more than there are processors."""
-        self._keep_history()
-        rows, self._history = self._history, []
-        return Levels(*np.ascontiguousarray(np.concatenate(rows).T))
+        return self._history.take(self._state)
 
     # Gangs that migrate to other clusters, or come from there. All before `now` has been played.
 
@@ -266,7 +263,7 @@ class GangCore:
             if number[at.ENDED_GANGS]:
                 self._collect()
             if 2 * number[at.NOTED] > len(self._state.lists.history):
-                self._keep_history()
+                self._history.keep(self._state)
 
     def _advance(self, until: Time) -> Time:
         """Carry out all instants before `until`, or some; when the next is."""
@@ -301,11 +298,6 @@ class GangCore:
         state.lists.arrivals[: len(left)] = left
         number[at.ARRIVALS] = len(left)
 
-    def _keep_history(self) -> None:
-        rows = int(self._state.number[at.NOTED])
-        self._state.number[at.NOTED] = 0
-        self._history.append(self._state.lists.history[:rows].copy())
-
     def _fill(self, slot: int, place: int) -> None:
         """Write down what a slot has to say of the arrival at that place."""
         gangs, columns = self._state.gangs, self._arrivals.columns
@@ -316,6 +308,7 @@ class GangCore:
         before = self._expected.pop(self._rows[slot], NEVER_RAN)
         work = (estimate_us if self._killed[slot] else run_us) * columns.reference_mips[place]
         gangs.priority[slot] = size == 1 and self.policy.priority_jobs
+        gangs.power[slot] = columns.power[place]
         gangs.checkpointable[slot] = columns.checkpointable[place]
         gangs.serial[slot] = self._serial
         gangs.rank[slot] = self.policy.rank(size, self._serial)

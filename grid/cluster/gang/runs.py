@@ -37,6 +37,7 @@ def run_task(state: State, task: int, now: Time) -> None:
     processors, tasks = state.processors, state.tasks
     p = tasks.processor[task]
     processors.task[p] = task
+    processors.since_us[p] = now
     processors.end_us[p] = now + tasks.remaining_us[task]
     queues.push_end(state, processors.end_us[p], p)
     state.number[at.BUSY] += 1
@@ -91,6 +92,7 @@ def interrupt(state: State, gang: int, now: Time) -> None:
         if tasks.remaining_us[task] > 0:
             p = tasks.processor[task]
             tasks.remaining_us[task] = processors.end_us[p] - now
+            processors.busy_us[p] += now - processors.since_us[p]
             processors.task[p] = NONE
             processors.end_us[p] = NEVER
             processors.keeper[p] = gang
@@ -109,6 +111,7 @@ def end_task(state: State, p: int, now: Time) -> None:
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
     task = processors.task[p]
     gang = tasks.gang[task]
+    processors.busy_us[p] += now - processors.since_us[p]
     processors.task[p] = NONE
     processors.end_us[p] = NEVER
     number[at.BUSY] -= 1
@@ -166,18 +169,34 @@ def release(state: State, gang: int) -> None:
 @inner(allocates=False)
 def note(state: State, now: Time) -> None:
     """Add to the history what it is like from now on."""
-    history, number = state.lists.history, state.number
+    history, watts, number = state.lists.history, state.lists.watts, state.number
     rows = number[at.NOTED]
     if rows and history[rows - 1, 0] == now:
         rows -= 1
     last = rows - 1
-    if rows and history[last, 1] == number[at.BUSY] and history[last, 2] == number[at.SMALLEST]:
+    extra = extra_watts(state) if number[at.DRAWS] else 0.0
+    same = rows and history[last, 1] == number[at.BUSY] and history[last, 2] == number[at.SMALLEST]
+    if same and watts[last] == extra:
         number[at.NOTED] = rows
         return
     history[rows, 0] = now
     history[rows, 1] = number[at.BUSY]
     history[rows, 2] = number[at.SMALLEST]
+    watts[rows] = extra
     number[at.NOTED] = rows + 1
+
+
+@inner(allocates=False)
+def extra_watts(state: State) -> float:
+    """By how much more than idle ones would the processors that run something draw."""
+    processors, gangs, tasks = state.processors, state.gangs, state.tasks
+    watts = 0.0
+    for p in range(len(processors.task)):
+        task = processors.task[p]
+        if task != NONE:
+            busy = processors.watts_busy[p] * gangs.power[tasks.gang[task]]
+            watts += busy - processors.watts_idle[p]
+    return watts
 
 
 @inner(allocates=False)

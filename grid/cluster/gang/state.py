@@ -42,6 +42,10 @@ class Processors(NamedTuple):
     """It runs nothing, is kept for nobody, has no queue, and is not idle either."""
     task: Ints
     """The task that runs there; NONE."""
+    since_us: Ints
+    """Since when it does."""
+    busy_us: Ints
+    """For how long others have run there."""
     end_us: Ints
     """When that task ends; NEVER."""
     keeper: Ints
@@ -65,6 +69,8 @@ class Gangs(NamedTuple):
 
     state: Ints
     priority: Bools
+    power: Floats
+    """Factor of the watts that a busy processor draws."""
     checkpointable: Bools
     serial: Ints
     """Its order of arrival."""
@@ -147,7 +153,9 @@ NOTED = 21
 """How much of the history is used."""
 HOLDS = 22
 """1: a gang holds all its processors until its last task ends; 0: each until its own task does."""
-NUMBERS = 23
+DRAWS = 23
+"""1: the watts of processors are known, and noted in the history; 0: they are not."""
+NUMBERS = 24
 
 
 class Lists(NamedTuple):
@@ -170,7 +178,9 @@ class Lists(NamedTuple):
     of_size: Ints
     """By size: how many gangs are here and do not run. Shape (processors + 1,)."""
     history: Ints
-    """Rows of (time, `BUSY`, `SMALLEST`), one where that has changed."""
+    """Rows of (time, `BUSY`, `SMALLEST`), one where that or the watts have changed."""
+    watts: Floats
+    """By how much more than idle processors would all draw for gangs, by row of `history`."""
 
 
 class State(NamedTuple):
@@ -196,6 +206,8 @@ def new_state(mips: Floats, watts_busy: Floats, watts_idle: Floats) -> State:
         watts_idle=watts_idle,
         down=np.zeros(count, np.bool_),
         task=_none(count),
+        since_us=np.zeros(count, np.int64),
+        busy_us=np.zeros(count, np.int64),
         end_us=np.full(count, NEVER, np.int64),
         keeper=_none(count),
         waiting=np.zeros(count, np.int64),
@@ -218,11 +230,13 @@ def new_state(mips: Floats, watts_busy: Floats, watts_idle: Floats) -> State:
         end_processor=np.empty(2 * count + 1, np.int64),
         of_size=np.zeros(count + 1, np.int64),
         history=np.empty((_HISTORY_ROWS, 3), np.int64),
+        watts=np.zeros(_HISTORY_ROWS),
     )
     number = np.zeros(NUMBERS, np.int64)
     number[DUE_US] = NEVER
     number[SMALLEST] = count + 1
     number[SECOND] = NONE
+    number[DRAWS] = watts_busy.any() or watts_idle.any()
     number[IDLE] = number[FREED] = count
     lists.freed[:count] = np.arange(count)
     return with_more_slots(State(processors, _no_gangs(), _no_tasks(), lists, number))

@@ -135,8 +135,13 @@ class GeneralCore:
         return figures
 
     def take_levels(self) -> Levels:
-        levels, switching = self._levels.take(), self._runs.switching
-        return levels if switching is None else levels._replace(held=switching.held_times())
+        """The CPU time of machines is told where a job has changed its machine."""
+        runs, levels = self._runs, self._levels.take()
+        if runs.switching is not None:
+            levels = levels._replace(held=runs.switching.held_times())
+        if runs.moves:
+            levels = levels._replace(busy_us=np.array(runs.busy_us, np.int64))
+        return levels if runs.draw is None else levels._replace(draw=runs.draw.steps())
 
     def plan_times(self) -> list[TimedPlans]:
         return self._clock.times()

@@ -13,6 +13,7 @@ from grid.cluster.general.machine_columns import machine_columns
 from grid.cluster.general.orders import InOrder
 from grid.cluster.general.slots import GONE, RUNNING, WAITING, JobRecord, Slots
 from grid.cluster.general.switching import Switching
+from grid.cluster.general.usage import RunDraw
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import PlanError
 from grid.model.job import JobOutcome, JobState
@@ -42,7 +43,10 @@ class Runs:
         self._overheads = platform.overheads
         self.machines = machine_columns(platform, names, padding)
         self._watts = [(one.watts_busy, one.watts_idle) for one in platform.machines]
-        self._draws = any(map(any, self._watts))
+        self.draw = RunDraw() if any(map(any, self._watts)) else None
+        self.busy_us = [0] * len(platform.machines)
+        """CPU time for which jobs have held each machine."""
+        self._padding = padding
         may_be_off = any(machine.switch_off for machine in platform.machines)
         self.switching = Switching(platform.machines) if may_be_off else None
         self._boot_us: dict[int, Time] = {}
@@ -286,11 +290,15 @@ class Runs:
         overhead = min(ran, job.overhead_us)
         job.kept_us += ran - overhead
         job.lost_us += overhead
-        if self._draws:
+        processors = job.processors - self._padding
+        self.busy_us[job.machine] += ran * processors
+        if self.draw is not None:
             booted = min(ran, self._boot_us.get(job.slot, 0))
             busy, idle = self._watts[job.machine]
             job.watts_busy += (ran - booted) * busy
             job.watts_idle += (ran - booted) * idle
+            extra = busy * float(self.slots.jobs.power[job.slot]) - idle
+            self.draw.add(job.start_us + booted, now, processors * extra)
         self._boot_us.pop(job.slot, None)
         return ran - overhead
 

@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from grid.model.records import Levels
+from grid.model.records import Draw, Levels
 from grid.model.time import SECOND_US, Time
 
 
@@ -53,6 +53,23 @@ class Usage:
             f"{name}_arriving.part": self.arriving_part_s,
             f"{name}_arriving.whole": self.arriving_whole_s,
         }
+
+
+class RunDraw:
+    """What runs have drawn beyond what idle CPUs would."""
+
+    def __init__(self) -> None:
+        self._times_us = array("q")
+        self._watts = array("d")
+
+    def add(self, start_us: Time, end_us: Time, watts: float) -> None:
+        """A run that is over drew so much more from its start on, boots aside."""
+        self._times_us.extend((start_us, end_us))
+        self._watts.extend((watts, -watts))
+
+    def steps(self) -> Draw:
+        """All so far."""
+        return Draw(np.array(self._times_us, np.int64), np.array(self._watts, np.float64))
 
 
 class LevelNotes:
