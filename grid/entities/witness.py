@@ -135,7 +135,9 @@ class Witnessed:
         if isinstance(message, Resources) and isinstance(sent, AssignJob | ForwardJob):
             # A resource manager is of the scheduler's own VO.
             vo = self._vos.index(to.partition("/")[0])
-            return {"to_vo": self._vos[vo]} | _belief(message.table, vo, sent.resource, ctx.now)
+            # What a VO knows of its own is not counted as old: it takes a message within it.
+            now = ctx.now if isinstance(sent, ForwardJob) else message.table.now
+            return {"to_vo": self._vos[vo]} | _belief(message.table, vo, sent.resource, now)
         if isinstance(sent, ForwardJob | CallForBids):
             return {"to_vo": to.partition("/")[0]}
         return _most_free(message) if isinstance(sent, SubmissionFail) else {}
@@ -237,7 +239,7 @@ def _answer(message: Bid | PlaceHeld | Withdrawn) -> str:
 
 
 def _belief(table: ResourceTable, vo: int, resource: int, now: Time) -> Told:
-    """CPUs believed free of a resource, and for how long that may have been wrong."""
+    """CPUs believed free of a resource, and for how long by `now` that may have been wrong."""
     columns = table.columns
     rows = np.flatnonzero((columns.vo == vo) & (columns.number == resource))
     if not len(rows):

@@ -125,7 +125,11 @@ EVENT_COLUMNS: Columns = {
         "there are. Of a Local Scheduler: what it believed. Of a Resource Manager: the count after "
         "its decision. Where a job is given up: the most that was believed free anywhere.",
     ),
-    "age_us": ("us", "For how long that belief may have been wrong; empty where none had come."),
+    "age_us": (
+        "us",
+        "For how long that belief may have been wrong; 0 of the VO's own resources, empty where "
+        "none had come.",
+    ),
     "load": ("", "CPUs that jobs hold or wait for, over CPUs: of a cluster, or of the whole VO."),
     "state": ("", "How the job ended, or what an answer says."),
     "preemptions": ("", "Of an `end`: how often the job was stopped before; see jobs.csv."),
