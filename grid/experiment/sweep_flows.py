@@ -28,11 +28,13 @@ def flows(study: Study) -> list[Block]:
     """A map of all VOs and tables, at the place that is chosen; nothing where no job moved."""
     found = {place: mean_flows(study, where) for place, where in places_of(study).items()}
     found = {place: one for place, one in found.items() if len(one[0]) > 1 and one[1].any()}
-    if not any((moved - np.diag(np.diag(moved))).any() for _, moved in found.values()):
+    if not any(_moves(moved) for _, moved in found.values()):
         return []
     # The number of VOs may itself be what is compared.
     vos = list(dict.fromkeys(vo for names, _ in found.values() for vo in names))
-    compared = list(dict.fromkeys(name for _, name in found))
+    # First comes what has something to show.
+    moving = [place for place, one in found.items() if _moves(one[1])]
+    compared = list(dict.fromkeys(name for _, name in (*moving, *found)))
     is_chosen = (has_choice(study), len(compared) > 1)
     signals = [one for one, has in zip((ELSEWHERE, PLACE), is_chosen, strict=True) if has]
     maps = {
@@ -49,6 +51,11 @@ def flows(study: Study) -> list[Block]:
     ]
     picture = flow_map(vos, maps, signals, over_seeds(study) + settings_told(study))
     return [*choice_of_settings(study), *(choice if is_chosen[1] else []), picture, *tables]
+
+
+def _moves(moved: Floats) -> bool:
+    """Whether any job ran in another VO than its own."""
+    return bool((moved - np.diag(np.diag(moved))).any())
 
 
 def mean_flows(study: Study, where: Mapping[str, Any]) -> tuple[list[str], Floats]:

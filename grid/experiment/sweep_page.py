@@ -225,7 +225,7 @@ def means_table(study: Study, metrics: tuple[str, ...]) -> Table:
         headers.append(label_of(metric))
     if over_seeds(study):
         columns.append([shown(_enough(study, metrics, point)) for point in study.points])
-        headers.append(f"repetitions for ± {100 * WISHED:g} %")
+        headers.append(f"repetitions for ± {100 * WISHED:g} % of each mean")
     rows = list(zip(*columns, strict=True))
     return Table(headers, rows, hints=hints_of(metrics, {}), keys=len(study.axes))
 

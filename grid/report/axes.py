@@ -51,13 +51,20 @@ _MANY = 3.0
 """A time axis has a unit that fits into it so often at least."""
 
 
-def numbers(field: str, title: str | None, values: Sequence[float] | Floats) -> Encoding:
-    """An axis for figures: logarithmic if they span much; ticks are at powers of ten then."""
+def numbers(
+    field: str, title: str | None, values: Sequence[float] | Floats, *, whole: bool = False
+) -> Encoding:
+    """An axis for figures: logarithmic if they span much; ticks are at powers of ten then.
+
+    `whole`: there are no figures between whole numbers, and no ticks.
+    """
     known = _known(values)
     scale, ticks = _scale(known, is_duration=False)
     encoding: Encoding = {"field": field, "type": "quantitative", "scale": scale}
     encoding["title"] = title_of(title, scale)
     encoding["axis"] = {"format": FIGURE, "tickCount": 6}
+    if whole:
+        encoding["axis"] |= {"tickMinStep": 1}
     if ticks:
         encoding["axis"] |= {"values": ticks}
     return encoding

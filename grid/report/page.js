@@ -210,6 +210,11 @@
     header.addEventListener("click", () => sortBy(header));
     header.addEventListener("keydown", (event) => event.key === "Enter" && sortBy(header));
   }
+  const watch = new ResizeObserver((entries) => {
+    for (const { target } of entries)
+      target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1);
+  });
+  for (const holder of find(".scroll")) watch.observe(holder);
   showChosen();
   if (find("figure[data-chart]").length) {
     drawAll();

@@ -222,10 +222,13 @@ def _choice(choice: Choice) -> str:
 
 
 def _side(table: Table, place: int) -> str:
-    """Words begin at one place, as first columns and sentences always do; figures end at one."""
-    if place == 0 or table.prose or all(_FIGURE.fullmatch(row[place]) for row in table.rows):
+    """Words begin at one place, as first columns and sentences always do, and so does what says
+    of what a row is; figures end at one place."""
+    if place == 0 or table.prose:
         return ""
-    return ' class="words"'
+    is_key = place < table.keys
+    is_words = is_key or not all(_FIGURE.fullmatch(row[place]) for row in table.rows)
+    return ' class="words"' if is_words else ""
 
 
 def _table(table: Table) -> str:

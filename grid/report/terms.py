@@ -50,8 +50,8 @@ TERMS: Mapping[str, str] = {
     "less": "What the values are compared with: the baseline that the reader chose.",
     "difference": "The metric less that at the baseline, seed by seed, and then the mean. "
     "(unsure): its interval contains zero. (equal): both have the same value with every seed.",
-    "repetitions for ± 5 %": "So many seeds would make the widest interval of the row as narrow as "
-    "± 5 % of its mean, if they scatter as those that were run do.",
+    "repetitions for ± 5 % of each mean": "So many seeds would make the interval of each mean of "
+    "the row as narrow as ± 5 % of it, if they scatter as those that were run do.",
     "log scale": "Equal distances along the axis are equal ratios. Where it begins at zero, "
     "it is nearly an even scale up to its next tick.",
     "jobs in the system": "Jobs that were submitted and had not ended.",

@@ -145,7 +145,7 @@ def wait_against_size(run: RunData) -> Iterator[Picture]:
     if y["scale"]["type"] == "linear" and len(waits):
         y["scale"] |= {"domain": [min(0.0, waits.min()), waits.max()], "nice": True}
     for name, columns, axis, words in (
-        ("cpus", of_cpus, numbers("size", "CPUs of the job", cpus),
+        ("cpus", of_cpus, numbers("size", "CPUs of the job", cpus, whole=True),
          "CPUs, in classes that double"),
         ("run-time", of_length, durations("size", "run time", length[length > 0]),
          "run time, in two classes for each power of ten"),
