@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from grid.experiment.sweep import Sweep
-    from grid.model.errors import InputError
+    from grid.model.errors import InputError, PartFailed, RunFailed
     from grid.runtime.run import Run
     from grid.scenario.build import Grid
     from grid.scenario.schema import Scenario
@@ -45,7 +45,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Grid",
     "InputError",
+    "PartFailed",
     "Run",
+    "RunFailed",
     "Scenario",
     "Sweep",
     "load_differences",
@@ -58,7 +60,9 @@ __all__ = [
 _TYPES = {
     "Grid": "grid.scenario.build",
     "InputError": "grid.model.errors",
+    "PartFailed": "grid.model.errors",
     "Run": "grid.runtime.run",
+    "RunFailed": "grid.model.errors",
     "Scenario": "grid.scenario.schema",
     "Sweep": "grid.experiment.sweep",
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -11,6 +13,7 @@ from typer.core import TyperGroup
 
 from grid.commands.endings import ExitCode
 
+_WHAT_SHOULD_BE = re.compile("Input should be (.*?)(, unable to parse .*)?$")
 MOST_CHARACTERS = 300
 """What somebody has typed may be of any length."""
 
@@ -33,7 +36,7 @@ class OneLineGroup(TyperGroup):
         except typer.TyperException as error:
             if not standalone_mode:
                 raise
-            _tell(error)
+            _tell(error, sys.argv[1:] if args is None else args)
             sys.exit(error.exit_code)
         except typer.Abort:
             if not standalone_mode:
@@ -44,8 +47,9 @@ class OneLineGroup(TyperGroup):
         sys.exit(ended if isinstance(ended, int) else ExitCode.DONE)
 
 
-def _tell(error: typer.TyperException) -> None:
+def _tell(error: typer.TyperException, args: Sequence[str]) -> None:
     said = " ".join(error.format_message().split()).replace("Value error, ", "")
+    said = _WHAT_SHOULD_BE.sub(lambda match: f"{_found(error, args)}{match[1]}", said)
     if not said:
         # No command was given: the help stands above.
         return
@@ -53,4 +57,13 @@ def _tell(error: typer.TyperException) -> None:
         said = f"{said[:MOST_CHARACTERS]}..."
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "grid"
-    typer.echo(f"{where}: {said.rstrip('.')}. See {where} --help", err=True)
+    end = "" if said.endswith("?") else "."
+    typer.echo(f"{where}: {said.rstrip('.')}{end} See {where} --help", err=True)
+
+
+def _found(error: typer.TyperException, args: Sequence[str]) -> str:
+    """What was typed for the option that is wrong, as far as that can be told, and "expected"."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    after = [value for option, value in pairwise(args) if option in options]
+    typed = after or [one.partition("=")[2] for one in args if one.partition("=")[0] in options]
+    return f"found {typed[-1]!r}, expected " if typed else "expected "

@@ -84,7 +84,9 @@ def seeds_of(text: str | None) -> int | list[int] | None:
     if text is None:
         return None
     if text.isdecimal() and text.isascii():
-        return int(text[:DIGITS])
+        if not 1 <= int(text[:DIGITS]) <= MAX_SEEDS:
+            raise one_mistake("--seeds", shorten(text), f"1 to {MAX_SEEDS} seeds")
+        return int(text)
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")

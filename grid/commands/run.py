@@ -268,6 +268,7 @@ def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher |
 
 def _say(finished: Run, folder: Path) -> None:
     """The table of a run, what it cost, and where its results are."""
+    from grid.results.run_folder import REPORT
     from grid.results.summary import measured_line, print_summary
 
     print_summary(finished.metrics)
@@ -291,7 +292,8 @@ def _say(finished: Run, folder: Path) -> None:
         _say_cost(manifest)
         typer.echo(f"digest {manifest['digest']}")
     typer.echo(f"results in {folder}")
-    typer.echo(f"report: grid report {folder}")
+    earlier = " (the one that is there is of the run before)" * (folder / REPORT).exists()
+    typer.echo(f"report: grid report {folder}{earlier}")
     if live is not None and live.get("interrupted"):
         raise typer.Exit(ExitCode.INTERRUPTED)
 

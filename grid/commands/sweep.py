@@ -114,6 +114,7 @@ def carry_out(task: Task) -> None:
     from grid.experiment.reporting import write_report
     from grid.experiment.sweep import run_sweep
     from grid.experiment.sweep_table import print_sweep_table
+    from grid.results.run_folder import REPORT
     from grid.runtime.progress import display_on
 
     folder = task.folder
@@ -139,6 +140,8 @@ def carry_out(task: Task) -> None:
     _say(done, task)
     if page is not None:
         typer.echo(f"report: {page}")
+    elif (folder / REPORT).exists():
+        typer.echo(f"{folder / REPORT} is of earlier results, of which none is left")
     if page is not None and task.study_page is not None:
         from grid.experiment.study_page import write_study_page
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.errors import shorten
+from grid.model.errors import kind_of, shorten
 from grid.parts.kind import Kind, function_guard
 
 
@@ -59,7 +59,7 @@ def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Seq
 
 def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | None:
     if not isinstance(chosen, Sequence | np.ndarray):
-        return f"gave {type(chosen).__name__}, expected a list of numbers of processors"
+        return f"gave {kind_of(chosen)}, expected a list of numbers of processors"
     try:
         processors = [index(one) for one in chosen]
     except TypeError:

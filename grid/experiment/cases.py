@@ -86,8 +86,12 @@ def load_experiment(
     experiment = validate(root, ExperimentSection)
     if not isinstance(experiment, ExperimentSection):
         raise InputError(experiment)
+    if quick and experiment.quick is None:
+        what = "quick", "nothing", "what --quick is to run with: `quick`, with axes, seeds or set"
+        raise InputError([Mistake(root.source, None, *what)])
     chosen = experiment.quickened() if quick else experiment
-    chosen = chosen.model_copy(update={"set": chosen.set | _settings(overrides)})
+    typed = _settings(overrides)
+    chosen = chosen.model_copy(update={"set": chosen.set | typed})
     if seeds is not None:
         chosen = chosen.model_copy(update={"seeds": _checked_seeds(seeds)})
         if chosen.runs > MAX_RUNS:
@@ -95,7 +99,10 @@ def load_experiment(
             what = "seeds", f"{chosen.runs} runs in all", f"at most {MAX_RUNS}"
             raise InputError([Mistake(root.source, _line_of(root, "seeds"), *what)])
     mistakes = [
-        Mistake(root.source, _line_of(root, what[0]), *what) for what in problems_of(chosen)
+        Mistake("--set", None, what[0].removeprefix("set."), *what[1:])
+        if what[0].removeprefix("set.") in typed
+        else Mistake(root.source, _line_of(root, what[0]), *what)
+        for what in problems_of(chosen)
     ]
     if mistakes:
         # What is wrong with the runs is told with it: a name that nothing has, such as the one of
@@ -109,7 +116,7 @@ def load_experiment(
 
 def _checked_seeds(seeds: int | Sequence[int]) -> int | tuple[int, ...] | None:
     """Seeds as `quick` of an experiment has them. Raises InputError."""
-    given = seeds if isinstance(seeds, int) else list(seeds)
+    given = seeds if isinstance(seeds, int | str) else list(seeds)
     root, mistakes = tree_of_value({"seeds": given}, FROM_PYTHON)
     checked = mistakes if mistakes else validate(root, QuickSection)
     if not isinstance(checked, QuickSection):

@@ -10,9 +10,8 @@ import pyarrow as pa
 from grid.experiment.store import SWEEP_FILE
 from grid.model.errors import InputError, Mistake
 from grid.report.style import PICTURES
-from grid.results.run_folder import check_file
+from grid.results.run_folder import REPORT, check_file
 
-PAGE = "report.html"
 NOT_FITTING = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     pa.ArrowException,
@@ -27,12 +26,12 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     The page is `report.html` in `folder` unless `page` says otherwise. Its pictures go into the
     folder `pictures` beside it, as PNG and SVG. Raises InputError.
     """
-    page = folder / PAGE if page is None else page
+    page = folder / REPORT if page is None else page
     try:
         write = _writer(folder)
         check_file(page, "--out")
         # A folder that somebody gave us may lead elsewhere.
-        for path in (folder / PAGE, page.parent / PICTURES):
+        for path in (folder / REPORT, page.parent / PICTURES):
             if path.is_symlink():
                 raise _mistake(path, "a link", "what a report wrote, or nothing there")
     except OSError as error:

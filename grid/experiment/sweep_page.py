@@ -35,6 +35,7 @@ from grid.experiment.sweep_texts import (
 )
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
+from grid.model.errors import one_mistake
 from grid.report.axes import WIDE
 from grid.report.charts import Labels, Series, are_lines, chart, reach
 from grid.report.labels import counted, shown
@@ -53,6 +54,9 @@ WISHED = 0.05
 def write_sweep_page(folder: Path, page: Path) -> None:
     """Write the report of the sweep in `folder`, and its pictures into `pictures` beside it."""
     study = read_repeated(folder)
+    if not study.runs:
+        found = "a sweep of which no run is done"
+        raise one_mistake("", found, f"one with results; see {folder}/failed.json", str(folder))
     metrics = study.metrics or telling_metrics(study)
     comparisons: list[Block] = [
         one for metric in metrics for one in comparison_charts(study, metric)

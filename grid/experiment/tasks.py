@@ -69,8 +69,6 @@ def _run_on_ray(work: Sequence[Work], agenda: Agenda, most: int | None) -> Itera
     """Run `work`, in the order of `agenda`, on the connected Ray cluster, `most` at once; None: as
     many as it has CPUs. Raises RayDied.
     """
-    for _, scenario, *_ in work[:1]:
-        refuse_unsendable(scenario.parts)
     # All runs of a sweep have the same objects.
     for _, scenario, *_ in work[:1]:
         refuse_unsendable(scenario.parts)

@@ -12,8 +12,9 @@ import numpy as np
 
 from grid.forwarding.interface import NOWHERE, Ask, Award, Destination, Question
 from grid.forwarding.pulling import Idle, PullFrom
-from grid.model.errors import shorten
-from grid.parts.kind import Kind, function_guard
+from grid.model.errors import kind_of, shorten
+from grid.parts.kind import Kind, function_guard, refuse_other_arguments
+from grid.parts.lent_table import lent
 from grid.parts.origin import Guarded, Origin, ask, is_whole
 
 
@@ -57,7 +58,7 @@ def _problem(answer: Any, question: Question) -> str | None:
         right = is_whole(answer.bid) and answer.bid in known
         return None if right else f"gave bid {shorten(answer.bid)}, expected one of {known}"
     if not isinstance(answer, Destination):
-        return f"gave {type(answer).__name__}, expected a Destination, an Ask or an Award"
+        return f"gave {kind_of(answer)}, expected a Destination, an Ask or an Award"
     return _problem_of_destination(answer, question)
 
 
@@ -81,7 +82,7 @@ def _may_not_go(vo: int, question: Question) -> bool:
 
 def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     if not isinstance(answer, PullFrom):
-        return f"gave {type(answer).__name__}, expected a PullFrom"
+        return f"gave {kind_of(answer)}, expected a PullFrom"
     vo, again_us = answer
     others = idle.table.columns.vo[idle.table.columns.vo != idle.vo]
     if vo not in (-1, *others.tolist()):
@@ -97,20 +98,25 @@ class GuardedRule(Guarded):
     """A rule of another."""
 
     def __call__(self, question: Question) -> Any:
-        return super().__call__(question._replace(table=question.table.to_read()))
+        with lent(self.origin, self._what, question.table) as copy:
+            return super().__call__(question._replace(table=copy))
 
 
 class GuardedPull(GuardedRule):
     """A rule of another that fetches work, too."""
 
     def idle(self, idle: Idle) -> PullFrom:
-        idle = idle._replace(table=idle.table.to_read())
-        answer: PullFrom = ask(self.origin, "idle", self._function.idle, _problem_of_pull, idle)
+        with lent(self.origin, "idle", idle.table) as copy:
+            given = idle._replace(table=copy)
+            asked = self._function.idle
+            answer: PullFrom = ask(self.origin, "idle", asked, _problem_of_pull, given)
         return answer
 
 
 def _guard(origin: Origin, rule: Any) -> Any:
     fetches = callable(getattr(rule, "idle", None))
+    if fetches:
+        refuse_other_arguments(origin, rule, "idle", ("idle",))
     guard = function_guard("its rule", _problem, GuardedPull if fetches else GuardedRule)
     return guard(origin, rule)
 

@@ -8,9 +8,12 @@ import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats
+from grid.model.errors import kind_of
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
 from grid.parts.kind import Kind, function_guard
+from grid.parts.lent_table import lent
+from grid.parts.origin import Guarded
 
 
 def as_told(table: ResourceTable, _: int) -> Floats:
@@ -66,7 +69,7 @@ drained.needs_work = True  # type: ignore[attr-defined]
 def _problem(answer: Any, table: ResourceTable, _: int) -> str | None:
     shape = table.assigned_cpus.shape
     if not isinstance(answer, np.ndarray) or answer.shape != shape:
-        return f"gave {type(answer).__name__}, expected an array of shape {shape}"
+        return f"gave {kind_of(answer)}, expected an array of shape {shape}"
     if answer.dtype.kind not in "fiu":
         return f"gave an array of {answer.dtype}, expected one of float64"
     if not (answer >= 0.0).all():
@@ -74,12 +77,20 @@ def _problem(answer: Any, table: ResourceTable, _: int) -> str | None:
     return None
 
 
+class GuardedDiscount(Guarded):
+    """A discount of another."""
+
+    def __call__(self, table: ResourceTable, vo: int) -> Any:
+        with lent(self.origin, self._what, table) as copy:
+            return super().__call__(copy, vo)
+
+
 DISCOUNTS = Kind(
     "discounts",
     "discount of old status",
     "says what a reader takes other VOs' assigned CPUs for, given how old their status is",
     {name: f"{__name__}:{name}" for name in ("as_told", "drained", "by_age")},
-    function_guard("its discount", _problem),
+    function_guard("its discount", _problem, GuardedDiscount),
     given=("table", "vo"),
     place="protocol.discount",
 )

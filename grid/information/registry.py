@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from grid.information.interface import Letter, Overlay, View, Whom
-from grid.model.errors import WrongPart, shorten
+from grid.model.errors import WrongPart, kind_of, shorten
 from grid.model.time import Time, from_seconds
-from grid.parts.kind import Kind, refuse_misspelt
+from grid.parts.kind import Kind, refuse_misspelt, refuse_other_arguments
 from grid.parts.origin import Origin, ask, is_whole
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _wait_problem(answer: Any, *_: Any) -> str | None:
 def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     for letter in answer:
         if not isinstance(letter, Letter):
-            return f"gave {type(letter).__name__}, expected a Letter"
+            return f"gave {kind_of(letter)}, expected a Letter"
         if not is_whole(letter.to) or letter.to not in view.peers:
             return f"gave a letter to {shorten(letter.to)}, expected one of the view's peers"
         if not _are_whole(letter.entries):
@@ -127,6 +128,9 @@ def _guarded(origin: Origin, overlay: Any) -> Overlay:
         found = f"{type(overlay).__name__} without {missing[0]} ({origin.shown}:{origin.line})"
         raise WrongPart(found, "an overlay that inherits from grid.information.interface.Overlay")
     refuse_misspelt(origin, overlay, (*ATTRIBUTES, *METHODS))
+    for name in METHODS:
+        given = list(signature(getattr(Overlay, name)).parameters)[1:]
+        refuse_other_arguments(origin, overlay, name, given)
     for name, least in (("period_us", 1), ("view_size", 1), ("timeout_us", 1)):
         value = getattr(overlay, name)
         may_be_none = name != "timeout_us" and value is None

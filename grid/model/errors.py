@@ -72,6 +72,11 @@ def expected_name(name: str, known: Iterable[str], what: str) -> str:
     return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
 
 
+def kind_of(value: object) -> str:
+    """What something is called that should be something else: its class, or None."""
+    return "None" if value is None else type(value).__name__
+
+
 def dotted(path: Path) -> str:
     """A path as it is written in messages, and in `--set`; always one short line."""
     steps = [step if isinstance(step, int) or _is_plain(step) else shorten(step) for step in path]

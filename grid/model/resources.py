@@ -126,6 +126,10 @@ class SomeResources(ResourceColumns):
         return ResourceColumns, _columns(self)
 
 
+STATUS_OF_TABLE = ("assigned_cpus", "work_s", "told_us", "confirmed_us")
+"""The columns of a `ResourceTable` that are its own."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceTable:
     """Resources of the grid as one virtual organization knows them at one moment.
@@ -162,9 +166,10 @@ class ResourceTable:
     def to_read(self) -> ResourceTable:
         """The same for a part of another: nobody can write in what the grid shares.
 
-        The status of resources is a copy, made for one decision.
+        The status of resources is a copy.
         """
-        return replace(self, columns=self.columns.to_read())
+        status: dict[str, Any] = {name: getattr(self, name).copy() for name in STATUS_OF_TABLE}
+        return replace(self, columns=self.columns.to_read(), **status)
 
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -64,6 +65,20 @@ def function_guard(what: str, check: Check, guarded: type[Guarded] = Guarded) ->
         return guarded(origin, what, function, check)
 
     return guard
+
+
+def refuse_other_arguments(origin: Origin, made: Any, method: str, given: Iterable[str]) -> None:
+    """Look whether a method of a part can take what it is `given`. Raises WrongPart."""
+    names = tuple(given)
+    try:
+        inspect.signature(getattr(made, method)).bind(*names)
+    except TypeError:
+        found = f"{type(made).__name__}.{method} with other arguments"
+        expected = f"{method}({', '.join(('self', *names))})"
+        raise WrongPart(f"{found} ({origin.shown}:{origin.line})", expected) from None
+    except ValueError:
+        # What is written in another language need not say what it takes.
+        return
 
 
 def refuse_misspelt(origin: Origin, made: Any, known: Iterable[str]) -> None:

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from grid.model.errors import PartFailed, WrongPart, expected_name
+from grid.model.errors import PartFailed, WrongPart, expected_name, shorten
 from grid.parts.kind import Kind
 from grid.parts.origin import (
     Origin,
@@ -233,7 +233,7 @@ def _own_part(kind: Kind, name: str) -> Part:
 def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Part:
     label = f"{shown}:{name.rpartition(':')[2]}" if shown else name
     if not callable(target):
-        raise WrongPart(f"{label}, a {type(target).__name__}", f"{kind.one}: a class or function")
+        raise WrongPart(f"{label}, which is {shorten(target)}", f"{kind.one}: a class or function")
     origin = origin_of(kind.title, label, target, shown)
     try:
         settings = declared(target, len(kind.given), Parts)

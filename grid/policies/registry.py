@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.errors import WrongPart, shorten
+from grid.model.errors import WrongPart, kind_of, shorten
 from grid.model.time import NEVER, Time
-from grid.parts.kind import Kind, refuse_misspelt
+from grid.parts.kind import Kind, refuse_misspelt, refuse_other_arguments
 from grid.parts.origin import Origin, ask
 from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
@@ -101,7 +101,7 @@ def _lent(view: ClusterView) -> list[npt.NDArray[Any]]:
 
 def _plan_problem(plan: Any, view: ClusterView, *_: object) -> str | None:
     if not isinstance(plan, Plan):
-        return f"gave {type(plan).__name__}, expected a Plan"
+        return f"gave {kind_of(plan)}, expected a Plan"
     slots = len(view.jobs.serial)
     try:
         for slot, machine in plan.start:
@@ -144,6 +144,7 @@ def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
             expected = "a gang policy whose __init__ calls super().__init__()"
             raise WrongPart(f"{type(policy).__name__} without {missing[0]}", expected)
         refuse_misspelt(origin, policy, ("rank", "ignores", *vars(GangPolicy())))
+        refuse_other_arguments(origin, policy, "rank", ("size", "serial"))
         return GuardedGangPolicy(origin, policy)
     if not callable(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"
@@ -152,6 +153,7 @@ def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
         found = f"{type(policy).__name__} with `async def plan` ({origin.shown}:{origin.line})"
         raise WrongPart(found, "def plan: a plan is made at once")
     refuse_misspelt(origin, policy, ("plan", "ignores"))
+    refuse_other_arguments(origin, policy, "plan", ("view", "now"))
     return GuardedPolicy(origin, policy)
 
 

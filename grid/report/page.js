@@ -46,11 +46,11 @@
     axis.labelAngle = (width - 90) / scale.domain.length > least ? 0 : -90;
   }
 
-  // How long names are shows only when they are drawn.
+  // How long names are shows only when they are drawn: they stand out, or were shortened.
   function isLegendCut(holder) {
     const { right } = holder.getBoundingClientRect();
     return [...holder.querySelectorAll(".role-legend-label text")].some(
-      (text) => text.getBoundingClientRect().right > right);
+      (text) => text.getBoundingClientRect().right > right || text.textContent.endsWith("\u2026"));
   }
 
   async function draw(figure) {
@@ -61,7 +61,7 @@
     spec.datasets = Object.fromEntries([...names].map(([, name]) => [name, rowsOf(name)]));
     const values = chosen();
     for (const one of spec.params ?? []) if (one.name in values) one.value = values[one.name];
-    const columns = width < NARROW ? 2 : Math.max(2, Math.floor(width / 170));
+    let columns = width < NARROW ? 2 : Math.max(2, Math.floor(width / 170));
     const labelLimit = Math.max(140, Math.floor(width / columns) - 45);
     spec.config = { ...config, font: "system-ui, sans-serif",
       legend: { ...config.legend, columns, labelLimit } };
@@ -73,10 +73,11 @@
     }
     const options = { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } };
     let made = await vegaEmbed(holder, spec, options);
-    if (isLegendCut(holder)) {
+    while (columns > 1 && isLegendCut(holder)) {
       made.finalize();
-      const legend = { ...spec.config.legend, columns: 1, labelLimit: width - 90 };
-      spec.config = { ...spec.config, legend };
+      columns = Math.ceil(columns / 2);
+      const labelLimit = columns === 1 ? width - 90 : Math.floor(width / columns) - 45;
+      spec.config = { ...spec.config, legend: { ...spec.config.legend, columns, labelLimit } };
       made = await vegaEmbed(holder, spec, options);
     }
     charts.push({ figure, width, view: made.view, signals: (spec.params ?? []).map((p) => p.name) });

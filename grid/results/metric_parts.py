@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats
-from grid.model.errors import shorten
+from grid.model.errors import kind_of, shorten
 from grid.model.job_results import JobResults
 from grid.parts.kind import Kind, function_guard
 from grid.results.directory import Directory
@@ -41,7 +41,7 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
     try:
         shape = np.asarray(column, np.float64).shape
     except (TypeError, ValueError):
-        return f"gave {type(column).__name__}, {expected}"
+        return f"gave {kind_of(column)}, {expected}"
     return None if shape == (rows,) else f"gave an array of shape {shape}, {expected}"
 
 

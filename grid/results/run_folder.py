@@ -34,6 +34,8 @@ JOURNALS = ".journals"
 """Folder in that of a live run, while it goes on; one that was killed leaves it behind."""
 
 PARTIAL = ".partial"
+REPORT = "report.html"
+"""What `grid report` makes of a run or a sweep, in its folder."""
 LARGEST_MANIFEST = 1 << 24
 
 

@@ -105,7 +105,8 @@ def _unfit(node: Node, path: Path) -> list[Mistake]:
     if isinstance(node.value, list | dict) or "${" in node.text:
         expected = "one value without `${`"
         if isinstance(node.value, list | dict):
-            expected += "; lists and mappings are for the key itself, by its path: a.b.c"
+            expected += "; lists and mappings are for the key itself, by its path: a.b.c; several"
+            expected += " values make a sweep"
         return [node.mistake(path, expected)]
     return []
 

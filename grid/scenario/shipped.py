@@ -65,6 +65,11 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
     if near := _near(beside):
         raise one_mistake("", "no such file", f"{one} in a file, such as {near}", str(given))
+    if not os.path.lexists(beside) and given.suffix == _SUFFIX:
+        shipped = look_for(Path(given.stem), experiment=experiment, here=here)
+        if shipped is not None:
+            expected = f"{one} in a file, or the name {given.stem}"
+            raise one_mistake("", "no such file", expected, str(given))
     if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(beside):
         return beside
     if look_for(given, experiment=not experiment) is not None:

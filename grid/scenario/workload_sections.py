@@ -168,7 +168,7 @@ class AnnotatedDeadlineSection(Section):
     @model_validator(mode="after")
     def _in_order(self) -> AnnotatedDeadlineSection:
         if self.least > self.most:
-            raise ValueError("`least` no more than `most`")
+            raise ValueError(f"`least` ({self.least:g}) no more than `most` ({self.most:g})")
         return self
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats
-from grid.model.errors import WrongPart, shorten
+from grid.model.errors import WrongPart, kind_of, shorten
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
-from grid.parts.kind import Kind
+from grid.parts.kind import Kind, refuse_other_arguments
+from grid.parts.lent_table import lent
 from grid.parts.origin import Origin, ask, is_whole
 from grid.selection.interface import Choice, Selection
 
@@ -34,7 +35,7 @@ class GuardedSelection:
     def __init__(self, origin: Origin, selection: Any) -> None:
         self.origin = origin
         self._selection = selection
-        self._draws = "rng" in signature(selection.choose).parameters
+        self.draws = "rng" in signature(selection.choose).parameters
         self.needs_work = bool(getattr(selection, "needs_work", False))
         self._by_utility: ByUtility | None = None
 
@@ -46,15 +47,18 @@ class GuardedSelection:
         own_only: bool,
         rng: Generator | None = None,
     ) -> Choice:
-        given = (job, table.to_read(), own_vo, own_only, *((rng,) if self._draws else ()))
-        choice: Choice = ask(self.origin, "choose", self._selection.choose, _problem, *given)
+        choose = self._selection.choose
+        with lent(self.origin, "choose", table) as copy:
+            given = (job, copy, own_vo, own_only, *((rng,) if self.draws else ()))
+            choice: Choice = ask(self.origin, "choose", choose, _problem, *given)
         return choice
 
     def worth(self, job: Job, table: ResourceTable) -> Floats:
         own = getattr(self._selection, "worth", None)
         if own is None:
             return self._partial().worth(job, table)
-        found: Floats = ask(self.origin, "worth", own, _worth_problem, job, table.to_read())
+        with lent(self.origin, "worth", table) as copy:
+            found: Floats = ask(self.origin, "worth", own, _worth_problem, job, copy)
         return found
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
@@ -79,7 +83,7 @@ def _problem(
 ) -> str | None:
     """What is wrong with a choice for `job`."""
     if not isinstance(choice, Choice):
-        return f"gave {type(choice).__name__}, expected a Choice"
+        return f"gave {kind_of(choice)}, expected a Choice"
     vo, widest = table.columns.vo, table.columns.widest
     for name, row in choice._asdict().items():
         if not is_whole(row) or not -1 <= row < len(vo):
@@ -102,7 +106,12 @@ def _guarded(origin: Origin, selection: Any) -> Selection:
             found,
             "a selection with choose(self, job, table, own_vo, own_only)",
         )
-    return GuardedSelection(origin, selection)
+    guarded = GuardedSelection(origin, selection)
+    given = ("job", "table", "own_vo", "own_only", *(("rng",) if guarded.draws else ()))
+    refuse_other_arguments(origin, selection, "choose", given)
+    if callable(getattr(selection, "worth", None)):
+        refuse_other_arguments(origin, selection, "worth", ("job", "table"))
+    return guarded
 
 
 Ties = Annotated[

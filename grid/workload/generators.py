@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.model.errors import dotted, shorten
+from grid.model.errors import dotted, kind_of, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
 from grid.parts.kind import Kind, function_guard
@@ -47,7 +47,7 @@ def _jobs_problem(tables: Any, names: Sequence[str], *_: object) -> str | None:
 def _machines_problem(made: Any, count: int, *_: object) -> str | None:
     machines = made.machines if isinstance(made, GeneratedMachines) else made
     if not isinstance(machines, Sequence) or not all(isinstance(one, Machine) for one in machines):
-        return f"gave {type(made).__name__}, expected machines or GeneratedMachines"
+        return f"gave {kind_of(made)}, expected machines or GeneratedMachines"
     if len(machines) != count:
         return f"gave {len(machines)} machines, expected {count}"
     return None

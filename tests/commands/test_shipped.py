@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,15 @@ def test_every_shipped_experiment_can_be_copied() -> None:
     for one in all_shipped():
         kind = "experiments/" if one.is_experiment else ""
         answer("init", f"{one.name}{len(kind)}", "--from", f"{kind}{one.name}")
+
+
+def test_the_script_may_be_called_by_a_link(tmp_path: Path) -> None:
+    scripts = Path(__file__).parents[2] / "scripts"
+    if not (scripts.parent / ".venv" / "made-from").is_file():
+        pytest.skip("the environment of the scripts has not been made")
+    link = tmp_path / "grid"
+    link.symlink_to(scripts / "grid")
+    ended = subprocess.run(
+        [link, "--version"], check=False, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout.split()[0]) == (0, "grid-emulator"), ended.stderr

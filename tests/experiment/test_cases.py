@@ -168,7 +168,14 @@ def test_settings_of_the_command_line_hold_for_all_runs(tmp_path: Path) -> None:
     path = write(tmp_path)
     cases, wrong = expand(load_experiment(path, overrides=["protocol.ttl=5"]), path)
     assert not wrong and {case.scenario.protocol.ttl for case in cases} == {5}
-    with pytest.raises(InputError, match=r"set.selection: found 'matchmaking' for all runs"):
+    with pytest.raises(InputError, match=r"^--set: selection: found 'matchmaking' for"):
         load_experiment(path, overrides=["selection=matchmaking"])
     with pytest.raises(InputError, match="expected KEY=VALUE"):
         load_experiment(path, overrides=["ttl"])
+
+
+def test_quick_needs_to_be_told_what_that_is(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.yaml"
+    path.write_text("name: e\nscenario: two-vos\naxes: {protocol.ttl: [0, 1]}\n")
+    with pytest.raises(InputError, match=r"quick: found nothing, expected what --quick is to run"):
+        load_experiment(path, quick=True)

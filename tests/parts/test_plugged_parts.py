@@ -252,7 +252,7 @@ def test_what_a_check_can_find_is_wrong_input(policy: Any, message: str) -> None
     ("name", "message"),
     [
         ("Raises", "mine.py:88: policy mine.py:Raises: plan raised ZeroDivisionError"),
-        ("NoPlan", "mine.py:[0-9]+: policy mine.py:NoPlan: plan gave NoneType, expected a Plan"),
+        ("NoPlan", "mine.py:[0-9]+: policy mine.py:NoPlan: plan gave None, expected a Plan"),
     ],
 )
 def test_a_part_that_fails_is_named_with_its_line(name: str, message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.model.errors import WrongPart, expected_name
+from grid.model.errors import WrongPart, expected_name, kind_of
 from grid.parts.kind import Kind, function_guard
 from grid.parts.origin import Guarded
 from grid.parts.registry import Parts
@@ -42,7 +42,7 @@ class GuardedHeuristic(Guarded):
 def _problem(answer: Any, matrix: JobMachineMatrix, _: float) -> str | None:
     """What a heuristic gives is looked at: NaN would hide jobs for ever."""
     if answer is not None:
-        return f"gave {type(answer).__name__}, expected it to give nothing"
+        return f"gave {kind_of(answer)}, expected it to give nothing"
     if np.shape(matrix.priority) != matrix.remaining_s.shape:
         return f"gave priorities of shape {np.shape(matrix.priority)}, expected that of the matrix"
     return "gave a priority that is not a number" if np.isnan(matrix.priority).any() else None
