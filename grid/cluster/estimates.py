@@ -20,18 +20,18 @@ class Estimates:
     """The models of `Cluster.estimates`.
 
     `average` predicts as Tsafrir, Etsion and Feitelson do (IEEE TPDS 18(6), 2007): the mean run
-    time of the user's last two jobs, in order of their ends, that had ended when the job came (ends
-    of an instant are before its arrivals), and never more than the user says; what the user says
-    until there are two, and for jobs whose user is not known. A prediction that falls short kills
-    no job: as in the paper the user's estimate, times the factor, remains the limit where there is
-    one. Run times are taken as work, so that speeds do not matter.
+    time of the last two jobs of a VO's user, in order of their ends, that had ended when the job
+    came (ends of an instant are before its arrivals), and never more than the user says; what the
+    user says until there are two, and for jobs whose user is not known. A prediction that falls
+    short kills no job: as in the paper the user's estimate, times the factor, remains the limit
+    where there is one. Run times are taken as work, so that speeds do not matter.
     """
 
     def __init__(self, platform: Cluster) -> None:
         self._exact = platform.estimates == "exact"
         self.predicts = platform.estimates == "average"
         self._factor = platform.estimate_factor
-        self._last: dict[int, tuple[float, ...]] = {}
+        self._last: dict[tuple[str, int], tuple[float, ...]] = {}
 
     def column(self, estimate_us: Ints, run_us: Ints) -> Ints:
         """The estimates of many jobs: what users say times the factor, or the truth."""
@@ -51,14 +51,17 @@ class Estimates:
             return estimate_us
         return max(1, round(min(estimate_us * self._factor, LONGEST_US)))
 
-    def predicted(self, user: int, limit_us: Time, reference_mips: float) -> Time:
-        """What `average` expects now of a job of the user, who says `limit_us`."""
+    def predicted(self, user: tuple[str, int], limit_us: Time, reference_mips: float) -> Time:
+        """What `average` expects now of a job of the user, who says `limit_us`.
+
+        A user is a VO and a number in it.
+        """
         last = self._last.get(user, ())
         if len(last) < 2:
             return limit_us
         return min(limit_us, max(1, round(sum(last) / 2 / reference_mips)))
 
-    def ended(self, user: int, work: float) -> None:
+    def ended(self, user: tuple[str, int], work: float) -> None:
         """A job of the user has ended, after so much work: microseconds times MIPS."""
-        if self.predicts and user >= 0:
-            self._last[int(user)] = (*self._last.get(int(user), ())[-1:], float(work))
+        if self.predicts and user[1] >= 0:
+            self._last[user] = (*self._last.get(user, ())[-1:], float(work))

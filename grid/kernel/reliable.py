@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from grid.kernel.entity import Context, Entity, Finishing, Rows
 from grid.kernel.orders import Order
+from grid.model.distances import transfer_us
 from grid.model.time import NEVER, Time
 
 
@@ -45,12 +46,14 @@ class Ack:
 class Rules:
     """How long to wait for an acknowledgement, at first and at most, and when to save the state.
 
-    The wait doubles with each try. The state is saved after each `inputs_a_state` inputs.
+    The wait doubles with each try. What takes time on the way by its size, at `bandwidth_mbps`, is
+    waited for by that much longer. The state is saved after each `inputs_a_state` inputs.
     """
 
     wait_us: Time
     longest_wait_us: Time
     inputs_a_state: int = 256
+    bandwidth_mbps: float | None = None
 
 
 START, MESSAGE, TIMEOUT, ORDER = 0, 1, 2, 3
@@ -277,7 +280,7 @@ class Reliable:
             # An acknowledgement of nothing new must not put off what is sent again: whoever keeps
             # sending gets one for each message, and the first in line may be the one that is lost.
             peer.wait_us = self._rules.wait_us
-            peer.again_us = ctx.now + peer.wait_us
+            peer.again_us = ctx.now + self._wait_us(peer)
         if peer.behind:
             peer.behind = False
             for one in peer.waiting:
@@ -289,8 +292,14 @@ class Reliable:
     def _expect_answer(self, ctx: Context, peer: _Peer, one: _Sent) -> None:
         """`one` has just been sent: if it is first in line, wait for its acknowledgement."""
         if peer.waiting[0] is one:
-            peer.again_us = ctx.now + peer.wait_us
+            peer.again_us = ctx.now + self._wait_us(peer)
             self._wake_at(ctx, peer.again_us)
+
+    def _wait_us(self, peer: _Peer) -> Time:
+        """How long to wait for the acknowledgement of what is first in line, if anything is."""
+        if not peer.waiting:
+            return peer.wait_us
+        return peer.wait_us + transfer_us(peer.waiting[0].megabytes, self._rules.bandwidth_mbps)
 
     def _wake_at(self, ctx: Context, time: Time) -> None:
         if time < self._again_us:
@@ -305,7 +314,7 @@ class Reliable:
             if peer.again_us <= ctx.now:
                 self._transmit(ctx, name, peer.waiting[0])
                 peer.behind = True
-                peer.again_us = ctx.now + peer.wait_us
+                peer.again_us = ctx.now + self._wait_us(peer)
                 peer.wait_us = min(2 * peer.wait_us, self._rules.longest_wait_us)
         if waiting:
             self._wake_at(ctx, min(peer.again_us for _, peer in waiting))

@@ -11,7 +11,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -146,7 +146,9 @@ class Host:
         for storage in self._storages.values():
             self._count(list(storage.journal.records()))
         self.status = Status(os.getpid(), jobs=self._store.jobs)
-        rules, around = live_rules(speedup), Around(may_break=watched)
+        bandwidth_mbps = grid.settings.network.bandwidth_mbps
+        rules = replace(live_rules(speedup), bandwidth_mbps=bandwidth_mbps)
+        around = Around(may_break=watched)
         entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, around, events)
         self._faults = grid.network.faults
         self._done: Interventions = ()

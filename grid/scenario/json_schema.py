@@ -64,7 +64,9 @@ def _name_parts(sections: dict[str, Any]) -> None:
     for section, key, kind in _NAMED:
         old = sections[section]["properties"][key]
         kept = {name: old[name] for name in ("default", "description") if name in old}
-        sections[section]["properties"][key] = {"anyOf": _choices(kind, sections), **kept}
+        none = [{"type": "null"}] if old.get("default", "") is None else []
+        choices = [*_choices(kind, sections), *none]
+        sections[section]["properties"][key] = {"anyOf": choices, **kept}
     for key, kind in _LISTED:
         sections["MetricsSection"]["properties"][key]["items"] = {"anyOf": _choices(kind, sections)}
     for section, kind in _GENERATED:

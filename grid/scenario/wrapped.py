@@ -143,8 +143,9 @@ def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]
 
 def virtual_rules(grid: Grid) -> Rules:
     """Messages are sent again when an answer should long have come, in virtual time."""
-    wait_us = 4 * grid.settings.network.longest_us
-    return Rules(wait_us, 64 * wait_us, INPUTS_A_STATE)
+    network = grid.settings.network
+    wait_us = 4 * network.longest_us
+    return Rules(wait_us, 64 * wait_us, INPUTS_A_STATE, network.bandwidth_mbps)
 
 
 def _quota(vo: VirtualOrganization) -> dict[str, Any]:

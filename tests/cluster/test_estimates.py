@@ -195,3 +195,17 @@ def test_exact_and_factor_are_as_if_users_had_said_so(policy: str, more: dict[st
 def test_what_predicts_is_not_played_by_the_compiled_loop() -> None:
     platform = cluster_with(estimates="average")
     assert isinstance(make_cluster(platform, make_policy("easy", {})).core, GeneralCore)
+
+
+def test_users_of_two_vos_with_one_number_are_two() -> None:
+    """Both users 1 come to one cluster: of each is known how long its own jobs ran."""
+    policy = Told()
+    cluster = general_cluster(cluster_with(cpus=1, estimates="average"), policy)
+    runs = {"a": 10, "b": 40}
+    for number, (vo, submit) in enumerate([("a", 0), ("b", 50), ("a", 100), ("b", 150)] * 2):
+        late = submit + 200 * (number // 4)
+        one = replace(of_user(1, number, late, 90, runs[vo]), vo=vo)
+        cluster.advance(late)
+        cluster.submit(one, -1, late)
+    cluster.advance(NEVER)
+    assert [policy.estimates[number] for number in range(8)] == [90] * 4 + [10, 40] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -284,3 +285,35 @@ def test_nothing_passes_a_partition_and_posts_wait_for_its_end(live: bool) -> No
         (340, [[200.0]]),
         (360, [[300.0]]),
     ]
+
+
+def test_what_is_long_under_way_by_its_size_is_not_sent_again_meanwhile() -> None:
+    """A message takes 8 s at 1 Mbit/s; the acknowledgement of any other is due in 300 us."""
+
+    class Sender:
+        def start(self, ctx: Context) -> None:
+            ctx.send("b", "long", 1.0)
+            ctx.send("b", "short")
+
+        def handle(self, ctx: Context, sender: str, message: Any) -> None:
+            ctx.record((ctx.now, message))
+
+        def timeout(self, ctx: Context, timer: str) -> None:
+            raise AssertionError(timer)
+
+    class Hearer(Sender):
+        def start(self, ctx: Context) -> None:
+            pass
+
+    handled: dict[float | None, int] = {}
+    for bandwidth_mbps in (None, 1.0):
+        rules = replace(RULES, bandwidth_mbps=bandwidth_mbps)
+        entities = {"a": Sender(), "b": Hearer()}
+        wrapped = {name: Reliable(name, one, 1, rules) for name, one in entities.items()}
+        process = LogicalProcess(wrapped, Network(["a", "b"], [0, 1], 50, 7, None, 1.0), 1)
+        process.start()
+        process.advance(NEVER)
+        assert process.records == [(8_000_050, "long"), (8_000_050, "short")]
+        handled[bandwidth_mbps] = process.messages
+    assert handled[1.0] == 4, "two messages, and two acknowledgements"
+    assert handled[None] > 1000

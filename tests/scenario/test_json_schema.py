@@ -9,6 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from grid.scenario.json_schema import json_schema
+from grid.scenario.load import load_scenario
 from tests.scenario.wrong_scenarios import RIGHT, edited
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
@@ -45,3 +46,15 @@ def test_it_accepts_parameters_and_a_scenario_without_a_name() -> None:
 )
 def test_it_refuses(old: str, new: str) -> None:
     assert errors(edited(old, new))
+
+
+def test_what_is_nothing_by_default_may_be_said_to_be_nothing() -> None:
+    text = """
+name: nothing
+vos:
+  - name: a
+    when_busy: null
+    clusters: [{processors: 1, policy: afcfs, processor_choice: null}]
+"""
+    assert errors(text) == []
+    assert load_scenario(yaml.safe_load(text)).vos is not None

@@ -194,7 +194,10 @@ class GeneralCore:
     def _predict(self, job: JobRecord) -> None:
         """The policy sees a prediction; what the user says is when the job is killed, if it is."""
         limit_us = job.estimate_us
-        job.estimate_us = self._estimates.predicted(job.user, limit_us, job.reference_mips)
+        if job.row < 0:
+            job.vo = self._arrivals.routed[job.row].vo
+        user = job.vo, job.user
+        job.estimate_us = self._estimates.predicted(user, limit_us, job.reference_mips)
         self._runs.slots.shown.estimate_us[job.slot] = job.estimate_us
         if self._kills:
             job.killed_after_us = limit_us

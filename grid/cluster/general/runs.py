@@ -169,7 +169,8 @@ class Runs:
             self._count_run(job, now)
             killed = job.fails or (not self.extend and job.left_us > job.left_estimate_us)
             if self._estimates.predicts:
-                self._estimates.ended(job.user, job.run_us * job.reference_mips)
+                user = job.vo, job.user
+                self._estimates.ended(user, job.run_us * job.reference_mips)
             self._release(job, now)
             self._end(job, FAILED if killed else COMPLETED, now)
             gone.append(slot)

@@ -63,6 +63,8 @@ class JobRecord:
     """The run time at which it is killed whatever its estimate is; `run_us` is cut there."""
     fails: bool = False
     """Whether `run_us` was cut."""
+    vo: str = ""
+    """Whose user it is of, where predictions ask for that; empty: the cluster's own VO."""
     ran_on: int = -1
     """The machine of its last run, also where an outage has undone all that was done there."""
 
