@@ -55,6 +55,7 @@ vos:
   - name: a
     when_busy: null
     clusters: [{processors: 1, policy: afcfs, processor_choice: null}]
+    workload: {jobs: [{run_s: 1}]}
 """
     assert errors(text) == []
     assert load_scenario(yaml.safe_load(text)).vos is not None
