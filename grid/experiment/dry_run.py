@@ -42,6 +42,8 @@ def dry_run_lines(
         + f" ({' x '.join(filter(None, [axes, f'{len(experiment.seed_list)} seeds']))})",
         f"{kept:,} of them are in {folder}, {len(keys) - kept:,} are to be run",
     ]
+    if kept == len(keys):
+        return lines
     count = cpus or usable_cpus()
     found = _seconds_a_run(experiment, cases[0].scenario.name, len(cases), folder, quick)
     if found is None:

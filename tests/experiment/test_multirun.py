@@ -85,3 +85,5 @@ def test_a_dry_run_goes_by_what_ran_here_before(
     assert lines("sweeps/first")[2].endswith("as 2 runs in sweeps/first took")
     assert lines("elsewhere/more")[-1].startswith("how long they take is not known")
     assert not Path("sweeps/more").exists()
+    Path("more.yaml").write_text(text.replace("[1, 2, 3]", "[1]"))
+    assert lines("sweeps/first")[1:] == ["1 of them are in sweeps/first, 0 are to be run"]
