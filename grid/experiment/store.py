@@ -24,6 +24,8 @@ FAILED_FILE = "failed.json"
 LOCK = ".lock"
 CHECKSUM = "checksum"
 """Key of what is kept of a run: the SHA-256 of all the rest."""
+KEY = "key"
+"""The same: the run's name, so that none is taken for another one."""
 
 MAX_BYTES = 1 << 25
 """Of one file. Empty lists take some 25 times the memory that they take in JSON."""
@@ -125,7 +127,8 @@ class Store:
     def write(self, key: str, record: Record, clock: Record) -> None:
         """Keep a run. It is there from the moment that its file in `runs` is, which is the last."""
         for kind, content in (("clock", clock), ("runs", record)):
-            write_json(self._path(kind, key), content | {CHECKSUM: _checksum(content)})
+            named = content | {KEY: key}
+            write_json(self._path(kind, key), named | {CHECKSUM: _checksum(named)})
 
     def record(self, key: str) -> Record:
         """What came of the run. Raises InputError where it is not as it was written."""
@@ -260,6 +263,8 @@ def _read_sealed(path: Path, shape: type[_Content]) -> Record:
     content = read_json(path)
     try:
         is_sound = content.pop(CHECKSUM, None) == _checksum(content)
+        # Without a key: written before there was one in it.
+        is_sound &= content.pop(KEY, path.stem) == path.stem
     except RecursionError:
         raise _no_file_of_a_sweep(path, "values nested too deep") from None
     if not is_sound:

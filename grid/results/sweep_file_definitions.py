@@ -44,6 +44,7 @@ RUN_KEYS: Columns = {
     ),
     "flows": ("jobs", "Triples: position of a VO, of the VO that ran its jobs, and how many."),
     "courses.*": ("", "Points of the curves over time that the report draws."),
+    "key": ("", "The file's own name."),
     "checksum": ("", "SHA-256 of all the rest of the file."),
 }
 """Of a sweep's `runs/KEY.json`, what came of a run. `clock/KEY.json` has what it cost:

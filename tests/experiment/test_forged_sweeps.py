@@ -20,7 +20,7 @@ from grid.cli import app
 from grid.experiment.cases import load_experiment
 from grid.experiment.dry_run import dry_run_lines
 from grid.experiment.place import Place
-from grid.experiment.store import CHECKSUM, MAX_BYTES, Store
+from grid.experiment.store import CHECKSUM, KEY, MAX_BYTES, Store
 from grid.experiment.sweep import run_sweep
 from grid.model.errors import InputError
 from tests.experiment.small_experiments import EXPERIMENT, write
@@ -56,10 +56,11 @@ def first(folder: Path, kind: str) -> Path:
 def sealed(path: Path, content: Any) -> None:
     """Write what claims to be kept of a run, with a checksum that is right."""
     if isinstance(content, dict):
-        content.pop(CHECKSUM, None)
-        Store(path.parent.parent).write("forged", content, content)
-        (path.parent.parent / "runs" / "forged.json").replace(path)
-        (path.parent.parent / "clock" / "forged.json").unlink(missing_ok=True)
+        content = {name: one for name, one in content.items() if name not in (CHECKSUM, KEY)}
+        forged = Store(path.parents[2] / "forged")
+        with forged.locked():
+            forged.write(path.stem, content, content)
+        (forged.folder / path.parent.name / path.name).replace(path)
     else:
         path.write_text(json.dumps(content))
 
@@ -94,7 +95,7 @@ def read_all(folder: Path) -> int:
         except InputError as error:
             assert len(str(error).splitlines()) == 1, error
     experiment = load_experiment(file)
-    assert len(dry_run_lines(experiment, file, out)) == 3
+    assert len(dry_run_lines(experiment, file, out)) in (2, 3)
     return run_sweep(experiment, file, out, Place(in_process=True)).damaged
 
 

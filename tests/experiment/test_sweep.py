@@ -64,7 +64,7 @@ def test_what_is_lost_is_run_again_with_the_same_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["runs", "clock"])
-@pytest.mark.parametrize("damage", ["", "{", "[]", "another figure", "gone"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "another figure", "another run", "gone"])
 def test_a_damaged_result_is_run_again_and_told(tmp_path: Path, kind: str, damage: str) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     sweep(path, folder)
@@ -78,6 +78,8 @@ def test_a_damaged_result_is_run_again_and_told(tmp_path: Path, kind: str, damag
         damaged.write_text(json.dumps(content))
         with pytest.raises(InputError, match="found a result that was changed or damaged"):
             grid.load_results(folder, clock=kind == "clock")
+    elif damage == "another run":
+        damaged.write_text(sorted((folder / kind).iterdir())[5].read_text())
     else:
         damaged.write_text(damage)
     again = sweep(path, folder)
