@@ -111,7 +111,7 @@ def test_results_of_another_shape_are_run_again(kind: str, copied: Path) -> None
     whole = grid.load_results(copied / "sweep")
     path = first(copied, kind)
     content = json.loads(path.read_text())
-    del content[CHECKSUM]
+    del content[CHECKSUM], content[KEY]
     content.pop("scenario", None)
     for place, value in zip(places(content), cycle([{"a": [[]]}, "x", 10**400]), strict=False):
         sealed(path, with_value(content, place, value))
