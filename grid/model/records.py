@@ -75,7 +75,7 @@ class Levels(NamedTuple):
     down_us: Ints | None = None
     down: Ints | None = None
     held: HeldTimes | None = None
-    busy_us: Ints | None = None
+    busy_us: Floats | None = None
     draw: Draw | None = None
 
 

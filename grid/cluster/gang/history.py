@@ -34,7 +34,8 @@ class GangHistory:
         """Where nothing waits, the smallest gang has one task more than there are processors."""
         self.keep(state)
         rows, self._rows = self._rows, []
-        busy_us = np.add.reduceat(state.processors.busy_us, self._firsts)
+        # Of many processors, for a long time, it may be more than 64 bits hold.
+        busy_us = np.add.reduceat(state.processors.busy_us.astype(np.float64), self._firsts)
         times, busy, smallest = np.ascontiguousarray(np.concatenate(rows).T)
         return Levels(times, busy, smallest, busy_us=busy_us, draw=self._draw())
 

@@ -140,7 +140,7 @@ class GeneralCore:
         if runs.switching is not None:
             levels = levels._replace(held=runs.switching.held_times())
         if runs.moves:
-            levels = levels._replace(busy_us=np.array(runs.busy_us, np.int64))
+            levels = levels._replace(busy_us=np.array(runs.busy_us, np.float64))
         return levels if runs.draw is None else levels._replace(draw=runs.draw.steps())
 
     def plan_times(self) -> list[TimedPlans]:
