@@ -129,6 +129,7 @@ def carry_out(task: Task) -> None:
             task.place,
             progress=sweep_progress(display, in_process=task.place.in_process),
             tell=watching.tell if watching is not None else None,
+            stage=display.stage,
         )
         page = None
         if len(done.failures) < done.runs:

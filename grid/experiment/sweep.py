@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,11 @@ from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
-from grid.model.errors import InputError
+from grid.model.errors import InputError, RunFailed
+from grid.runtime.outcome import Stage, tell_nobody
+from grid.scenario.schema import Scenario
+from grid.scenario.traces import logs_of
+from grid.scenario.workload import realize
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +113,16 @@ def run_sweep(
     progress: Progress | None = None,
     objects: Objects | None = None,
     tell: Tell | None = None,
+    stage: Stage = tell_nobody,
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
     `file` is where the experiment stands; None: in Python. Raises InputError where `folder` is
     something else, or a combination makes no right scenario; a run that fails is in the Sweep.
-    `tell` is for those who watch.
+    `tell` is for those who watch, and `stage` hears how far the compiler is in this process.
     """
     wanted = Wanted(experiment, file, folder, objects=objects or {})
-    (found,) = run_sweeps([wanted], place, progress, tell)
+    (found,) = run_sweeps([wanted], place, progress, tell, stage)
     if isinstance(found, InputError):
         raise found
     return found
@@ -128,6 +133,7 @@ def run_sweeps(
     place: Place,
     progress: Progress | None = None,
     tell: Tell | None = None,
+    stage: Stage = tell_nobody,
 ) -> list[Sweep | InputError]:
     """Several sweeps as one: no CPU waits for the last runs of one while others have some left.
 
@@ -140,7 +146,7 @@ def run_sweeps(
         looks = None
         if tell is not None and right:
             looks = SweepLooks(tell, wanted[0].experiment, right[0].cases, right[0].keys)
-        start_seconds, run_seconds = _run_missing(right, place, progress, looks)
+        start_seconds, run_seconds = _run_missing(right, place, progress, looks, stage)
         return [
             _finished(part, start_seconds, run_seconds) if isinstance(part, _Part) else part
             for part in parts
@@ -194,6 +200,7 @@ def _run_missing(
     place: Place,
     progress: Progress | None,
     looks: SweepLooks | None = None,
+    stage: Stage = tell_nobody,
 ) -> tuple[float, float]:
     """Do the runs that the parts lack. Seconds until workers were ready, and from then on."""
     in_turn = itertools.zip_longest(
@@ -210,7 +217,7 @@ def _run_missing(
     begun = ready = time.monotonic()
     number_of = {id(part): number for number, part in enumerate(parts)}
     kinds = [(number_of[id(part)], case.kind) for part, _, case in runs]
-    for step in _steps(work, kinds, place):
+    for step in _steps(work, kinds, place, stage):
         tally = dataclasses.replace(tally, running=step.running)
         ended: tuple[str, Answer | None] | tuple[()] = ()
         if step.number is None:
@@ -239,16 +246,39 @@ def _keep(part: _Part, key: str, case: Case, answer: Answer | None) -> bool:
     return True
 
 
-def _steps(work: Sequence[Work], kinds: Sequence[Kind], place: Place) -> Iterator[Step]:
+def _steps(
+    work: Sequence[Work], kinds: Sequence[Kind], place: Place, stage: Stage = tell_nobody
+) -> Iterator[Step]:
     if not work:
         return
     if place.in_process:
-        for number, scenario, file, measure in work:
+        compiled: set[Kind] = set()
+        for (number, scenario, file, measure), kind in zip(work, kinds, strict=True):
+            if measure == "run" and kind not in compiled:
+                compiled.add(kind)
+                _compile(scenario, file, stage)
             yield Step(1, number, attempt(scenario, file, measure))
         return
     from grid.experiment.tasks import run_all
 
     yield from run_all(work, kinds, place.address, place.cpus)
+
+
+def _compile(scenario: Scenario, file: str, stage: Stage) -> None:
+    """Compile what the runs of a kind need side by side, and wait for it.
+
+    To read a log for that would take longer than it saves where all is compiled.
+    """
+    from grid.runtime.compiling import compiling_ahead
+
+    if logs_of(scenario):
+        return
+    # What is wrong with the scenario, its run tells.
+    with suppress(InputError, RunFailed), compiling_ahead() as ahead:
+        grid, _ = realize(scenario, file)
+        ahead.begin(grid, first=True)
+        ahead.meanwhile(stage)
+        stage("running")
 
 
 def perform_all(cases: Sequence[Case], place: Place) -> Iterator[tuple[int, Answer]]:

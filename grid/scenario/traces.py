@@ -46,9 +46,13 @@ def hash_of_log(path: str) -> str:
 
 def hashes_of_logs(scenario: Scenario) -> dict[str, str]:
     """That of each log that the scenario plays, by its path. Raises InputError."""
+    return {short_path(path): hash_of_log(path) for path in logs_of(scenario)}
+
+
+def logs_of(scenario: Scenario) -> list[str]:
+    """The paths of the logs that the scenario plays."""
     workloads = scenario.workload, *(vo.workload for vo in scenario.vos or ())
-    paths = sorted({one.trace for one in workloads if one is not None and one.trace is not None})
-    return {short_path(path): hash_of_log(path) for path in paths}
+    return sorted({one.trace for one in workloads if one is not None and one.trace is not None})
 
 
 class _Read(NamedTuple):
