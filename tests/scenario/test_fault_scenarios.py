@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import grid
 from grid.model.errors import InputError
 from grid.model.job_results import in_order
 from grid.results.checkers import check
@@ -149,3 +150,22 @@ def test_what_is_wrong_with_faults_is_told(text: str, tmp_path: Path) -> None:
     (mistake,) = told.value.mistakes
     assert mistake.line == scenario.count("\n") + 4
     assert WRONG[text] in str(mistake)
+
+
+def test_a_job_that_is_long_under_way_with_its_input_is_sent_once() -> None:
+    """Its input takes 8,000 s at 1 Mbit/s; an answer is due in four latencies, of 1 ms."""
+    windows = {"kind": "operating_system", "options": [{"value": "windows"}]}
+    asked = {"submit_s": 70, "run_s": 10, "input_mb": 1000, "requirements": [windows]}
+    away = {"machines": [{"cpus": 1, "operating_system": "windows"}]}
+    scenario = {
+        "name": "slow",
+        "network": {"latency_s": 0.001, "local_latency_s": 1e-6, "bandwidth_mbps": 1},
+        "faults": {"heal_s": 1, "between_vos": {"lost": 0.01}},
+        "vos": [
+            {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": [asked]}},
+            {"name": "b", "clusters": [away]},
+        ],
+    }
+    run = grid.run(scenario)
+    assert run.metrics["grid"]["jobs_forwarded"] == 1
+    assert run.manifest["messages"] < 50
