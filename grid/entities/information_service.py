@@ -44,10 +44,9 @@ class Sources:
     `services` are all Information Services, by VO. `reads_board`: whether snapshots of anybody are
     heard. A snapshot that could only repeat the last one is not published: what was told before
     the last multiple of `period_us`, seen `delay_us` later, is still true then. `delays_us` has
-    that delay for each VO, shape (VOs,), NEVER for one that is not heard; None: it is that for
-    all. Letters go out in
-    rounds until `last_submission_us`, and then while there is news. With `classes`, it tells the
-    best resource of each class in place of all of them.
+    that delay for each VO, shape (VOs,), NEVER for one that is not heard; None: all have the same.
+    Letters go out in rounds until `last_submission_us`, and then while there is news. With
+    `classes`, it tells the best resource of each class in place of all of them.
     """
 
     overlay: Overlay
