@@ -25,7 +25,7 @@ from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
 from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
-from grid.model.errors import InputError, RunFailed
+from grid.model.errors import InputError
 from grid.runtime.outcome import Stage, tell_nobody
 from grid.scenario.schema import Scenario
 from grid.scenario.traces import logs_of
@@ -273,8 +273,8 @@ def _compile(scenario: Scenario, file: str, stage: Stage) -> None:
 
     if logs_of(scenario):
         return
-    # What is wrong with the scenario, its run tells.
-    with suppress(InputError, RunFailed), compiling_ahead() as ahead:
+    # It is a start ahead and no more: whatever is wrong, the run tells, and others go on.
+    with suppress(Exception), compiling_ahead() as ahead:
         grid, _ = realize(scenario, file)
         ahead.begin(grid, first=True)
         ahead.meanwhile(stage)
