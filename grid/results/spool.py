@@ -27,6 +27,8 @@ Rows = Any
 
 READ_AT_ONCE = 100_000
 """So many jobs are read with all their columns."""
+_PIECE = 32_768
+"""Values of a column that are read from disk at a time."""
 _WHOLE = tuple(np.dtype(f"<i{size}") for size in (1, 2, 4, 8))
 
 
@@ -115,15 +117,23 @@ class _Files:
         for part in parts:
             low, high = max(first, start), min(end, start + part.rows)
             if low < high:
-                made[low - first : high - first] = self._values(name, part, low - start, high - low)
+                self._fill(name, part, low - start, made[low - first : high - first])
             start += part.rows
         return made
 
-    def _values(self, name: str, part: _Part, skipped: int, rows: int) -> Any:
+    def _fill(self, name: str, part: _Part, skipped: int, into: Column) -> None:
+        """Writes the values of a part, from the one after those `skipped` on, into `into`."""
         if part.value is not None:
-            return part.value
-        offset = part.offset + skipped * part.dtype.itemsize
-        return np.fromfile(self._folder / name, part.dtype, rows, offset=offset)
+            into[:] = part.value
+            return
+        # Piece by piece: a narrow copy of a whole column would cost more than it takes to widen.
+        room = np.empty(min(len(into), _PIECE), part.dtype)
+        with (self._folder / name).open("rb") as file:
+            file.seek(part.offset + skipped * part.dtype.itemsize)
+            for start in range(0, len(into), _PIECE):
+                piece = room[: len(into) - start]
+                file.readinto(piece.data)
+                into[start : start + len(piece)] = piece
 
 
 def _smallest(values: Column) -> np.dtype[Any]:
