@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -169,6 +170,38 @@ def test_the_compiled_loop_as_the_slow_version(limit: float, data: Any, first: i
     cluster.advance(NEVER)
     played = outcomes(cluster, len(slow_jobs))
     assert [(start, end) for _, _, start, end in played] == [(o.start, o.end) for o in slow_jobs]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@given(seed=st.integers(0, 10**6), alike=st.sampled_from((1, 2, 3)), others=st.sampled_from((0, 9)))
+@settings(max_examples=100, deadline=None)
+def test_jobs_that_are_alike_as_the_slow_version(
+    limit: float, seed: int, alike: int, others: int
+) -> None:
+    """Most jobs ask for equally many of 7 processors, so that the loop needs no reservations for
+    them, until `others` of a hundred ask for more or fewer. The queue fills and empties again."""
+    stream = np.random.default_rng(seed)
+    slow_jobs, now = [], 0
+    for _ in range(120):
+        now += int(stream.choice((0, 1, 2, 40), p=(0.4, 0.3, 0.27, 0.03)))
+        processors = int(stream.integers(1, 8)) if stream.integers(100) < others else alike
+        estimate = 2 * int(stream.integers(1, 9))
+        run = estimate if stream.integers(2) else int(stream.integers(1, estimate + 2))
+        slow_jobs.append(SlowJob(now, processors, estimate, run, frozenset(), -1))
+    machines = [SlowMachine(7)]
+    SlowReserving(machines, [], limit).play(slow_jobs)
+    jobs = [
+        job(number, one.submit, one.processors, one.estimate, one.run)
+        for number, one in enumerate(slow_jobs)
+    ]
+    fast, plain = (
+        compiled(pool(7), "selective", slowdown_limit=limit),
+        general_cluster(pool(7), ReservingBackfilling(limit)),
+    )
+    played = play(fast, jobs)
+    assert [(start, end) for _, _, start, end in played] == [(o.start, o.end) for o in slow_jobs]
+    assert play(plain, jobs) == played
+    assert fast.figures() == plain.figures()
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -43,6 +43,9 @@ class PoolCore:
         self._kinds = loop.kinds_of(form.policy)
         self._set_slots(FIRST_SLOTS)
         counters, measures = self._pool.counters, self._pool.measures
+        # Who reserves for some jobs only lets others pass them.
+        counters[at.IN_TURN] = form.slowdown_limit == 0
+        counters[at.IN_TURN_AFTER] = 0 if form.slowdown_limit == 0 else NEVER
         counters[at.LAST_STEP] = 1
         counters[at.GAIN_FROM] = counters[at.NEXT_START] = counters[at.NEXT_INSTANT] = NEVER
         counters[at.FREE_SLOTS] = FIRST_SLOTS

@@ -17,8 +17,8 @@ import numpy as np
 from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool import state as at
 from grid.cluster.pool.priority import keep_in_order, none_can_pass, remember_times
-from grid.cluster.pool.reserving import give_back, is_due, keep_reservations
-from grid.cluster.pool.running import pop, push
+from grid.cluster.pool.reserving import give_back, plan_reserving
+from grid.cluster.pool.running import close_gaps, pop, start, start_in_turn
 from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
@@ -89,7 +89,7 @@ def advance(
         if backfills is not None:
             _plan_backfilling(policy, now, waiting, pool)
         elif reserves is not None:
-            _plan_reserving(now, pool)
+            plan_reserving(now, waiting, pool)
         elif reorders is not None:
             _plan_flexible(policy == FLEXIBLE_KEPT, now, pool)
         else:
@@ -212,19 +212,7 @@ def _plan_queue(policy: int, now: int, pool: Pool) -> None:
     if policy == EDF:
         _plan_all_that_fit(now, pool)
     else:
-        _plan_in_turn(now, pool)
-
-
-@inlined
-def _plan_in_turn(now: int, pool: Pool) -> None:
-    """The first job that does not fit holds up all behind it."""
-    counters = pool.counters
-    while counters[at.FIRST] < counters[at.LAST]:
-        slot = pool.queue[counters[at.FIRST]]
-        if pool.processors[slot] > counters[at.FREE]:
-            return
-        start(now, slot, pool)
-        counters[at.FIRST] += 1
+        start_in_turn(now, pool)
 
 
 @kernel(allocates=False)
@@ -240,22 +228,7 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
             start(now, slot, pool)
             started = True
     if started:
-        counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
-
-
-@kernel(allocates=False)
-def _plan_reserving(now: int, pool: Pool) -> None:
-    """Every job whose reserved start has come, and without one what delays no reservation."""
-    counters = pool.counters
-    keep_reservations(now, pool)
-    started = False
-    for place in range(counters[at.FIRST], counters[at.LAST]):
-        slot = pool.queue[place]
-        if is_due(now, slot, pool):
-            start(now, slot, pool)
-            started = True
-    if started:
-        counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+        counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
 @kernel(allocates=False)
@@ -265,12 +238,12 @@ def _plan_flexible(keeps: bool, now: int, pool: Pool) -> None:
     if none_can_pass(keeps, pool):
         return
     keep_in_order(now, pool)
-    _plan_in_turn(now, pool)
+    start_in_turn(now, pool)
     waits = counters[at.FIRST] < counters[at.LAST]
     if waits and counters[at.FREE] > 0:
         _reserve_for_head(pool)
         if _backfill(now, pool.queue, counters[at.FIRST] + 1, counters[at.LAST], pool):
-            counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+            counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
     if keeps:
         counters[at.KEPT] = pool.queue[counters[at.FIRST]] if waits else -1
 
@@ -285,7 +258,7 @@ def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
     counters = pool.counters
     first = counters[at.FIRST]
     if counters[at.BLOCKED] == 0:
-        _plan_in_turn(now, pool)
+        start_in_turn(now, pool)
         counters[at.BLOCKED], counters[at.SHADOW] = counters[at.FIRST] < counters[at.LAST], -1
         waiting = 1
     passed = False
@@ -298,9 +271,9 @@ def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
         else:
             passed = _backfill(now, pool.shortest, 0, counters[at.SHORTEST], pool)
     if policy == EASY_SJBF and (passed or counters[at.FIRST] != first):
-        counters[at.SHORTEST] = _close_gaps(pool.shortest, 0, counters[at.SHORTEST], pool)
+        counters[at.SHORTEST] = close_gaps(pool.shortest, 0, counters[at.SHORTEST], pool)
     if passed:
-        counters[at.LAST] = _close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+        counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
 
 @kernel(allocates=False)
@@ -375,26 +348,3 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
         passed = True
     counters[at.EXTRA] = extra
     return passed
-
-
-@inlined
-def _close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
-    """Take the jobs that do not wait any more out of a list; its new end."""
-    kept = first
-    for place in range(first, last):
-        slot = slots[place]
-        if pool.waits[slot] == 1:
-            slots[kept] = slot
-            kept += 1
-    return kept
-
-
-@inlined
-def start(now: int, slot: int, pool: Pool) -> None:
-    counters = pool.counters
-    counters[at.FREE] -= pool.processors[slot]
-    counters[at.ASKED] -= pool.processors[slot]
-    pool.waits[slot] = 0
-    pool.start[slot] = now
-    pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
-    push(slot, pool)

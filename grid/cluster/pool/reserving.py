@@ -4,6 +4,10 @@ From GAIN_FROM until GAIN_TO something may be free that not all reservations wer
 a job left that ended early, or a reservation that moved forward. A reservation can only move into a
 window that shares some time with that, and only by that part of it which is before its start, for
 from there on it has its own processors. So most need not be looked at.
+
+Jobs that ask for equally many processors get reservations in their order, and none of them can be
+earlier than the one before it. Where all that wait do and all have reservations, that is what FCFS
+gives: they start in turn, and reservations are made when another job has to wait with them.
 """
 
 from __future__ import annotations
@@ -11,16 +15,19 @@ from __future__ import annotations
 import numpy as np
 
 from grid.cluster.pool import state as at
+from grid.cluster.pool.running import close_gaps, start, start_in_turn
 from grid.cluster.pool.state import Pool
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
 from grid.model.time import NEVER
-from grid.policies.profile import change_steps, earliest_steps, shift, step_from
+from grid.policies.profile import change_steps, earliest_steps, shift, step_at, step_from
 
 
 @inlined
 def give_back(now: int, slot: int, pool: Pool) -> None:
     """The job has ended; if that is early, others may have its processors."""
+    if pool.counters[at.IN_TURN]:
+        return
     end = pool.start[slot] + pool.estimate[slot]
     if end > now:
         pool.counters[at.ENDED_EARLY] = 1
@@ -29,7 +36,62 @@ def give_back(now: int, slot: int, pool: Pool) -> None:
 
 
 @kernel(allocates=False)
-def keep_reservations(now: int, pool: Pool) -> None:
+def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
+    """Start every job whose reservation has come, and without one what delays no reservation.
+
+    `waiting` jobs were in the queue before this instant's coming.
+    """
+    counters = pool.counters
+    if counters[at.IN_TURN]:
+        came = counters[at.LAST] - counters[at.FIRST] - waiting
+        start_in_turn(now, pool)
+        if _all_alike(came, pool):
+            return
+        _reserve_running(now, pool)
+    _keep_reservations(now, pool)
+    started = False
+    for place in range(counters[at.FIRST], counters[at.LAST]):
+        slot = pool.queue[place]
+        if _is_due(now, slot, pool):
+            start(now, slot, pool)
+            started = True
+    if started:
+        counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+    nobody_waits = counters[at.FIRST] == counters[at.LAST]
+    counters[at.IN_TURN] = nobody_waits and counters[at.SERIAL] >= counters[at.IN_TURN_AFTER]
+
+
+@inlined
+def _all_alike(came: int, pool: Pool) -> bool:
+    """Whether the `came` last jobs of the queue ask for as many processors as the first one."""
+    counters, queue, processors = pool.counters, pool.queue, pool.processors
+    first, last = counters[at.FIRST], counters[at.LAST]
+    for place in range(max(first, last - came), last):
+        if processors[queue[place]] != processors[queue[first]]:
+            return False
+    return True
+
+
+@kernel(allocates=False)
+def _reserve_running(now: int, pool: Pool) -> None:
+    """Jobs start in turn no more: the profile of those that run, and no reservations yet.
+
+    That takes a step for each running job. So it is done again after as many jobs at the earliest.
+    """
+    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    counters[at.IN_TURN], counters[at.GAIN_FROM], counters[at.GAIN_TO] = 0, NEVER, 0
+    counters[at.IN_TURN_AFTER] = counters[at.SERIAL] + counters[at.RUNNING]
+    time[0], level[0], stop = now, counters[at.CPUS], 1
+    for place in range(counters[at.RUNNING]):
+        slot = pool.by_end[place]
+        end, needed = pool.start[slot] + pool.estimate[slot], pool.processors[slot]
+        last = step_at(time, stop, end - 1)
+        _, stop = change_steps(time, level, 0, stop, 0, last, now, end, -needed, False)
+    counters[at.FIRST_STEP], counters[at.LAST_STEP] = 0, stop
+
+
+@kernel(allocates=False)
+def _keep_reservations(now: int, pool: Pool) -> None:
     """Move reservations forward where that can be, then make those that are due."""
     counters, limit = pool.counters, pool.measures[at.SLOWDOWN_LIMIT]
     first, last = counters[at.FIRST_STEP], counters[at.LAST_STEP]
@@ -46,7 +108,7 @@ def keep_reservations(now: int, pool: Pool) -> None:
 
 
 @inlined
-def is_due(now: int, slot: int, pool: Pool) -> bool:
+def _is_due(now: int, slot: int, pool: Pool) -> bool:
     """Whether the job has a reservation for this instant, or can have one."""
     if pool.reserved[slot] == NEVER and pool.processors[slot] <= _free_now(pool):
         _move(now, slot, now + 1, pool)

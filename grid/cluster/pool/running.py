@@ -1,9 +1,10 @@
-"""The running jobs of a pool: a heap by (end, order of arrival)."""
+"""Jobs of a pool start and run: the running ones are a heap by (end, order of arrival)."""
 
 from __future__ import annotations
 
 from grid.cluster.pool import state as at
 from grid.cluster.pool.state import Pool
+from grid.model.arrays import Ints
 from grid.model.compiled import inlined
 
 
@@ -41,3 +42,38 @@ def pop(pool: Pool) -> None:
         heap[place] = heap[child]
         place = child
     heap[place] = last
+
+
+@inlined
+def start_in_turn(now: int, pool: Pool) -> None:
+    """Start the jobs in front; the first one that does not fit holds up all behind it."""
+    counters = pool.counters
+    while counters[at.FIRST] < counters[at.LAST]:
+        slot = pool.queue[counters[at.FIRST]]
+        if pool.processors[slot] > counters[at.FREE]:
+            return
+        start(now, slot, pool)
+        counters[at.FIRST] += 1
+
+
+@inlined
+def close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
+    """Take the jobs that do not wait any more out of a list; its new end."""
+    kept = first
+    for place in range(first, last):
+        slot = slots[place]
+        if pool.waits[slot] == 1:
+            slots[kept] = slot
+            kept += 1
+    return kept
+
+
+@inlined
+def start(now: int, slot: int, pool: Pool) -> None:
+    counters = pool.counters
+    counters[at.FREE] -= pool.processors[slot]
+    counters[at.ASKED] -= pool.processors[slot]
+    pool.waits[slot] = 0
+    pool.start[slot] = now
+    pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
+    push(slot, pool)

@@ -19,8 +19,8 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = map(NAMES.index, _COMING)
 (
     POLICY, CPUS, FREE, RUNNING, FIRST, LAST, SHORTEST, NEXT_ARRIVAL, ENDED, FREE_SLOTS, SERIAL,
     BLOCKED, SHADOW, EXTRA, ASKED, SINCE, FIRST_STEP, LAST_STEP, GAIN_FROM, GAIN_TO, ENDED_EARLY,
-    NEXT_START, NEXT_INSTANT, KEPT,
-) = range(24)  # fmt: skip
+    NEXT_START, NEXT_INSTANT, KEPT, IN_TURN, IN_TURN_AFTER,
+) = range(26)  # fmt: skip
 """Positions in `Pool.counters`.
 
 `Pool.queue` is in use from FIRST to LAST, `Pool.shortest` up to SHORTEST. If BLOCKED is set, the
@@ -30,7 +30,9 @@ not in `Pool.measures` yet. The profile stands from FIRST_STEP to before LAST_ST
 and GAIN_TO see `reserving`;
 ENDED_EARLY says whether a job has ended before its estimate since the last plan, NEXT_START when
 the next reservation is. NEXT_INSTANT is when something happens that has not been played. KEPT is
-the waiting job whose reservation `PoolPolicy.FLEXIBLE_KEPT` keeps, -1 for none.
+the waiting job whose reservation `PoolPolicy.FLEXIBLE_KEPT` keeps, -1 for none. IN_TURN says that
+jobs of `PoolPolicy.RESERVING` start in turn at present, and have no reservations (see
+`reserving`); from the job with the serial number IN_TURN_AFTER on they may do so again.
 """
 
 (
