@@ -67,7 +67,7 @@ def trace(
 
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
-            check_file(to, "--to")
+            check_file(to, "--to", replaced=True)
         display.stage("reading the log")
         read = read_any_log(log)
         chosen = filter_log(

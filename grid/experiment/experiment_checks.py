@@ -36,9 +36,15 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
     for name, axis in experiment.axes.items():
         yield from _problems_of_axis(name, axis)
         given = [set(settings) for _, settings in axis_choices(name, axis)]
-        for key in sorted(set.intersection(*given) & set(experiment.set)) if given else ():
-            found = f"{shorten(experiment.set[key])} for all runs"
-            yield f"set.{key}", found, f"none, for each value of the axis {name} sets it"
+        for key in sorted(experiment.set) if given else ():
+            if all(any(_is_within(key, own) for own in keys) for keys in given):
+                found = f"{shorten(experiment.set[key])} for all runs"
+                yield f"set.{key}", found, f"none, for each value of the axis {name} sets it"
+
+
+def _is_within(key: str, whole: str) -> bool:
+    """Whether who sets `whole` sets `key`, too: the settings of a part go with its name."""
+    return key == whole or key.startswith(f"{whole}.")
 
 
 def _problems_of_repetitions(experiment: ExperimentSection) -> Iterator[Problem]:

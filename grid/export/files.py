@@ -13,7 +13,11 @@ PARTIAL = ".partial"
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A file to write instead of `path`; it takes its place when all went well."""
+    """A file to write instead of `path`; it takes its place when all went well.
+
+    Where `path` is a symbolic link, it stays one, to the new file.
+    """
+    path = path.resolve()
     with replacing_folder(path.parent) as folder:
         yield folder / path.name
 

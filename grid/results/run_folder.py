@@ -61,8 +61,11 @@ def check_place(folder: Path) -> None:
             _check_new(folder)
 
 
-def check_file(path: Path, option: str) -> None:
-    """Raises InputError where no file can be written at `path`, whatever is there now."""
+def check_file(path: Path, option: str, *, replaced: bool = False) -> None:
+    """Raises InputError where no file can be written at `path`, whatever is there now.
+
+    With `replaced` that will be a new file, which must not take the place of a device or a pipe.
+    """
     with _told(path, option):
         if path.is_dir():
             raise _mistake(path, "a folder", "a file, or nothing there", option)
@@ -70,6 +73,8 @@ def check_file(path: Path, option: str) -> None:
             raise _mistake(path, "no such folder", "a path in a folder that is there", option)
         if not path.exists():
             try_to_write(path.parent, option)
+        elif replaced and not path.is_file():
+            raise _mistake(path, "a device or a pipe", "a file, or nothing there", option)
         elif not os.access(path, os.W_OK):
             raise _mistake(path, "a file that may not be written", "another path", option)
 

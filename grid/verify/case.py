@@ -112,6 +112,11 @@ def check_theory(case: Case, scenario: Scenario) -> None:
     """Raise InputError where the theory of `case` does not speak of jobs such as those."""
     if case.exact or generator_of(scenario) != "stochastic":
         return
+    workload = _first_vo(scenario).workload
+    assert workload is not None
+    if workload.seed is not None:
+        found = f"{workload.seed}, the same jobs in every run"
+        raise one_mistake("workload.seed", found, "none, for every run has jobs of its own")
     settings = settings_of(scenario)
     for name in case.exponential:
         if settings[name]["law"] != "exponential":

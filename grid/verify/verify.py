@@ -103,13 +103,14 @@ def scenario_of(name: str) -> Path:
     return SCENARIOS / f"{name}.yaml"
 
 
-def orders_of(case: Case, file: Path, settings: Sequence[str], effort: Effort) -> list[Order]:
-    """The runs that `effort` asks for. What the user set comes last, and wins."""
+def orders_of(
+    case: Case, file: Path, settings: Sequence[str], effort: Effort, first_seed: int = 1
+) -> list[Order]:
+    """The runs that `effort` asks for, each with the next seed. All else that the user set wins."""
     parameters = [f"jobs={effort.jobs}"] if case.has_jobs else []
     runs = 1 if case.exact else effort.runs
-    return [
-        (case.name, file, (*parameters, f"seed={seed}", *settings)) for seed in range(1, runs + 1)
-    ]
+    seeds = range(first_seed, first_seed + runs)
+    return [(case.name, file, (*parameters, *settings, f"seed={seed}")) for seed in seeds]
 
 
 def measure(order: Order) -> Found:
@@ -183,6 +184,7 @@ def verify(
 ) -> list[Figure]:
     """The figures of `case` with what the user set; `over` maps, perhaps in processes.
 
+    The seed of the scenario is that of the first run.
     In a `full` one, runs are added until three standard errors are within what is asked for. Raises
     InputError, also where the theory does not hold for the settings.
     """
@@ -190,7 +192,8 @@ def verify(
     scenario = grid.load_scenario(file, settings)
     check_theory(case, scenario)
     effort = effort.for_steady(jobs_for_steady(case, scenario))
-    orders = orders_of(case, file, settings, effort._replace(runs=effort.runs * MOST_TIMES))
+    most = effort._replace(runs=effort.runs * MOST_TIMES)
+    orders = orders_of(case, file, settings, most, scenario.seed)
     expected = case.expected(scenario)
     controls = _controls_expected(case, file, orders[0][2])
     found: list[Found] = []

@@ -75,7 +75,11 @@ def _kind(path: Path) -> tuple[str, bool]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A file to write instead of `path`; it takes its place when all went well."""
+    """A file to write instead of `path`; it takes its place when all went well.
+
+    Where `path` is a symbolic link, it stays one, to the new file.
+    """
+    path = path.resolve()
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial

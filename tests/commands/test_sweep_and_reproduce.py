@@ -44,6 +44,12 @@ WRONG = [
     ("axes: {value: {a: {selection: binary}}}\n", "axes.value: found a column of every table"),
     ("axes: {seed: [1]}\n", "axes.seed: found a column of every table"),
     ("set: {seed: 3}\n", "set.seed: found one seed for all runs"),
+    (
+        "set: {vos.0.clusters.0.policy.settings.order: tasks}\n"
+        "axes: {vos.0.clusters.0.policy: [fcfs, lgfs]}\n",
+        "set.vos.0.clusters.0.policy.settings.order: found 'tasks' for all runs, expected none, for "
+        "each value of the axis vos.0.clusters.0.policy sets it",
+    ),
 ]
 
 

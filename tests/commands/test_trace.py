@@ -110,7 +110,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_no_log_is_one_line_and_exit_code_two(tmp_path: Path, name: str) -> None:
     content, expected = WRONG[name]
-    result = trace(made(tmp_path, name, content), "--to", tmp_path / "out.swf")
+    result = trace(made(tmp_path, name, content), "--to", tmp_path / "out.swf", "-q")
     assert result.exit_code == 2
     assert len(result.output.splitlines()) == 1 and expected in result.output
     assert not (tmp_path / "out.swf").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import shutil
 from pathlib import Path
 
@@ -209,6 +210,31 @@ def test_a_folder_that_is_not_there_is_told_of_itself(to: str, tmp_path: Path) -
     (tmp_path / "run").write_text("")
     answer = CliRunner().invoke(app, ["export", str(tmp_path / "run"), "--to", to])
     assert answer.stderr.endswith("run: found a file, expected the folder of a run\n")
+
+
+@pytest.mark.parametrize("to", ["chrome", "swf"])
+def test_what_is_no_file_is_not_replaced(to: str, run: Path, tmp_path: Path) -> None:
+    """A pipe stays a pipe, and a link a link, to the new file."""
+    pipe, link = tmp_path / "pipe.swf", tmp_path / "link.swf"
+    os.mkfifo(pipe)
+    link.symlink_to("linked.swf")
+    answer = CliRunner().invoke(app, ["export", str(run), "--to", to, "--out", str(pipe)])
+    assert answer.exit_code == 2
+    assert answer.stderr.endswith("found a device or a pipe, expected a file, or nothing there\n")
+    assert pipe.is_fifo()
+    answer = CliRunner().invoke(app, ["export", str(run), "--to", to, "--out", str(link)])
+    assert answer.exit_code == 0, answer.output
+    assert link.is_symlink()
+    assert (tmp_path / "linked.swf").stat().st_size > 0
+
+
+def test_a_log_is_not_written_in_place_of_a_pipe(run: Path, tmp_path: Path) -> None:
+    pipe, log = tmp_path / "pipe.swf", tmp_path / "log.swf"
+    CliRunner().invoke(app, ["export", str(run), "--to", "swf", "--out", str(log)])
+    os.mkfifo(pipe)
+    answer = CliRunner().invoke(app, ["trace", str(log), "--to", str(pipe)])
+    assert answer.exit_code == 2
+    assert pipe.is_fifo()
 
 
 def test_a_broken_table_and_a_wrong_ending_are_refused(run: Path) -> None:

@@ -253,6 +253,7 @@ def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None
             "vos.0.workload.settings.work={law: fixed, mean_s: 1000}",
             "work.law: found 'fixed', expected exponential, ",
         ),
+        ("mmc", "vos.0.workload.seed=7", "workload.seed: found 7, the same jobs in every run, "),
         ("least-loaded", "machines=300", "machines: found 300, expected fewer: "),
         (
             "gossip",
@@ -265,6 +266,16 @@ def test_where_theory_does_not_hold_a_line_says_so(name: str, setting: str, mist
     done = CliRunner().invoke(app, ["verify", "--quick", "--case", name, "--set", setting])
     assert done.exit_code == 2
     assert done.stderr.startswith(mistake)
+
+
+def test_a_seed_is_that_of_the_first_run() -> None:
+    """Were it that of all, they would be the same run many times, and its error none."""
+    case, file = CASES["mmc"], scenario_of("mmc")
+    orders = orders_of(case, file, ("seed=7",), case.quick, first_seed=7)
+    seeds = [grid.load_scenario(file, settings).seed for _, _, settings in orders]
+    assert seeds == list(range(7, 7 + case.quick.runs))
+    (one,) = verify(case, ("seed=7", "jobs=2000"), case.quick._replace(runs=14))
+    assert one.error > 0.0
 
 
 def test_latency_that_is_not_as_given_is_found() -> None:
