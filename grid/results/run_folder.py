@@ -92,7 +92,7 @@ def _told(path: Path, option: str = "--out") -> Iterator[None]:
 def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
     if folder.is_dir():
         earlier = earlier_run(folder)
-        if earlier is None and not all(_is_of_a_run(path) for path in folder.iterdir()):
+        if earlier is None and not _is_left_behind(list(folder.iterdir())):
             raise _mistake(folder, "a folder that is no run")
         for name in (*OPTIONAL_FILES, *RUN_FILES):
             if (folder / name).is_dir():
@@ -107,16 +107,23 @@ def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
 def _check_new(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
         raise _mistake(folder, "a file")
+    if folder.resolve().exists():
+        raise _mistake(folder, "a path through a folder that is not there")
     parent = next(parent for parent in folder.resolve().parents if parent.exists())
     try_to_write(parent)
     _check_names(folder, parent)
 
 
-def _is_of_a_run(path: Path) -> bool:
-    """Is it a file of a run, or what a run that was killed left behind?"""
-    left_behind = path.name == JOURNALS or path.name.endswith(PARTIAL)
-    is_file = path.name in (*OPTIONAL_FILES, *RUN_FILES)
-    return is_file or (left_behind and path.is_dir() and not path.is_symlink())
+def _is_left_behind(paths: list[Path]) -> bool:
+    """Is it nothing, or what a run that was killed left behind?
+
+    Files that are named like those of a run count only beside a folder of one that was killed: they
+    may be somebody's own scenario or jobs.
+    """
+    folders = [path for path in paths if path.name == JOURNALS or path.name.endswith(PARTIAL)]
+    files = [path for path in paths if path.name in (*OPTIONAL_FILES, *RUN_FILES)]
+    known = all(path.is_dir() and not path.is_symlink() for path in folders)
+    return known and len(folders) + len(files) == len(paths) and not (files and not folders)
 
 
 def try_to_write(folder: Path, option: str = "--out") -> None:
