@@ -35,12 +35,12 @@ class Display:
     """What is to be shown: a stage, some words, and how much of the whole is done."""
 
     def __init__(self) -> None:
-        self.begun = self._stage_begun = time.monotonic()
+        self.begun = time.monotonic()
         self._stage = "setting up"
         self._words = ""
         self._compiling = 0
         self._listener: Any = None
-        self._before = 0
+        self._first: tuple[float, int] | None = None
         self.done = 0
         self.total: int | None = None
         self.has_terminal = False
@@ -50,18 +50,20 @@ class Display:
     def stage(self, what: str) -> None:
         """From now on, `what` is done."""
         if what != self._stage:
-            self._stage, self._words, self._stage_begun = what, "", time.monotonic()
-            self.done, self.total, self._before = 0, None, 0
+            self._stage, self._words = what, ""
+            self.done, self.total, self._first = 0, None, None
 
     def show(self, words: str, done: int, total: int, before: int = 0) -> None:
         """`done` of `total` are done, `before` of them before this stage."""
-        self._words, self.done, self.total, self._before = words, done, total, before
+        self._words, self.done, self.total = words, done, total
+        if self._first is None and done > before:
+            self._first = time.monotonic(), done
 
     @property
     def stage_now(self) -> str:
         """The stage; while the compiler works, that."""
         if self._compiling:
-            return f"{self._stage}: compiling, which the next run need not"
+            return f"{self._stage}: compiling code, which is kept for later runs"
         return self._stage
 
     @property
@@ -71,22 +73,21 @@ class Display:
 
     def line(self) -> str:
         """All of it in a line."""
-        words = [self.stage_now, self._words, self._left(), f"{self._passed(self.begun):.0f} s"]
+        words = [self.stage_now, self._words, self._left(), f"{_since(self.begun):.0f} s"]
         return ", ".join(filter(None, words))
 
     def _left(self) -> str:
-        """The time that the rest takes, if it goes on like this."""
-        if not self.total or self.compiles:
+        """The time that the rest takes, if it goes on as it has since the first was done."""
+        if not self.total or self.compiles or self._first is None:
             # What runs as plain Python, or waits for the compiler, tells nothing of the rest.
             return ""
-        done, missing = self.done - self._before, self.total - self.done
+        # The first one may have waited for the compiler.
+        since, first = self._first
+        done, missing = self.done - first, self.total - self.done
         if done <= TELLING * (done + missing):
             return ""
-        seconds = self._passed(self._stage_begun) * missing / done
+        seconds = _since(since) * missing / done
         return f"{timedelta(seconds=round(seconds))} left"
-
-    def _passed(self, since: float) -> float:
-        return time.monotonic() - since
 
     def listen(self) -> None:
         """Hear of the compiler once it is loaded; loading it for this would take a second."""
@@ -109,6 +110,10 @@ class Display:
         """One function more is being compiled, or one less."""
         # It may have begun before anybody listened.
         self._compiling = max(0, self._compiling + more)
+
+
+def _since(moment: float) -> float:
+    return time.monotonic() - moment
 
 
 def _listener(display: Display) -> Any:

@@ -220,7 +220,7 @@ function sayFlows() {
     const jobs = flows.reduce((sum, flow) => sum + flow[2], 0);
     const hint = about.vos.length > 12
       ? " A box: the share of the VO's CPUs that are busy, and + jobs in its queues. Choose a VO for its flows."
-      : " Orange lines: some of late.";
+      : " Orange lines: jobs went there lately.";
     words.textContent = `${counted(jobs, "job")} so far went to another VO.${hint}`;
     return;
   }
@@ -258,7 +258,7 @@ function showFigures(frame) {
   const busy = frame.busy.reduce((sum, cpus) => sum + cpus, 0);
   const cpus = about.clusters.reduce((sum, cluster) => sum + (cluster.cpus ?? 0), 0);
   // A folder has means over intervals, and who runs jobs at this moment is told beside.
-  const over = about.mean_over ? ` (mean of ${shown(about.mean_over)} s)` : "";
+  const over = about.mean_over ? ` (mean over ${shown(about.mean_over)} s)` : "";
   const given = Object.entries({ ...about.figures, ...frame.figures })
     .filter(([, value]) => value !== null && value !== undefined);
   const rows = [

@@ -290,16 +290,21 @@ def _number(request: Request, name: str) -> float:
 
 
 def _number_of_job(request: Request) -> int:
-    number = _position(request, "number")
+    number = _whole(request, "number", 16)
     if number is None:
         raise ValueError("number: expected the number of a job")
     return number
 
 
 def _position(request: Request, name: str) -> int | None:
+    return _whole(request, name, 9)
+
+
+def _whole(request: Request, name: str, digits: int) -> int | None:
+    """A number of at most so many digits; None if it is not given."""
     text = request.query_params.get(name, "")
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ValueError(f"{name}: expected a position")
+    if not (text.isascii() and text.isdecimal() and len(text) <= digits):
+        raise ValueError(f"{name}: expected a whole number of at most {digits} digits")
     return int(text)

@@ -47,8 +47,8 @@ WRONG = [
     (
         "set: {vos.0.clusters.0.policy.settings.order: tasks}\n"
         "axes: {vos.0.clusters.0.policy: [fcfs, lgfs]}\n",
-        "set.vos.0.clusters.0.policy.settings.order: found 'tasks' for all runs, expected none, for "
-        "each value of the axis vos.0.clusters.0.policy sets it",
+        "set.vos.0.clusters.0.policy.settings.order: found 'tasks' for all runs, expected none, "
+        "for each value of the axis vos.0.clusters.0.policy sets it",
     ),
 ]
 

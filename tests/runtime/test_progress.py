@@ -36,7 +36,10 @@ def test_a_line_tells_stage_jobs_and_time_left(clock: Clock) -> None:
     display.stage("running")
     run = RunProgress(display)
     run(0, 0, 200)
-    clock.now += 10
+    clock.now += 2
+    run(60_000_000, 10, 200)
+    assert "left" not in display.line()
+    clock.now += 8
     run(3600_000_000, 50, 200, "2 killed")
     assert display.line() == (
         "running, virtual time 1:00:00, 50 of 200 jobs ended, 5 a second, 2 killed, "
@@ -103,7 +106,7 @@ def test_the_compiler_is_heard() -> None:
     assert heard and sum(heard) == 0 and heard.count(1) == 1
 
 
-def test_time_left_of_a_sweep_counts_what_is_new_alone(
+def test_time_left_of_a_sweep_counts_from_its_first_new_run_on(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
@@ -114,10 +117,14 @@ def test_time_left_of_a_sweep_counts_what_is_new_alone(
         "starting Ray, 50 of 110 runs done (50 before), 0 running, 0 failed, 0 s"
     )
     told(Tally(110, 50, running=2))
-    clock.now += 20
+    clock.now += 60
+    # So long, for it had to wait for the compiler.
+    told(Tally(110, 50, done=1, running=2))
+    assert "left" not in display.line()
+    clock.now += 19
     told(Tally(110, 50, done=19, failed=1, running=2))
     assert display.line() == (
-        "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 0:00:40 left, 20 s"
+        "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 0:00:40 left, 79 s"
     )
 
 
