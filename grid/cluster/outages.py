@@ -5,7 +5,7 @@ live run, whenever somebody wants it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,7 +50,7 @@ class Outages:
 
     def _lay_out(self) -> None:
         if self._wanted:
-            self._all = _disjoint([*self._given, *self._wanted])
+            self._all = disjoint_outages([*self._given, *self._wanted])
         starts = [MachineChange(one.start_us, one.machine, True) for one in self._all]
         ends = [MachineChange(one.end_us, one.machine, False) for one in self._all]
         self._changes = sorted(one for one in starts + ends if one.time < NEVER)
@@ -87,7 +87,7 @@ class Outages:
         return times, np.cumsum(np.array(steps, np.int64))
 
 
-def _disjoint(outages: Sequence[MachineOutage]) -> tuple[MachineOutage, ...]:
+def disjoint_outages(outages: Iterable[MachineOutage]) -> tuple[MachineOutage, ...]:
     """The same, without overlaps on any machine."""
     merged: list[MachineOutage] = []
     for one in sorted(outages, key=lambda one: (one.machine, one.start_us)):

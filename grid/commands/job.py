@@ -40,7 +40,7 @@ def job(
     """
     from grid.experiment.store import refuse_sweep
     from grid.results.event_reading import EventFile
-    from grid.story import job_story
+    from grid.story import NOT_KEPT, job_story
 
     with endings():
         refuse_sweep(folder)
@@ -53,7 +53,7 @@ def job(
             lines = _at(key, mine, events, at)
         else:
             lines = [_line(one.time_us, one.text) for one in job_story(key, mine)]
-            lines += _waits(key, mine, events)
+            lines += [NOT_KEPT] if events.cut_short else _waits(key, mine, events)
     for line in lines:
         typer.echo(line)
 
@@ -86,13 +86,15 @@ def _log(entity: str, events: EventFile) -> ClusterLog | None:
 def _at(key: JobKey, mine: list[Event], events: EventFile, at: float) -> list[str]:
     """What the job waits for then."""
     from grid.model.time import from_seconds
-    from grid.story import whereabouts, why_waiting
+    from grid.story import NOT_KEPT, whereabouts, why_waiting
 
     try:
         time_us = from_seconds(at)
     except ValueError:
         wrong([f"--at: found {at!r}, expected a time in seconds below 4e12"])
     where = whereabouts(key, mine, time_us) or "It is not submitted yet."
+    if events.cut_short:
+        return [where, NOT_KEPT]
     came = [one.entity for one in mine if "/cluster/" in one.entity and one.time_us <= time_us]
     log = _log(came[-1], events) if came else None
     why = why_waiting(key, log.at(time_us)) if log is not None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -46,6 +45,7 @@ def verify(
 ) -> None:
     """Hold emulated grids against closed forms and recursions of queueing theory."""
     from grid.results.run_folder import check_file
+    from grid.runtime.cpus import usable_cpus
     from grid.runtime.progress import display_on
     from grid.verify.page import header, line, markdown
     from grid.verify.verify import verify as verify_case
@@ -56,7 +56,7 @@ def verify(
         chosen = _chosen(cases, overrides)
         figures: list[Figure] = []
         typer.echo(header())
-        with _processes(cpus or os.cpu_count() or 1, display) as over:
+        with _processes(cpus or usable_cpus(), display) as over:
             for done, case in enumerate(chosen, start=1):
                 display.stage(f"case {case.name}")
                 effort = case.quick if quick else case.full

@@ -76,7 +76,7 @@ class SchedulerChecker(Checker):
             case Assigned(key) | Refused(key) | NotAdmitted(key):
                 if key not in self._asked:
                     yield f"it received an answer for {job_in_words(key)} without having asked"
-                del self._asked[key]
+                self._asked.pop(key, None)
             case JobDone(key) | SubmissionFail(key):
                 if key not in self._away:
                     yield f"it received the end of {job_in_words(key)}, which is with no other VO"

@@ -24,8 +24,8 @@ from grid.cluster.pool.loop import (
     next_instant,
     note_usage,
     record_end,
-    start,
 )
+from grid.cluster.pool.running import start
 from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
 from grid.env.queue_kernels import BOUND_US, HOUR_US, Observed, inverse_estimates, observe
 from grid.model.arrays import Bools, Floats, Ints

@@ -133,6 +133,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         self._seat: Any = None
         self._play: Play | None = None
         self._decision: Decision | None = None
+        self._is_over = True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -149,18 +150,23 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
             seats: dict[str, Any] = {"clusters": {self._place: partial(self._cluster, play)}}
         else:
             seats = {"selections": {self._place: partial(self._selection, play)}}
-        self._decision = play.begin(grid, **seats)
+        self._decision, self._is_over = play.begin(grid, **seats), False
         return self._observed(), self._info()
 
     def step(self, action: np.int64 | int) -> tuple[Observed, float, bool, bool, dict[str, Any]]:
-        """Decide, and play to the next decision. Raises InputError where the episode is over."""
-        if self._decision is None or self._play is None:
+        """Decide, and play to the next decision. Raises InputError where the episode is over.
+
+        An episode in which there is nothing to decide is over after one step, which does nothing.
+        """
+        if self._play is None or self._is_over:
             raise one_mistake("step", "an episode that is over", "reset() first")
-        self._decision = self._play.answer(int(action))
-        self._decisions += 1
+        if self._decision is not None:
+            self._decision = self._play.answer(int(action))
+            self._decisions += 1
         over = self._decision is None
         cut = not over and self._decisions == self._most
         observed, info, gained = self._observed(), self._info(), self._gains()
+        self._is_over = over or cut
         if cut:
             self._decision = None
         return observed, gained, over, cut, info

@@ -23,6 +23,7 @@ except ModuleNotFoundError as error:
 from grid.cluster import ClusterShell
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Bools
+from grid.model.errors import one_mistake
 from grid.model.job_results import JobRow, in_order
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, Time
@@ -33,7 +34,6 @@ from grid.runtime.sequential import EVENTS_AT_A_TIME
 from grid.scenario.build import NOTHING_AROUND, Around, Grid
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
-from grid.scenario.wrapped import entities_of
 from grid.selection.interface import Selection
 
 
@@ -87,17 +87,20 @@ class Play:
     def begin(self, plain: Grid, **seats: Mapping[str, Any]) -> Decision | None:
         """Run to the first decision; None: the run is over. For `seats` see `SeatedGrid`.
 
-        Raises MissingExtra where there is a policy whose packages are not installed.
+        Raises MissingExtra where there is a policy whose packages are not installed, and InputError
+        for faults after which an entity would go through its decisions again: an agent could
+        decide otherwise then.
         """
         check_schedulers(plain, live=False)
         given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
         self._grid = grid = SeatedGrid(**given | seats)
         self._schedulers = Schedulers()
         around = Around(connect=self._schedulers.connect)
-        if grid.settings.faults is None:
-            entities = grid.bare_entities(grid.names, around)
-        else:
-            entities = entities_of(grid, grid.names, around)
+        faults = grid.settings.faults
+        if faults is not None and not faults.of_machines_alone:
+            expected = "outages of machines alone, where an agent learns"
+            raise one_mistake("faults", "faults of messages or of entities", expected)
+        entities = grid.bare_entities(grid.names, around)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         self._store = RecordStore()
         self._metrics: Metrics | None = None

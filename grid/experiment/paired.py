@@ -84,7 +84,8 @@ def load_differences(folder: str | Path, metrics: Sequence[str] | None = None) -
     names = metrics if metrics is not None else study.metrics or telling_metrics(study)
     found = list(paired_differences(study, names))
     if metrics is not None and found:
-        for missing in set(metrics) - {one.metric for one in found}:
+        known = {one.metric for one in found}
+        for missing in (one for one in metrics if one not in known):
             raise one_mistake("metrics", repr(missing), "metrics that runs of the sweep have")
     columns: dict[str, Any] = {
         axis: axis_column([one.point[axis] for one in found]) for axis in study.axes

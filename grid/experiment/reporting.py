@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from grid.experiment.store import SWEEP_FILE
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import InputError, one_mistake
 from grid.report.style import PICTURES
 from grid.results.run_folder import REPORT, check_file
 
@@ -67,4 +67,4 @@ def not_fitting(folder: Path, error: Exception) -> InputError:
 
 
 def _mistake(path: Path, found: str, expected: str) -> InputError:
-    return InputError([Mistake(str(path), None, "", found, expected)])
+    return one_mistake("", found, expected, str(path))

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.record import Record
-from grid.model.errors import InputError, Mistake, dotted, one_mistake
+from grid.model.errors import InputError, dotted, one_mistake
 from grid.scenario.text_file import read_mapping
 
 SWEEP_FILE = "sweep.json"
@@ -174,7 +174,7 @@ class Store:
             raise self._mistake("a link to another folder", "a new folder, or that of a sweep")
 
     def _mistake(self, found: str, expected: str) -> InputError:
-        return InputError([Mistake(str(self.folder), None, "", found, expected)])
+        return one_mistake("", found, expected, str(self.folder))
 
 
 class TwoStores:
@@ -290,4 +290,4 @@ def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
 
 
 def _no_file_of_a_sweep(path: Path, found: str, expected: str = EXPECTED) -> InputError:
-    return InputError([Mistake(str(path), None, "", found, expected)])
+    return one_mistake("", found, expected, str(path))

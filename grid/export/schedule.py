@@ -13,7 +13,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from grid.model.arrays import Bools, Ints
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import InputError, one_mistake
 from grid.model.time import SECOND_US
 from grid.report.run_data import read_metrics
 
@@ -91,7 +91,7 @@ def read_jobs(path: Path, columns: list[str]) -> pa.Table:
 
 
 def _wrong(path: Path, found: str) -> InputError:
-    return InputError([Mistake(str(path), None, "", found, EXPECTED)])
+    return one_mistake("", found, EXPECTED, str(path))
 
 
 class _Names:

@@ -35,7 +35,7 @@ def reserve(
     home = question.at_home()
     if home.free >= 0:
         return Destination(home.free, False)
-    held = [number for number, bid in enumerate(question.bids) if bid.held]
+    held = _held(question)
     if held:
         return Award(max(held, key=lambda number: question.bids[number].utility))
     left = tries - len(question.asked)
@@ -75,7 +75,7 @@ def auction(
             drawn = question.rng.choice(len(vos), bidders, replace=False)
             vos = tuple(vos[place] for place in sorted(drawn.tolist()))
         if vos:
-            return Ask(vos, from_seconds(wait_s), lease_us=round(lease_s * 1e6))
+            return Ask(vos, from_seconds(wait_s), lease_us=from_seconds(lease_s))
     useful = [number for number, bid in enumerate(question.bids) if bid.resource >= 0]
     if useful:
         ends = {number: _end_us(question, question.bids[number]) for number in useful}
@@ -112,7 +112,7 @@ def redundant(
     home = question.at_home()
     if home.free >= 0:
         return Destination(home.free, False)
-    held = [number for number, bid in enumerate(question.bids) if bid.held]
+    held = _held(question)
     if held:
         return Award(held[0])
     if question.own_only:
@@ -157,7 +157,7 @@ def delegated(
     home = question.at_home()
     if home.free >= 0:
         return Destination(home.free, False)
-    held = [number for number, bid in enumerate(question.bids) if bid.held]
+    held = _held(question)
     if held:
         return Award(max(held, key=lambda number: question.bids[number].utility))
     left = () if question.own_only else _best_vos(question)
@@ -168,6 +168,11 @@ def delegated(
             return Ask(near, from_seconds(wait_s), enough=1, lease_us=from_seconds(lease_s))
         group *= children
     return stay_if_possible(question, home)
+
+
+def _held(question: Question) -> list[int]:
+    """The numbers of the bids under which a place is held, in order of arrival."""
+    return [number for number, bid in enumerate(question.bids) if bid.held]
 
 
 def _end_us(question: Question, bid: Bid) -> Time:

@@ -136,16 +136,12 @@ def _guarded(origin: Origin, overlay: Any) -> Overlay:
         may_be_none = name != "timeout_us" and value is None
         if not may_be_none and (type(value) is not int or value < least):
             expected = f"an overlay whose {name} is a whole number of at least {least}"
-            raise WrongPart(f"{name} = {shorten(value)}", f"{expected}; it is {shorten(value)}")
+            raise WrongPart(f"{name} = {shorten(value)}", expected)
     return GuardedOverlay(origin, overlay)
 
 
 Period = Annotated[float, Field(ge=1e-6, le=1e9, description="seconds between two rounds")]
 Reach = Annotated[int, Field(ge=1, le=10_000, description="so many next VOs on each side")]
-
-
-def _us(seconds: float) -> Time:
-    return from_seconds(seconds)
 
 
 def all_vos() -> Overlay:
@@ -266,7 +262,7 @@ def gossip(
     """
     from grid.information.gossip import Gossip
 
-    return Gossip(mode, fan_out, _us(period_s), view_size, times)
+    return Gossip(mode, fan_out, from_seconds(period_s), view_size, times)
 
 
 def index(
@@ -283,7 +279,7 @@ def index(
     """
     from grid.information.gossip import IndexTree
 
-    return IndexTree(children, _us(period_s))
+    return IndexTree(children, from_seconds(period_s))
 
 
 def probes(
@@ -301,7 +297,7 @@ def probes(
     """
     from grid.information.gossip import Probes
 
-    return Probes(count, _us(timeout_s), keep)
+    return Probes(count, from_seconds(timeout_s), keep)
 
 
 _FUNCTIONS = {"all": "all_vos", "none": "nothing"}

@@ -93,13 +93,13 @@ class CrashInjector:
             self._settle(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        crashes, _, name = timer.partition("/")
-        if crashes == CRASH:
+        life, _, name = timer.partition("/")
+        if life == CRASH:
             self._crash(ctx)
-        elif crashes == RESTART:
+        elif life == RESTART:
             if not self.is_stopped:
                 self._restart(ctx)
-        elif self.entity is not None and int(crashes) == self._lives:
+        elif self.entity is not None and int(life) == self._lives:
             self.entity.timeout(ctx, name)
             self._settle(ctx)
 

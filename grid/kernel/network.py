@@ -38,7 +38,7 @@ class Network:
         if list(names) != sorted(set(names)):
             raise ValueError("entity names must be sorted and differ from each other")
         links = dict(links or {})
-        if min(latency_us, local_latency_us, *links.values(), latency_us) <= 0:
+        if min(latency_us, local_latency_us, *links.values()) <= 0:
             raise ValueError("a latency must be above zero")
         self.names = tuple(names)
         self.sites = tuple(sites)

@@ -106,6 +106,14 @@ class GridFaults:
     partitions: tuple[VoPartition, ...] = ()
     random_machine_outages: tuple[RandomMachineOutages, ...] = ()
 
+    @property
+    def of_machines_alone(self) -> bool:
+        """Whether no message is lost or late and no entity is ever down."""
+        links = self.between_vos == NO_LINK_FAULTS == self.within_vos
+        return links and not (
+            self.crashes or self.random_crashes or self.vo_outages or self.partitions
+        )
+
     def break_machines_of(self, vo: str, cluster: str) -> bool:
         """Whether machines of that cluster may be down."""
         listed = any((one.vo, one.cluster) == (vo, cluster) for one in self.machine_outages)

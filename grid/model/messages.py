@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome, dtypes
 from grid.model.job_results import JobPlacement
-from grid.model.resources import NOT_TOLD, ResourceColumns, ResourceTable
+from grid.model.resources import NOT_TOLD, STATUS_OF_TABLE, ResourceColumns, ResourceTable
 from grid.model.time import Time
 
 
@@ -364,7 +364,9 @@ KINDS_ABROAD: dict[type, str] = {
 _CELLS: dict[type, Callable[[Any], int]] = {
     News: lambda news: sum(entry.rows.size + 3 for entry in news.entries),
     ProbeAnswer: lambda answer: int(answer.entry.rows.size),
-    AskForWork: lambda ask: len(ask.table.columns) * (len(dtypes(ResourceColumns)) + 1),
+    AskForWork: lambda ask: (
+        len(ask.table.columns) * (len(dtypes(ResourceColumns)) + len(STATUS_OF_TABLE))
+    ),
     JoinVo: lambda join: len(join.resources) * len(dtypes(ResourceColumns)),
 }
 

@@ -174,7 +174,9 @@ class ResourceTable:
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""
         rows = self.columns.vo == vo
-        return ResourceTable(self.columns.take(rows), self.assigned_cpus[rows])
+        told = {name: getattr(self, name) for name in STATUS_OF_TABLE}
+        mine: dict[str, Any] = {name: one[rows] for name, one in told.items() if len(one)}
+        return replace(self, columns=self.columns.take(rows), **mine)
 
     def without(self, vos: Sequence[int], own: int) -> ResourceTable:
         """The same, with `vos` out of reach, but for the reader's `own`."""

@@ -1,4 +1,7 @@
-"""Time is an integer count of microseconds; a float never holds a time."""
+"""Time is an integer count of microseconds; no float holds a time but in rows of status.
+
+These say when something was told, in floats that are exact below 2**53 microseconds: 285 years.
+"""
 
 from __future__ import annotations
 

@@ -304,9 +304,9 @@ def _source_text(target: Any) -> str | None:
         return None
     if getattr(target, "__closure__", None):
         return None
-    spec = _spec(target.__module__)
-    if spec is not None:
-        text = Path(spec).read_text(encoding="utf-8", errors="replace")
+    file = _file_of(target.__module__)
+    if file is not None:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
         return f"{target.__qualname__}\n{text}"
     try:
         return f"{target.__qualname__}\n{inspect.getsource(target)}"
@@ -314,7 +314,7 @@ def _source_text(target: Any) -> str | None:
         return None
 
 
-def _spec(module: str | None) -> str | None:
+def _file_of(module: str | None) -> str | None:
     """The file of a module, if it has one. What `exec` makes is in none."""
     if module is None:
         return None

@@ -67,7 +67,8 @@ class Declared(NamedTuple):
             raise _first_problem(invalid, settings) from None
         if self.whole:
             return {"settings": checked}
-        return {name: getattr(checked, name) for name in checked.model_fields_set}
+        given = checked.model_fields_set
+        return {name: getattr(checked, name) for name in self.model.model_fields if name in given}
 
 
 def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> WrongPart:
@@ -81,6 +82,9 @@ def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> Wro
         found = f"the settings {', '.join(settings)}" if settings else "no settings"
     return WrongPart(found, expected(dict(error)), path)
 
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
+A_NAME = "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
 
 _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "bool_type": lambda _: "true or false",
@@ -99,8 +103,8 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "literal_error": lambda limits: re.sub(
         r"\b(True|False)\b", lambda word: word[0].lower(), str(limits["expected"])
     ),
-    "string_pattern_mismatch": lambda _: (
-        "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
+    "string_pattern_mismatch": lambda limits: (
+        A_NAME if NAME in limits["pattern"] else f"text that matches {limits['pattern']}"
     ),
     "too_short": lambda limits: f"at least {limits['min_length']} in it",
     "too_long": lambda limits: f"at most {limits['max_length']} in it",

@@ -132,7 +132,7 @@ class FlexibleSettings(PartSettings):
     @model_validator(mode="after")
     def _all_are_used(self) -> FlexibleSettings:
         of_eg = tuple(EgFactors.__dataclass_fields__)
-        for name in self.model_fields_set:
+        for name in (one for one in type(self).model_fields if one in self.model_fields_set):
             if name in of_eg and self.priority != "eg":
                 raise ValueError(f"`{name}` only with the priority eg")
             if name in ("weights", "row") and self.priority == "eg":

@@ -1,4 +1,4 @@
-"""What a local policy sees, what it answers, and how it is found by name.
+"""What a local policy sees, and what it answers.
 
 A policy is asked once an instant, after all completions and arrivals of that instant, and answers
 with a plan. It holds no clock, no file and no randomness of its own; what it wants to remember
@@ -7,7 +7,7 @@ between two instants (a schedule, reservations, the last matching) it keeps in i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
@@ -46,9 +46,9 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     """The jobs of one cluster by slot: all that a policy may know of a job, as columns.
 
     Beside the columns below it has those of `grid.model.job.JobRequest`: `user`, `submit_us`,
-    `processors`, `estimate_us`, `deadline_us`, `reference_mips`, `licenses`, `input_mb`, `ram_mb`,
-    `checkpointable`. Times are microseconds of virtual time, durations microseconds on a CPU of
-    `reference_mips`. Policies read and never write. The true run time is not here.
+    `processors`, `estimate_us`, `deadline_us`, `power`, `reference_mips`, `licenses`, `input_mb`,
+    `ram_mb`, `checkpointable`. Times are microseconds of virtual time, durations microseconds on a
+    CPU of `reference_mips`. Policies read and never write. The true run time is not here.
     """
 
     serial: Ints
@@ -259,7 +259,3 @@ class Policy(Protocol):
         Called once an instant, after its completions and arrivals.
         """
         ...
-
-
-PolicyFactory = Callable[[Mapping[str, Any]], Policy]
-"""Makes a policy from the settings its scenario gives it; raises ValueError for a wrong one."""

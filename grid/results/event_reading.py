@@ -16,7 +16,7 @@ from grid.model.event import Event
 from grid.model.job import JobKey
 from grid.results.event_file import PLATFORM
 from grid.results.event_table import EVENT_SCHEMA
-from grid.results.run_folder import EVENTS_FILE
+from grid.results.run_folder import EVENTS_FILE, earlier_run
 
 EXPECTED = "the events of a run (grid run --events)"
 _OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end", "take_down", "mend")
@@ -27,6 +27,9 @@ class EventFile:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / EVENTS_FILE
+        live = (earlier_run(folder) or {}).get("live")
+        self.cut_short = isinstance(live, dict) and bool(live.get("unfinished"))
+        """Whether jobs had not ended when the run did: no event tells of those that had started."""
         if not self._path.is_file():
             raise self._wrong("no such file")
         try:

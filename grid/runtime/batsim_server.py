@@ -263,6 +263,10 @@ def _text(data: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def _port(endpoint: str) -> str:
+    return endpoint.rpartition(":")[2]
+
+
 def serve(server: Server, endpoint: str) -> None:
     """Answer at the endpoint until the simulation is over. Raises InputError for a wrong one."""
     import zmq
@@ -273,6 +277,9 @@ def serve(server: Server, endpoint: str) -> None:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
             raise one_mistake("endpoint", f"{endpoint} ({error})", "one to listen at") from None
+        # A port above 65535 is taken for what is left of it, and nobody would find us there.
+        if _port(endpoint) not in ("0", "*", _port(socket.getsockopt_string(zmq.LAST_ENDPOINT))):
+            raise one_mistake("endpoint", endpoint, "one with a port of 1 to 65535")
         while not server.is_over:
             text = socket.recv()
             try:

@@ -24,6 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from grid.model.compiled import plain_while
+from grid.runtime.cpus import usable_cpus
 from grid.runtime.outcome import Stage, tell_nobody
 from grid.scenario.build import Grid
 from grid.scenario.warm_up import warm_ups
@@ -115,7 +116,7 @@ class CompilingAhead:
             # Nothing can be kept there, so the run compiles for itself.
             return
         self._file = file
-        self._at_work = min(os.cpu_count() or 1, self._all)
+        self._at_work = min(usable_cpus(), self._all)
         self._workers = [_start_worker() for _ in range(self._at_work)]
         self._threads = [
             threading.Thread(target=self._feed, args=(worker,), daemon=True)

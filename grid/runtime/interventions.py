@@ -7,9 +7,10 @@ anew has the list from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from grid.cluster.outages import disjoint_outages
 from grid.kernel.faults import Faults, Partition
 from grid.kernel.orders import GoOn, Order, Stop
 from grid.model.faults import Outage
@@ -73,34 +74,20 @@ def with_outages(directory: Directory, done: Sequence[Intervention]) -> Director
     """The directory, in which the machines that were taken down were so, like those of faults."""
     clusters = []
     for entry in directory.clusters:
-        spans = [(one.machine, one.start_us, one.end_us) for one in entry.outages]
+        outages = list(entry.outages)
         since: dict[int, Time] = {}
         for one in done:
             wish = one.wish
             if wish.what == HEAL:
-                spans += [(machine, start, one.time_us) for machine, start in since.items()]
+                outages += [MachineOutage(*down, one.time_us) for down in since.items()]
                 since = {}
             elif (wish.what, wish.vo, wish.cluster) == (
                 TAKE_MACHINE_DOWN, directory.vos[entry.vo], entry.name,
             ):  # fmt: skip
                 since.setdefault(wish.machine, one.time_us)
-        spans += [(machine, start, NEVER) for machine, start in since.items()]
-        clusters.append(replace(entry, outages=tuple(_apart(spans))))
+        outages += [MachineOutage(*down, NEVER) for down in since.items()]
+        clusters.append(replace(entry, outages=disjoint_outages(outages)))
     return replace(directory, clusters=tuple(clusters))
-
-
-def _apart(spans: Iterable[tuple[int, Time, Time]]) -> Iterator[MachineOutage]:
-    """Outages of (machine, start, end) of which those of a machine do not overlap."""
-    last: MachineOutage | None = None
-    for machine, start_us, end_us in sorted(spans):
-        if last is not None and last.machine == machine and start_us <= last.end_us:
-            last = replace(last, end_us=max(last.end_us, end_us))
-            continue
-        if last is not None:
-            yield last
-        last = MachineOutage(machine, start_us, end_us)
-    if last is not None:
-        yield last
 
 
 def is_about_stops(order: Order) -> bool:

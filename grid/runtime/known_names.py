@@ -21,7 +21,7 @@ OWN = (
 )  # fmt: skip
 
 
-NEVER = ("grid.parts.reference", "grid.parts.registry", "grid.parts.source")
+LOADERS = ("grid.parts.reference", "grid.parts.registry", "grid.parts.source")
 """Modules among them that find and load code. No state of an entity holds anything of them."""
 
 
@@ -73,7 +73,7 @@ def _loaded(packages: tuple[str, ...]) -> list[ModuleType]:
     return [
         module
         for name, module in sorted(sys.modules.items())
-        if name not in NEVER
+        if name not in LOADERS
         and any(name == package or name.startswith(package + ".") for package in packages)
     ]
 

@@ -70,7 +70,6 @@ class Actors:
         self._host_of = host_of
         self._watch = LiveWatch(watcher, self.kill_that_of) if watcher is not None else None
         refuse_unsendable(grid.parts)
-        refuse_unsendable(grid.parts)
         self._shared = ray.put((grid, host_of))
         members: dict[str, list[str]] = {}
         for name, host in host_of.items():

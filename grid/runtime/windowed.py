@@ -139,7 +139,6 @@ class _Workers:
         self._began_again = False
         self._begun = time.perf_counter()
         refuse_unsendable(grid.parts)
-        refuse_unsendable(grid.parts)
         self._shared = ray.put(grid)
         self._deal(process_of)
         self._seconds = np.zeros(len(grid.vos))

@@ -9,12 +9,12 @@ from grid.entities.names import entities_of_vo
 from grid.forwarding.admission import unknown_vos
 from grid.model.errors import Path, dotted, expected_name, shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, REFERENCE_MIPS
-from grid.model.time import NEVER, to_seconds
 from grid.parts.registry import Parts
 from grid.policies.registry import POLICIES, is_gang_policy
 from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.grid_checks import MAX_LICENSES, edge_problems, link_problems, too_large
 from grid.scenario.grid_settings import grid_faults, grid_settings
+from grid.scenario.job_checks import END_S
 from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario, VoSection
 from grid.scenario.sections import PartSection, name_and_settings
 from grid.scenario.value_checks import Problem, repeated
@@ -25,7 +25,6 @@ from grid.scenario.workload_sections import (
     WorkloadSection,
 )
 
-END_S = to_seconds(NEVER)
 LEASE_MESSAGES = 5
 """From a held place to the job in it: to the Local Scheduler and, as a bid, to the one that called;
 a look at the Information Service and back; then the job comes."""

@@ -182,7 +182,7 @@ class GridInformation:
 
 
 def _delays_us(hears: Sequence[int], distances: Distances, vos: int) -> Ints | None:
-    """How long news of each VO take, NEVER of one that is not heard; None: as long of all."""
+    """How long news of each VO takes, NEVER of one that is not heard; None: as long of all."""
     if not distances.links or not hears:
         return None
     delays_us = np.full(vos, NEVER, np.int64)

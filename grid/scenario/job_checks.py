@@ -18,6 +18,7 @@ from grid.workload.table_checks import table_problems
 Tables = Sequence[JobTable | None]
 
 END_S = to_seconds(NEVER)
+"""The end of virtual time."""
 NO_MEMORY = "none, for no machine of the grid gives its ram_mb"
 
 

@@ -71,6 +71,7 @@ def vos_from_sites(
     sizes = share_out(section.total_processors, weights, widest)
     policy, settings = name_and_settings(section.policy)
     gangs = _is_for_gangs(policy, settings, parts)
+    admission, admission_settings = name_and_settings(section.admission)
     return tuple(
         VirtualOrganization(
             name,
@@ -85,8 +86,8 @@ def vos_from_sites(
                 ),
             ),
             *name_and_settings(section.selection),
-            admission=name_and_settings(section.admission)[0],
-            admission_settings=name_and_settings(section.admission)[1],
+            admission=admission,
+            admission_settings=admission_settings,
             priority=section.priority,
         )
         for (name, _), size in zip(sites, sizes, strict=True)

@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
+from grid.parts.settings import NAME
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-PartName = Annotated[
-    str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}|[^\x00-\x1f]{1,1000}:[A-Za-z_]\w*)$")
-]
+Name = Annotated[str, Field(pattern=f"^{NAME}$")]
+PartName = Annotated[str, Field(pattern=rf"^({NAME}|[^\x00-\x1f]{{1,1000}}:[A-Za-z_]\w*)$")]
 """Of something that plugs in: its name, or where it stands, as `path/to/file.py:Name`."""
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]

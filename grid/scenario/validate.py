@@ -18,6 +18,7 @@ from grid.scenario.sections import Section
 from grid.scenario.yaml_tree import Node, at, child, nearest
 
 KEYS = tuple(Scenario.model_fields)
+"""The keys at the top of a scenario, beside `parameters`."""
 INNER_KEYS = tuple(
     f"{key}.{inner}"
     for key, field in Scenario.model_fields.items()
@@ -25,7 +26,6 @@ INNER_KEYS = tuple(
     for inner in field.annotation.model_fields
 )
 """Paths of the keys of sections that every scenario has, such as protocol.ttl."""
-"""The keys at the top of a scenario, beside `parameters`."""
 
 NO_SUCH_SETTING = "no such setting"
 PLACES_NAMED = 3

@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from grid.model.errors import Path, shorten
+from grid.parts.settings import A_NAME, NAME
 
 Problem = tuple[Path, str, str]
 """Where something is wrong, what was found there and what was expected."""
 
 Check = Callable[[object], str | None]
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def whole(least: int, most: int) -> Check:
@@ -73,8 +72,7 @@ def plain_name(value: object) -> str | None:
     """A name as scenarios have them."""
     if not isinstance(value, str):
         return "text"
-    expected = "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
-    return None if NAME.fullmatch(value) else expected
+    return None if re.fullmatch(NAME, value) else A_NAME
 
 
 def is_a(kind: type, what: str) -> Check:

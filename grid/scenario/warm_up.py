@@ -111,10 +111,10 @@ def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[Warm
             found.append(WarmUp(repr(kind), call, is_long))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
-        first = grid.vos[0]
-        selection = grid.selection_of(first)
-        name = f"selection {type(selection).__name__}"
-        found.append(WarmUp(name, partial(_select, first, selection)))
+        selections = {type(made := grid.selection_of(vo)): (vo, made) for vo in grid.vos}
+        for vo, selection in selections.values():
+            name = f"selection {type(selection).__name__}"
+            found.append(WarmUp(name, partial(_select, vo, selection)))
     return found
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.selection.interface import BINARY, FIRST, MATCHMAKING, OWN_VO, PARTIAL
+from grid.selection.interface import FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
 
 @kernel()
@@ -124,9 +124,6 @@ def best_of_some(
     return best_resources(
         utility, vo[rows], cpus[rows], widest[rows], assigned, own, own_only, processors, ties
     )
-
-
-assert (PARTIAL, BINARY, MATCHMAKING) == (0, 1, 2)
 
 
 @inner()

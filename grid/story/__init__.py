@@ -10,9 +10,10 @@ Events are `grid.model.event.Event`, in the order of the run; those about other 
 
 from grid.story.cluster_log import ClusterLog, ClusterState
 from grid.story.job_story import Line, job_story, whereabouts
-from grid.story.waiting import WhyWaiting, why_waiting
+from grid.story.waiting import NOT_KEPT, WhyWaiting, why_waiting
 
 __all__ = [
+    "NOT_KEPT",
     "ClusterLog",
     "ClusterState",
     "Line",

@@ -9,6 +9,7 @@ from itertools import groupby
 from grid.model.event import Event
 from grid.model.job import JobKey
 from grid.model.time import SECOND_US, Time
+from grid.story.waiting import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +60,15 @@ def whereabouts(key: JobKey, events: Iterable[Event], time_us: Time) -> str:
         lines = [*lines, event.to_vo or ""] if _queues(event) else []
         if lines:
             wanted = _cpus(event.processors or 1)
-            where = f"It stands in line in {_and(lines)}; the first that has {wanted} free runs it."
+            where = (
+                f"It stands in line in {listed(lines)}; the first that has {wanted} free runs it."
+            )
     return where
 
 
 def _queues(event: Event) -> bool:
     """Whether a VO is asked to have the job stand in line there, and not for a bid only."""
     return event.event == "ask" and event.waits is True
-
-
-def _and(names: list[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _ask(event: Event) -> str:
@@ -168,7 +166,7 @@ def _end(event: Event) -> str:
         (event.restarts, "began again from nothing"),
     )
     told = [f"{what} {_times(count)}" for count, what in counts if count]
-    return f"It ends: {event.state}." + (f" On the way it {_and(told)}." if told else "")
+    return f"It ends: {event.state}." + (f" On the way it {listed(told)}." if told else "")
 
 
 def _times(count: int) -> str:

@@ -10,6 +10,10 @@ from grid.model.job import JobKey
 from grid.model.time import Time
 from grid.story.cluster_log import ClusterState, Stay
 
+NOT_KEPT = (
+    "This run ended before all its jobs had: it is not kept which of the others were running, "
+    "and so not what a job waited for."
+)
 NAMED = 3
 """So many jobs are named; the others are counted."""
 
@@ -52,7 +56,7 @@ class WhyWaiting:
         """The same in words."""
         where = "in the cluster" if self.gangs else "on one machine"
         place = "The cluster" if self.gangs else f"Machine {self.machine}"
-        said = [f"It needs {_and(self._needs())} {where}."]
+        said = [f"It needs {listed(self._needs())} {where}."]
         if self.machine < 0:
             said.append("No machine of the cluster could ever run it.")
         elif self.lacks:
@@ -175,8 +179,9 @@ def _named(jobs: tuple[JobKey, ...]) -> str:
     return f"{', '.join(named)}{f' and {more} more' if more else ''}"
 
 
-def _and(needs: list[str]) -> str:
-    *most, last = needs
+def listed(things: list[str]) -> str:
+    """The things in words: a, b and c."""
+    *most, last = things
     return f"{', '.join(most)} and {last}" if most else last
 
 

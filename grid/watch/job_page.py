@@ -8,7 +8,7 @@ from grid.model.event import Event
 from grid.model.job import JobKey
 from grid.model.time import SECOND_US, from_seconds
 from grid.results.event_reading import EventFile
-from grid.story import ClusterLog, job_story, whereabouts, why_waiting
+from grid.story import NOT_KEPT, ClusterLog, job_story, whereabouts, why_waiting
 from grid.watch.answers import no_such_job
 from grid.watch.source import Answer
 
@@ -22,6 +22,7 @@ class JobPage:
     def __init__(self, events: EventFile) -> None:
         # A job that is looked at is asked for again and again, as time goes on.
         self._events_of = lru_cache(KEPT)(events.of_job)
+        self._cut_short = events.cut_short
         self._log_of = lru_cache(KEPT)(lambda entity: _log(events, entity))
 
     def answer(self, key: JobKey, time_s: float) -> Answer:
@@ -38,6 +39,8 @@ class JobPage:
 
     def _now(self, key: JobKey, mine: list[Event], time_us: int) -> list[str]:
         where = whereabouts(key, mine, time_us)
+        if self._cut_short:
+            return [where, NOT_KEPT]
         came = [one.entity for one in mine if "/cluster/" in one.entity and one.time_us <= time_us]
         log = self._log_of(came[-1]) if came else None
         why = why_waiting(key, log.at(time_us)) if log is not None else None

@@ -29,6 +29,7 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, License, Machine, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 from grid.workload.generators import GeneratedMachines
+from grid.workload.ranges import in_order
 
 _ATTEMPTS = 1000
 
@@ -37,19 +38,13 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 _Amount = Annotated[float, Field(ge=0, le=1e9)]
 
 
-def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
-    if bounds[0] > bounds[1]:
-        raise ValueError("the lower bound first")
-    return bounds
-
-
-_CountRange = Annotated[tuple[_Count, _Count], AfterValidator(_in_order)]
-_Range = Annotated[tuple[_Amount, _Amount], AfterValidator(_in_order)]
+_CountRange = Annotated[tuple[_Count, _Count], AfterValidator(in_order)]
+_Range = Annotated[tuple[_Amount, _Amount], AfterValidator(in_order)]
 _PositiveRange = Annotated[
     tuple[Annotated[float, Field(ge=1e-3, le=1e9)], Annotated[float, Field(ge=1e-3, le=1e9)]],
-    AfterValidator(_in_order),
+    AfterValidator(in_order),
 ]
-_Ratios = Annotated[tuple[_Probability, _Probability], AfterValidator(_in_order)]
+_Ratios = Annotated[tuple[_Probability, _Probability], AfterValidator(in_order)]
 
 
 class _Settings(BaseModel):

@@ -28,24 +28,19 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
+from grid.workload.ranges import in_order
 
 _Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 _Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
 _Mips = Annotated[float, Field(ge=1, le=1e9)]
 
 
-def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
-    if bounds[0] > bounds[1]:
-        raise ValueError("the lower bound first")
-    return bounds
-
-
-_Counts = Annotated[tuple[_Count, _Count], AfterValidator(_in_order)]
-_Range = Annotated[tuple[_Positive, _Positive], AfterValidator(_in_order)]
-_Speeds = Annotated[tuple[_Mips, _Mips], AfterValidator(_in_order)]
+_Counts = Annotated[tuple[_Count, _Count], AfterValidator(in_order)]
+_Range = Annotated[tuple[_Positive, _Positive], AfterValidator(in_order)]
+_Speeds = Annotated[tuple[_Mips, _Mips], AfterValidator(in_order)]
 _Percents = Annotated[
     tuple[Annotated[float, Field(ge=0, le=1e6)], Annotated[float, Field(ge=0, le=1e6)]],
-    AfterValidator(_in_order),
+    AfterValidator(in_order),
 ]
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import isfinite
 from typing import Any, TypeVar
 
 import numpy as np
@@ -153,9 +154,9 @@ def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
     means the decimal number that it prints as. Raises ValueError for a factor that is not above
     zero or that takes a submission beyond what a log may hold.
     """
+    if not (factor > 0 and isfinite(factor)):
+        raise ValueError("a finite number above 0")
     exact = factor if isinstance(factor, Fraction) else Fraction(str(factor))
-    if exact <= 0:
-        raise ValueError(f"a factor above 0, not {factor}")
     column = log.columns[:, SwfField.SUBMIT_TIME]
     known = np.flatnonzero(column >= 0)
     if len(known) == 0:

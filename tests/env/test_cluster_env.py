@@ -224,6 +224,19 @@ def test_an_episode_that_is_cut_short() -> None:
         env.metrics()
 
 
+def test_an_episode_without_a_decision_is_over_after_one_step() -> None:
+    """A VO that hears of no other resource than its own one has nothing to choose."""
+    pool = {"name": "pool", "processors": 2}
+    jobs = {"jobs": [{"submit_s": 1.0, "run_s": 5.0}]}
+    lab = {"name": "lab", "clusters": [pool], "workload": jobs}
+    env = ClusterEnv({"vos": [lab]}, selection="lab")
+    env.reset(seed=1)
+    assert env.step(0)[1:4] == (-1.0, True, False)
+    assert env.metrics()["grid"]["jobs_completed"] == 1
+    with pytest.raises(InputError, match="an episode that is over"):
+        env.step(0)
+
+
 @pytest.mark.parametrize("kind", ["pool", "unlike"])
 def test_a_decision_takes_little(kind: str) -> None:
     agent = lambda _, is_open: int(is_open.argmax())  # noqa: E731
@@ -250,6 +263,24 @@ def test_a_decision_takes_little(kind: str) -> None:
 def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         ClusterEnv(one_pool(), **settings)
+
+
+def test_machines_may_fail_but_nobody_forgets_what_was_decided() -> None:
+    """After a crash an entity goes through its inputs again, and would ask the agent again."""
+    outage = {"vo": "lab", "cluster": "pool", "machine": 0, "at_s": 50.0, "for_s": 100.0}
+    for kind in ({"machine_outages": [outage]}, {"within_vos": {"lost": 0.1}}):
+        scenario = one_pool(20) | {"faults": {"heal_s": 1000.0, **kind}}
+        scenario["vos"][0]["workload"]["enters"] = "scheduler"
+        if "within_vos" in kind:
+            with pytest.raises(InputError, match="faults: found faults of messages or of entities"):
+                ClusterEnv(scenario)
+            continue
+        env = ClusterEnv(scenario)
+        _, info = env.reset(seed=1)
+        over = False
+        while not over:
+            _, _, over, _, info = env.step(info["action_mask"].argmax())
+        assert env.metrics()["grid"]["jobs_completed"] == 20
 
 
 def test_a_cluster_of_gangs_has_no_queue_to_decide() -> None:

@@ -54,6 +54,25 @@ def test_a_text_that_is_no_number_is_told_in_plain_words(value: Any, words: str)
     assert caught.value.expected == words
 
 
+def test_a_pattern_of_one_s_own_is_told_as_it_is() -> None:
+    def made(*, code: Annotated[str, Field(pattern="^[0-9]+$")] = "1") -> str:
+        return code
+
+    with pytest.raises(WrongPart) as caught:
+        declared(made, 0, type(None)).values({"code": "x"})
+    assert caught.value.expected == "text that matches ^[0-9]+$"
+
+
+def test_settings_come_in_the_order_of_their_declaration() -> None:
+    """Not in that of a set, which another hash seed turns round."""
+
+    def made(*, one: int = 1, two: int = 2, three: int = 3, four: int = 4) -> int:
+        return one + two + three + four
+
+    given = {"four": 1, "two": 1, "three": 1, "one": 1}
+    assert list(declared(made, 0, type(None)).values(given)) == ["one", "two", "three", "four"]
+
+
 def test_a_setting_may_have_the_name_of_a_method_of_the_model() -> None:
     def made(*, copy: int = 1, schema: str = "a") -> tuple[int, str]:
         return copy, schema

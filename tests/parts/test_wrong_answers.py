@@ -449,7 +449,7 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
         ("policy", "Waits", "), expected def plan: a plan is made at once"),
         ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
         ("policy", "Ranks", "expected rank instead of ranks, which nobody asks for"),
-        ("overlay", "Backwards", "whose period_us is a whole number of at least 1; it is -5"),
+        ("overlay", "Backwards", "whose period_us is a whole number of at least 1"),
     ],
 )
 def test_what_is_wrong_with_a_made_part_is_wrong_input(place: str, name: str, said: str) -> None:

@@ -10,7 +10,7 @@ from grid.model.errors import InputError, PartFailed
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
-from grid.runtime.batsim_server import ProtocolError, Server
+from grid.runtime.batsim_server import ProtocolError, Server, serve
 from tests.policies.batsim.asked_functions import asked, drawn_jobs, event, schedule
 
 POLICIES = [
@@ -92,6 +92,13 @@ def test_policies_that_cannot_serve() -> None:
         server("afcfs")
     with pytest.raises(InputError, match="a policy that plans the queue of one pool itself"):
         server("batsim", endpoint="tcp://localhost:1")
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:99999", "tcp://127.0.0.1:x", "nothing"])
+def test_where_nobody_could_find_it_is_no_endpoint(endpoint: str) -> None:
+    pytest.importorskip("zmq")
+    with pytest.raises(InputError, match=rf"endpoint: found {endpoint}.*, expected one "):
+        serve(server("fcfs"), endpoint)
 
 
 class Preempting:

@@ -38,7 +38,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     monkeypatch.setattr(compiling, "warm_ups", lambda _: PIECES)
-    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(compiling, "usable_cpus", lambda: 3)
     return tmp_path
 
 
