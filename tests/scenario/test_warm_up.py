@@ -70,10 +70,11 @@ def test_the_outage_of_a_warm_up_meets_a_job() -> None:
 
 def test_each_kind_of_selection_makes_a_choice() -> None:
     """Not that of the first VO alone."""
-    vos = [
+    vos: list[dict[str, Any]] = [
         {"name": name, "selection": selection, "clusters": [{"processors": 2}]}
         for name, selection in (("a", "random"), ("b", "partial"), ("c", "partial"))
     ]
+    vos[0]["workload"] = {"jobs": [{"run_s": 5}]}
     names = [one.name for one in warm_up.warm_ups(grid_of(vos=vos))]
     kinds = [name for name in names if name.startswith("selection ")]
     assert len(kinds) == len(set(kinds)) == 2
