@@ -1,6 +1,6 @@
 """`python -m grid`: the same program as `grid`."""
 
-from grid.cli import main
+from grid.program import main
 
 if __name__ == "__main__":
     main()

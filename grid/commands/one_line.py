@@ -19,7 +19,7 @@ MOST_CHARACTERS = 300
 
 
 class OneLineGroup(TyperGroup):
-    """The `grid` command: a wrong command line ends with one line and exit code 2."""
+    """The `grid` command: a wrong command line, or an interruption, ends with one line."""
 
     def main(
         self,
@@ -45,6 +45,17 @@ class OneLineGroup(TyperGroup):
         if not standalone_mode:
             return ended
         sys.exit(ended if isinstance(ended, int) else ExitCode.DONE)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As the library's, but an interruption is told, wherever it comes.
+
+        Commands say what is kept while they work. Here they have not begun to, or are done.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("interrupted.", err=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _tell(error: typer.TyperException, args: Sequence[str]) -> None:

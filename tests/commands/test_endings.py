@@ -207,6 +207,36 @@ def test_an_interrupted_run_ends_with_130_and_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["long.yaml"]
 
 
+WHILE_IT_LOADS = """
+import os, sys
+from grid.program import main
+
+class Interrupts:
+    def find_spec(self, name, *more):
+        if name == sys.argv[2]:
+            os.kill(os.getpid(), int(sys.argv.pop()))
+
+sys.meta_path.insert(0, Interrupts())
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("typer", "interrupted. Nothing was written.\n"),
+        ("grid.scenario.part_kinds", "interrupted.\n"),
+    ],
+)
+def test_who_is_interrupted_while_it_loads_shows_no_traceback(
+    module: str, said: str, number: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", WHILE_IT_LOADS, "parts", module, str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, said)
+
+
 LOST = """
 import ctypes, os, signal, time, typer
 from grid.commands.endings import endings, hear_interrupts
