@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any
 
 from grid.entities.bidding import Bidder, Caller
-from grid.entities.pulling import LOOK, Giver, Puller
-from grid.entities.scheduler_rules import Neighbours, Rules
+from grid.entities.pulling import LOOK, JobGiver, Puller
+from grid.entities.scheduler_rules import Neighbours, SchedulerRules
 from grid.entities.tally import SchedulerTally
 from grid.forwarding.interface import Ask, Award, Destination, Question
 from grid.forwarding.local_rules import never as stay
@@ -92,7 +92,7 @@ class LocalScheduler:
         selection: Selection,
         neighbours: Neighbours,
         *,
-        rules: Rules,
+        rules: SchedulerRules,
         first_cluster: int,
     ) -> None:
         self._vo = vo
@@ -110,7 +110,7 @@ class LocalScheduler:
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
 
-        self._giver = Giver(selection, neighbours.resource_manager)
+        self._giver = JobGiver(selection, neighbours.resource_manager)
         self._puller: Puller | None = None
         if hasattr(rules.rule, "idle"):
             self._puller = Puller(

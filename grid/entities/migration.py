@@ -59,7 +59,7 @@ class Stage(Enum):
     SENT = "sent"
 
 
-class Giver:
+class GangGiver:
     """Gives gangs of `cluster`, which is number `number` of the VO's that migrate, to the others.
 
     After a round in which nobody had a place it pauses for the policy's `ask_every_us`.
@@ -245,7 +245,7 @@ class Taker:
 
 
 class Migration:
-    """Both parts of one Local Dispatcher; see `Giver` for the arguments."""
+    """Both parts of one Local Dispatcher; see `GangGiver` for the arguments."""
 
     def __init__(
         self,
@@ -253,7 +253,7 @@ class Migration:
         number: int,
         peers: tuple[Peer, ...],
     ) -> None:
-        self._giver = Giver(cluster, number, peers)
+        self._giver = GangGiver(cluster, number, peers)
         self._taker = Taker(cluster)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> int:

@@ -104,7 +104,7 @@ class _Wish(NamedTuple):
     utility: float
 
 
-class Giver:
+class JobGiver:
     """Gives away jobs that wait in line at the Resource Manager."""
 
     def __init__(self, selection: Selection, manager: str) -> None:

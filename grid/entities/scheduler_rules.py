@@ -20,7 +20,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SchedulerRules:
     """What a Local Scheduler goes by: how often and how a job is forwarded, and whether back."""
 
     ttl: int

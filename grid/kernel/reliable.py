@@ -43,7 +43,7 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ResendRules:
     """How long to wait for an acknowledgement, at first and at most, and when to save the state.
 
     The wait doubles with each try. What takes time on the way by its size, at `bandwidth_mbps`, is
@@ -132,7 +132,7 @@ class Reliable:
     """
 
     def __init__(
-        self, name: str, entity: Entity, seed: int, rules: Rules, saved: Sequence[Any] = ()
+        self, name: str, entity: Entity, seed: int, rules: ResendRules, saved: Sequence[Any] = ()
     ) -> None:
         self.entity = entity
         self._saved = saved

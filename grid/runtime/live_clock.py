@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from grid.kernel.reliable import Rules
+from grid.kernel.reliable import ResendRules
 from grid.model.time import SECOND_US, Time
 from grid.runtime.interventions import Pauses
 
@@ -80,8 +80,8 @@ class Clock:
         return max(0.0, min(left_s, LONGEST_SLEEP_SECONDS))
 
 
-def live_rules(speedup: float) -> Rules:
+def live_rules(speedup: float) -> ResendRules:
     """Messages are sent again after times of the real clock, for that is what processes take."""
     scale = speedup * SECOND_US
     first, longest = round(FIRST_WAIT_SECONDS * scale), round(LONGEST_WAIT_SECONDS * scale)
-    return Rules(max(1, first), max(1, longest), INPUTS_A_STATE)
+    return ResendRules(max(1, first), max(1, longest), INPUTS_A_STATE)

@@ -17,7 +17,7 @@ from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
 from grid.entities.resource_manager import Reception, ResourceManager
-from grid.entities.scheduler_rules import Neighbours, Rules
+from grid.entities.scheduler_rules import Neighbours, SchedulerRules
 from grid.entities.workload_source import WorkloadSource
 from grid.forwarding.admission import ADMISSION
 from grid.forwarding.rules import FORWARDING
@@ -333,7 +333,7 @@ class Grid:
                 self._schedulers,
                 self._distances(position),
             ),
-            rules=Rules(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
+            rules=SchedulerRules(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
             first_cluster=self._first_cluster[position],
         )
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from grid.scenario.sections import Name, PositiveSeconds, Seconds, Section, Seed
 
-Share = Annotated[float, Field(ge=0, le=0.9, strict=True)]
+FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 Begin = Annotated[Seconds, Field(description="When it begins, in virtual time.")]
 Duration = Annotated[PositiveSeconds, Field(description="How long it lasts.")]
 VoNames = Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -17,9 +17,9 @@ VoNames = Annotated[tuple[Name, ...], Field(min_length=1)]
 class MessageFaultsSection(Section):
     """Shares of messages that are lost, doubled or delayed."""
 
-    lost: Share = Field(default=0.0, description="Share of messages that are lost.")
-    doubled: Share = Field(default=0.0, description="Share of messages that arrive twice.")
-    delayed: Share = Field(default=0.0, description="Share of messages that arrive later.")
+    lost: FaultShare = Field(default=0.0, description="Share of messages that are lost.")
+    doubled: FaultShare = Field(default=0.0, description="Share of messages that arrive twice.")
+    delayed: FaultShare = Field(default=0.0, description="Share of messages that arrive later.")
     delay_s: PositiveSeconds = Field(default=1.0, description="By how much later at most.")
 
 

@@ -23,7 +23,7 @@ from grid.entities.resource_manager import ResourceManager
 from grid.entities.witness import witnessed
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
-from grid.kernel.reliable import Reliable, Rules
+from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.faults import Outage
 from grid.model.platform import VirtualOrganization
 from grid.model.resources import resources_of
@@ -56,7 +56,7 @@ def entities_of(
 def fault_tolerant(
     grid: Grid,
     members: Collection[str],
-    rules: Rules,
+    rules: ResendRules,
     storage_of: Callable[[str], StableStorage],
     around: Around = NOTHING_AROUND,
     events: bool = False,
@@ -88,7 +88,7 @@ def outages_of_entities(grid: Grid) -> dict[str, tuple[Outage, ...]]:
 def _reliable_entity(
     grid: Grid,
     name: str,
-    rules: Rules,
+    rules: ResendRules,
     around: Around,
     events: bool,
     saved: Sequence[Any],
@@ -141,11 +141,11 @@ def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]
             yield inner.position, inner.cluster
 
 
-def virtual_rules(grid: Grid) -> Rules:
+def virtual_rules(grid: Grid) -> ResendRules:
     """Messages are sent again when an answer should long have come, in virtual time."""
     network = grid.settings.network
     wait_us = 4 * network.longest_us
-    return Rules(wait_us, 64 * wait_us, INPUTS_A_STATE, network.bandwidth_mbps)
+    return ResendRules(wait_us, 64 * wait_us, INPUTS_A_STATE, network.bandwidth_mbps)
 
 
 def _quota(vo: VirtualOrganization) -> dict[str, Any]:

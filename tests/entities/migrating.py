@@ -19,7 +19,7 @@ from grid.kernel.entity import Context
 from grid.kernel.faults import Faults, Outage
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
-from grid.kernel.reliable import Reliable, Rules
+from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.job import Job, JobKey
 from grid.model.messages import JobEnded, Placed, RunJob
 from grid.model.migration_messages import (
@@ -210,7 +210,7 @@ def play(
     vo = Vo(sizes, jobs, rules, mips, crashing=outages is not None, down=down or {})
     names = sorted([*sizes, MANAGER])
     # All inputs are played again after a crash; the state itself is never saved.
-    again = Rules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)
+    again = ResendRules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)
     entities = {
         name: vo.entity(name)
         if outages is None

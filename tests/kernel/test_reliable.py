@@ -17,11 +17,11 @@ from grid.kernel.entity import Context
 from grid.kernel.faults import Faults, LinkFaults, Outage, Partition, disjoint
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
-from grid.kernel.reliable import Reliable, Rules
+from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.time import NEVER
 
 NAMES = ["a", "b", "c"]
-RULES = Rules(wait_us=300, longest_wait_us=2_000, inputs_a_state=7)
+RULES = ResendRules(wait_us=300, longest_wait_us=2_000, inputs_a_state=7)
 NO_FAULTS = Faults(seed=0)
 
 

@@ -12,7 +12,7 @@ from grid.cluster import ClusterShell
 from grid.entities.grid_dispatcher import GridDispatcher
 from grid.entities.local_dispatcher import LocalDispatcher
 from grid.entities.local_scheduler import LocalScheduler
-from grid.entities.migration import Giver, Taker
+from grid.entities.migration import GangGiver, Taker
 from grid.entities.resource_manager import ResourceManager
 from grid.entities.waiting_room import WaitingRoom
 from grid.kernel.crash_injector import CrashInjector
@@ -252,7 +252,7 @@ def gang_taken_each_time_it_is_sent(
     return bool(right(self, ctx, giver, moved))
 
 
-@replaced(Giver, "timeout")
+@replaced(GangGiver, "timeout")
 def gang_taken_back_when_no_confirmation_comes(
     right: Any, self: Any, ctx: Context, timer: str
 ) -> None:

@@ -14,7 +14,7 @@ from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import gang_to_send
 from grid.cluster.gang.history import GangHistory
 from grid.cluster.gang.instant import (
-    Rules,
+    GangRules,
     advance,
     assigning_piece,
     end_tasks,
@@ -60,7 +60,7 @@ class GangCore:
         mips, *watts = np.ascontiguousarray(np.repeat(np.array(draws), cpus, axis=0).T)
         self.policy = policy
         self.processors = len(mips)
-        self._rules = Rules(
+        self._rules = GangRules(
             choice is ald,
             policy.local_migration,
             policy.local_overhead_us,
@@ -313,7 +313,7 @@ class GangCore:
         gangs.serial[slot] = self._serial
         gangs.rank[slot] = self.policy.rank(size, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = size
-        gangs.run_us[slot] = work - before.done
+        gangs.work[slot] = work - before.done
         gangs.start_us[slot] = before.start_us
         gangs.ready_us[slot] = gangs.overtaken[slot] = 0
         gangs.interruptions[slot], gangs.restarts[slot] = before.interruptions, before.restarts
@@ -327,7 +327,7 @@ class GangCore:
         work = (job.estimate_us if self._killed[slot] else job.run_us) * job.reference_mips
         return GangProgress(
             int(gangs.start_us[slot]),
-            work - float(gangs.run_us[slot]),
+            work - float(gangs.work[slot]),
             int(gangs.interruptions[slot]),
             int(gangs.restarts[slot]),
             int(gangs.held_us[slot]),

@@ -30,7 +30,7 @@ from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US, Time
 
 
-class Rules(NamedTuple):
+class GangRules(NamedTuple):
     """What a `GangPolicy` says, for compiled functions."""
 
     adaptive: bool
@@ -45,7 +45,7 @@ class Rules(NamedTuple):
 
 
 @kernel(allocates=False)
-def advance(state: State, rules: Rules, until: Time) -> Time:
+def advance(state: State, rules: GangRules, until: Time) -> Time:
     """Carry out all instants before `until`, or until the history is full; when the next is."""
     while True:
         now = next_instant_us(state, rules)
@@ -58,12 +58,12 @@ def advance(state: State, rules: Rules, until: Time) -> Time:
 
 
 @kernel(allocates=False)
-def next_piece_us(state: State, rules: Rules) -> Time:
+def next_piece_us(state: State, rules: GangRules) -> Time:
     return next_instant_us(state, rules)
 
 
 @kernel(allocates=False)
-def first_piece(state: State, rules: Rules, now: Time) -> None:
+def first_piece(state: State, rules: GangRules, now: Time) -> None:
     begin_instant(state, rules, now)
 
 
@@ -73,12 +73,12 @@ def assigning_piece(state: State, gang: int, chosen: Ints) -> None:
 
 
 @kernel(allocates=False)
-def last_piece(state: State, rules: Rules, now: Time) -> None:
+def last_piece(state: State, rules: GangRules, now: Time) -> None:
     end_instant(state, rules, now)
 
 
 @inner(allocates=False)
-def next_instant_us(state: State, rules: Rules) -> Time:
+def next_instant_us(state: State, rules: GangRules) -> Time:
     """When something happens next; NEVER."""
     gangs, lists, number = state.gangs, state.lists, state.number
     time: int = min(queues.next_end_us(state), number[at.DUE_US])
@@ -93,7 +93,7 @@ def next_instant_us(state: State, rules: Rules) -> Time:
 
 
 @inner(allocates=False)
-def carry_out(state: State, rules: Rules, now: Time) -> None:
+def carry_out(state: State, rules: GangRules, now: Time) -> None:
     """All that happens at `now`."""
     begin_instant(state, rules, now)
     _assign_arrivals(state, rules, now)
@@ -101,7 +101,7 @@ def carry_out(state: State, rules: Rules, now: Time) -> None:
 
 
 @inner(allocates=False)
-def begin_instant(state: State, rules: Rules, now: Time) -> None:
+def begin_instant(state: State, rules: GangRules, now: Time) -> None:
     """What happens at `now` before gangs that have come join queues."""
     state.number[at.DUE_US] = NEVER
     end_tasks(state, now)
@@ -110,7 +110,7 @@ def begin_instant(state: State, rules: Rules, now: Time) -> None:
 
 
 @inner(allocates=False)
-def end_instant(state: State, rules: Rules, now: Time) -> None:
+def end_instant(state: State, rules: GangRules, now: Time) -> None:
     """What happens at `now` after that."""
     _resume(state, now)
     _look_at_freed(state)
@@ -158,7 +158,7 @@ def _sort_arrivals(state: State) -> None:
 
 
 @inner(allocates=False)
-def _start_priority(state: State, rules: Rules, now: Time) -> None:
+def _start_priority(state: State, rules: GangRules, now: Time) -> None:
     """Start priority jobs in order of arrival, until there are none or no place for one."""
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
     lists, number = state.lists, state.number
@@ -200,7 +200,7 @@ def _go_round(state: State, last: int) -> None:
 
 
 @inner()
-def _assign_arrivals(state: State, rules: Rules, now: Time) -> None:
+def _assign_arrivals(state: State, rules: GangRules, now: Time) -> None:
     """A task of each gang that has come into each of as many shortest queues.
 
     One with more tasks than there are processors up waits until there are; one whose tasks are
@@ -307,7 +307,7 @@ def _sort_by_rank(gangs: Ints, count: int, rank: Ints) -> None:
 
 
 @inner(allocates=False)
-def _migrate_locally(state: State, rules: Rules, now: Time) -> None:
+def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
     """Move tasks to idle processors until no gang can be started so."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
     while number[at.SMALLEST] <= number[at.IDLE]:

@@ -88,7 +88,7 @@ def _undo(state: State, gang: int) -> None:
     queues.count_watts(state, gang)
     lost = done
     if gangs.checkpointable[gang]:
-        gangs.run_us[gang] = min(gangs.run_us[gang], left)
+        gangs.work[gang] = min(gangs.work[gang], left)
         lost = queues.held_us(state, gang) - left_us
     else:
         gangs.restarts[gang] += 1
@@ -99,7 +99,7 @@ def _undo(state: State, gang: int) -> None:
 @inner(allocates=False)
 def _left(state: State, gang: int) -> tuple[Time, float]:
     """How long its processors would still be held, summed over them; and what its slowest task
-    still has to do, as `Gangs.run_us`.
+    still has to do, as `Gangs.work`.
 
     Where a gang holds its processors together, they are held as long as that task needs: of equal
     times, its speed is the least. Before a gang begins, each task has its own time.

@@ -156,7 +156,7 @@ def place_task(state: State, task: int, p: int) -> None:
 @inner(allocates=False)
 def duration_us(state: State, gang: int, p: int) -> Time:
     """How long a task of `gang` takes on processor `p`: by its clock rate (GM Eq. 1)."""
-    run_us = state.gangs.run_us[gang] / state.processors.mips[p]
+    run_us = state.gangs.work[gang] / state.processors.mips[p]
     return max(1, int(np.rint(run_us)))
 
 

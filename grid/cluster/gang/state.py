@@ -80,9 +80,9 @@ class Gangs(NamedTuple):
     first_task: Ints
     unfinished: Ints
     """How many of its tasks have not ended."""
-    run_us: Floats
-    """How long a task takes on a processor of one MIPS, at most as long as its estimate; of a gang
-    that went on after an outage, what was left then."""
+    work: Floats
+    """Of a task, in microseconds x MIPS, at most as long as its estimate; of a gang that went on
+    after an outage, what was left then."""
     start_us: Ints
     end_us: Ints
     held_us: Ints
