@@ -31,6 +31,7 @@ from grid.model.messages import (
     QueryResources,
     Resources,
 )
+from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceColumns, ResourceTable, status_rows
 from grid.model.time import Time
 
@@ -74,8 +75,11 @@ class _Probing:
 class InformationService:
     """Directory and last status, for the Local Scheduler of VO number `vo`."""
 
-    def __init__(self, vo: int, known: KnownStatus, sources: Sources) -> None:
+    def __init__(
+        self, vo: int, known: KnownStatus, sources: Sources, membership: Membership = ALWAYS
+    ) -> None:
         self._vo = vo
+        self._membership = membership
         self._known = known
         self._tally = Tally(vo, sources.services[vo])
         self._sources = sources
@@ -107,8 +111,8 @@ class InformationService:
                 self._tally.sent(ctx)
             case ProbeAnswer(number, entry):
                 self._take_answer(ctx, number, entry)
-            case JoinVo(vo, resources):
-                self._join(ctx, vo, resources)
+            case JoinVo(vo, resources, idle):
+                self._join(ctx, vo, resources, idle)
             case LeaveVo(vo):
                 self._known.leave(vo)
             case _:
@@ -126,17 +130,21 @@ class InformationService:
     def finish(self, ctx: Context) -> None:
         self._tally.finish(ctx)
 
-    def _join(self, ctx: Context, vo: int, resources: ResourceColumns) -> None:
+    def _join(self, ctx: Context, vo: int, resources: ResourceColumns, idle: bool) -> None:
         self._known.join(vo, resources)
-        if self._overlay.starts_known:
+        if idle and self._overlay.starts_known:
             nothing = np.zeros(len(resources))
-            idle = status_rows(resources, nothing, nothing, 0)
-            self._known.take(Entry(vo, 0, ctx.now, idle))
+            rows = status_rows(resources, nothing, nothing, 0)
+            self._known.take(Entry(vo, 0, ctx.now, rows))
 
     # Queries
 
     def _query(self, ctx: Context, key: JobKey, scheduler: str) -> None:
         asked: list[int] = []
+        if not self._membership.holds(ctx.now):
+            # Who is not in the grid has its own resources alone.
+            ctx.send(scheduler, Resources(key, self._table(ctx, ()).of(self._vo)))
+            return
         if self._overlay.probes_first:
             asked += self._overlay.probes(self._view(ctx), ctx.rng)
         if not asked:
@@ -227,6 +235,8 @@ class InformationService:
             self._write(ctx, self._overlay.answer(self._view(ctx), sender, ctx.rng))
 
     def _write(self, ctx: Context, letters: Iterable[Letter]) -> None:
+        if not self._membership.holds(ctx.now):
+            return
         own = self._known.own_entry(ctx.now, self._sources.summary)
         known = {**self._known.entries, self._vo: own}
         for letter in letters:

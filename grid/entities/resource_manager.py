@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from grid.entities.backlog import Backlog, NoBacklog
+from grid.entities.member import Member
 from grid.entities.tally import ManagerTally
 from grid.entities.waiting_room import Waiting, WaitingRoom
 from grid.forwarding.admission import Request, everyone
@@ -29,9 +30,7 @@ from grid.model.messages import (
     HoldPlace,
     InLine,
     JobEnded,
-    JoinVo,
     LeaseEnded,
-    LeaveVo,
     LocalStatus,
     NotAdmitted,
     Placed,
@@ -41,12 +40,12 @@ from grid.model.messages import (
     RunJob,
     WithdrawJob,
     Withdrawn,
-    cells_of,
 )
+from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceColumns, status_rows, summary_of
 from grid.model.time import Time
 
-PERIOD, LEAVE, LEASE = "period", "leave", "lease "
+PERIOD, LEASE = "period", "lease "
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class ResourceManager:
         dispatchers: tuple[str, ...],
         grid_dispatcher: str | None,
         directory: tuple[str, ...],
-        leaves_us: Time | None = None,
+        membership: Membership = ALWAYS,
     ) -> None:
         self._vo = vo
         self._name = scheduler.partition("/")[0]
@@ -116,9 +115,7 @@ class ResourceManager:
         self._information = information
         self._dispatchers = dispatchers
         self._grid_dispatcher = grid_dispatcher
-        self._directory = directory
-        self._leaves_us = leaves_us
-        self._left = False
+        self._member = Member(vo, resources, directory, membership, self._tally)
         self._assigned = np.zeros(len(resources))
         self._backlog = Backlog(resources) if rules.tells_work else NoBacklog()
         self._cpus: list[float] = resources.cpus.tolist()
@@ -133,15 +130,7 @@ class ResourceManager:
         self._to_tell = False
 
     def start(self, ctx: Context) -> None:
-        joins = JoinVo(self._vo, self._resources)
-        for information in self._directory:
-            ctx.send(information, joins)
-        # All are alike, and of many VOs there are many.
-        told = len(self._directory)
-        if told:
-            self._tally.messages(JoinVo.__name__, told, told * cells_of(joins))
-        if self._leaves_us is not None:
-            ctx.set_background_timer(self._leaves_us, LEAVE)
+        self._member.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
@@ -169,11 +158,10 @@ class ResourceManager:
             call = (scheduler, int(number))
             ctx.send(self._scheduler, LeaseEnded(call))
             self._fall_back(ctx, call)
-        elif timer == LEAVE:
-            self._left = True
-            for information in self._directory:
-                ctx.send(information, LeaveVo(self._vo))
-            self._tally.sent(ctx)
+        else:
+            self._member.timeout(ctx, timer)
+            # Others may not have heard of what the VO's own users did before it joined.
+            self._publish(ctx)
 
     def finish(self, ctx: Context) -> None:
         self._tally.finish(ctx)
@@ -188,12 +176,11 @@ class ResourceManager:
         assigned = self._assigned.item(resource)
         if belief is not None:
             self._tally.comes(asked, belief, assigned, self._cpus[resource])
-        if is_guest and not self._admits(job, ctx.now):
+        if self._is_barred(job, ctx.now):
             self._tally.add("not_admitted")
             ctx.send(scheduler, NotAdmitted(key))
             return
-        no_room = not wait and self._cpus[resource] - assigned < processors
-        if no_room or (self._left and is_guest):
+        if not wait and self._cpus[resource] - assigned < processors:
             self._tally.add("refused")
             ctx.send(scheduler, Refused(key))
             return
@@ -250,7 +237,9 @@ class ResourceManager:
         return int(self._reception.priority == ("home" if is_guest else "afar"))
 
     def _is_barred(self, job: Job, now: Time) -> bool:
-        return job.vo != self._name and (self._left or not self._admits(job, now))
+        if job.vo == self._name:
+            return False
+        return not self._member.is_in(now) or not self._admits(job, now)
 
     def _hold(self, ctx: Context, asked: HoldPlace) -> None:
         """CPUs are kept for the job of a call, as if it ran, until its lease is over."""
@@ -387,12 +376,14 @@ class ResourceManager:
         self._over_limit = passed
 
     def _publish(self, ctx: Context) -> None:
+        self._submitted_since = 0
+        self._to_tell = False
+        if not self._member.is_in(ctx.now):
+            return
         rows = status_rows(self._resources, self._assigned, self._backlog.left_s(ctx.now), ctx.now)
         rows = summary_of(rows, self._resources) if self._rules.summary else rows
         ctx.publish(rows)
         self._tally.messages("Snapshot", self._rules.audience, rows.size * self._rules.audience)
-        self._submitted_since = 0
-        self._to_tell = False
 
 
 def _lease(call: CallId) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
 
 OPERATING_SYSTEMS = ("linux", "macos", "solaris", "windows")
 ARCHITECTURES = ("x86_32", "x86_64")
@@ -194,6 +194,21 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """When a VO is in the grid, where VOs share their resources (PU 3.1)."""
+
+    joins_us: Time = 0
+    leaves_us: Time = NEVER
+
+    def holds(self, now: Time) -> bool:
+        """Whether the VO is in the grid now."""
+        return self.joins_us <= now < self.leaves_us
+
+
+ALWAYS = Membership()
+
+
+@dataclass(frozen=True, slots=True)
 class VirtualOrganization:
     """A VO: its clusters, the selection of its Local Scheduler, the choice of its Grid Dispatcher.
 
@@ -213,3 +228,4 @@ class VirtualOrganization:
     admission_settings: tuple[tuple[str, object], ...] = ()
     priority: str = "none"
     """Whose jobs start first, where some have to wait: `home`, `afar` or `none`."""
+    membership: Membership = ALWAYS

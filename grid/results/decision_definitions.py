@@ -26,18 +26,19 @@ OF_DECISIONS = (
         "misjudged_arrivals", "jobs sent where no room was", "",
         "Jobs that came from another VO, which believed that there was room for them, and there "
         "was none: what over-commits a resource, or is refused or not admitted. Where the sender "
-        "had a bid, it believed what the bid said.",
+        "had a bid, it believed what the bid said; places that were held and lost are leases_lost.",
         f"sum over {_CAME}", COUNT, "less",
     ),
     Metric(
         "refusals", "refusals", "",
-        "How often a resource was asked to take a job at once, and had no room or had left the "
-        "grid. Jobs that may queue there are not refused; see misjudged_arrivals.",
+        "How often a resource was asked to take a job at once, and had no room. "
+        "Jobs that may queue there are not refused; see misjudged_arrivals.",
         "sum over all jobs that came to the VO, its own as well, or all", COUNT, "less",
     ),
     Metric(
         "not_admitted", "jobs not admitted", "",
-        "How often a job of another VO was turned away by the rule of admission.",
+        "How often a job of another VO was turned away by the rule of admission, or by a VO that "
+        "is not in the grid.",
         f"sum over {_CAME}", COUNT, "less",
     ),
     Metric(

@@ -383,6 +383,7 @@ class Grid:
             information=names.information_service(vo.name),
             dispatchers=dispatchers,
             grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
+            membership=vo.membership,
             directory=tuple(
                 self._information.services[other]
                 for other in self._information.acquaintances[position]

@@ -51,6 +51,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         for c, cluster in enumerate(vo.clusters):
             yield from _licenses(cluster, ("vos", v, "clusters", c))
             yield from _estimates(cluster, ("vos", v, "clusters", c))
+    yield from _memberships(scenario)
     yield from _leases(scenario)
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
@@ -186,6 +187,23 @@ def _entities(vo: VoSection, scenario: Scenario) -> Iterator[str]:
         clusters = [cluster.name for cluster in vo.clusters]
         with_source = shares or (vo.workload is not None and not is_direct)
         yield from entities_of_vo(name, clusters, shares or not is_direct, with_source)
+
+
+def _memberships(scenario: Scenario) -> Iterator[Problem]:
+    number = sum(len(vo.names) for vo in scenario.vos or ())
+    for v, vo in enumerate(scenario.vos or ()):
+        if vo.leaves_s is not None and vo.leaves_s <= vo.joins_s:
+            expected = f"a time after it joins, at {vo.joins_s:g} s"
+            yield ("vos", v, "leaves_s"), f"{vo.leaves_s:g}", expected
+        if vo.joins_s == 0 and vo.leaves_s is None:
+            continue
+        key = "joins_s" if vo.joins_s else "leaves_s"
+        if number == 1:
+            yield ("vos", v, key), shorten(getattr(vo, key)), "none, for there is no other VO"
+        is_direct = vo.workload is not None and vo.workload.enters == "cluster"
+        if is_direct and scenario.workload is None:
+            expected = "none, for its jobs enter the cluster, and no VO shares it"
+            yield ("vos", v, key), shorten(getattr(vo, key)), expected
 
 
 def _grid_workload(scenario: Scenario) -> Iterator[Problem]:

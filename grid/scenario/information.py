@@ -163,7 +163,7 @@ class GridInformation:
             classes=self._classes,
         )
         known = KnownStatus(position, own, board_vos, hears, overlay.view_size)
-        return InformationService(position, known, sources)
+        return InformationService(position, known, sources, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:
         protocol = self._settings.protocol

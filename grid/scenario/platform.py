@@ -16,11 +16,12 @@ from grid.model.platform import (
     Cluster,
     License,
     Machine,
+    Membership,
     PreemptionOverheads,
     SwitchOff,
     VirtualOrganization,
 )
-from grid.model.time import from_seconds
+from grid.model.time import NEVER, from_seconds
 from grid.parts.registry import Parts
 from grid.policies.registry import POLICIES, is_gang_policy
 from grid.scenario.grid_checks import made_problems
@@ -46,10 +47,17 @@ def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
             *_own_rule(section),
             *name_and_settings(section.admission),
             section.priority,
+            _membership(section),
         )
         for section in scenario.vos or ()
         for name in section.names
     )
+
+
+def _membership(section: VoSection) -> Membership:
+    leaves_s = section.leaves_s
+    leaves_us = NEVER if leaves_s is None else from_seconds(leaves_s)
+    return Membership(from_seconds(section.joins_s), leaves_us)
 
 
 def _own_rule(section: VoSection) -> tuple[str | None, tuple[tuple[str, Any], ...]]:

@@ -1,7 +1,7 @@
 """The shape of a scenario, as pydantic models: every key, its type, its limits, its default.
 
-The JSON Schema that `grid schema` prints for editors comes from here, and so does the reference in
-the documentation: every key has a description. Durations are seconds and carry it in their names.
+`grid schema` prints it for editors, and the reference of the documentation is made from it: every
+key has a description. Durations are seconds and carry it in their names.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from grid.scenario.sections import (
     Architecture,
     Bandwidth,
     Count,
+    Joins,
+    Leaves,
     Megabytes,
     Mips,
     Name,
@@ -50,8 +52,6 @@ VoSelection = Annotated[
     PartSection | PartName,
     Field(description="How the VO's Local Scheduler values resources for a job."),
 ]
-
-
 VoAdmission = Annotated[
     PartSection | PartName,
     Field(description="Which jobs of other VOs the VO takes in (see `grid parts admission`)."),
@@ -126,9 +126,8 @@ class ProtocolSection(Section):
     )
     discount: PartSection | PartName = Field(
         default="as_told",
-        description="How a reader takes old status of other VOs. `as_told`: as if it were new. "
-        "`drained`: less what must have been worked off since. `by_age`: the older, the less it "
-        "counts.",
+        description="How a reader takes old status of other VOs. `as_told`: as new. `drained`: "
+        "less what must have been worked off since. `by_age`: the older, the less it counts.",
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",
@@ -313,6 +312,8 @@ class VoSection(Section):
     when_busy: VoWhenBusy = None
     admission: VoAdmission = "everyone"
     priority: VoPriority = "none"
+    joins_s: Joins = 0.0
+    leaves_s: Leaves = None
     clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1)] = Field(
         description="The VO's clusters."
     )

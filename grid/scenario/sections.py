@@ -28,6 +28,20 @@ OwnSeed = Annotated[
         "the scenario. Default: drawn from the scenario's seed."
     ),
 ]
+Joins = Annotated[
+    Seconds,
+    Field(
+        description="When the VO joins the grid. Until then its jobs have its own resources alone, "
+        "and no other VO has these."
+    ),
+]
+Leaves = Annotated[
+    PositiveSeconds | None,
+    Field(
+        description="When the VO leaves the grid, after it has joined. Jobs that have a place stay "
+        "there; those on their way to it are turned away (`when_refused`). Default: never."
+    ),
+]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
 

@@ -37,6 +37,7 @@ def drawn(seed: int) -> Grid:
             for n in range(16)
         ]  # fmt: skip
         vos.append(vo(f"v{number}", 2 + number % 3, jobs))
+    vos[3]["joins_s"], vos[4]["leaves_s"] = 3.3, 8.8
     scenario = Scenario.model_validate(
         {
             "name": "drawn",

@@ -1,0 +1,66 @@
+"""A VO as a member of the grid: the Information Services of others hear that it joins and leaves.
+
+PU 3.1 has VOs come and go, and does not say what becomes of jobs then. Here a job that has a place
+keeps it, and whoever is not in the grid neither shares nor uses anything: its users' jobs have its
+own resources alone, and jobs of others that are still on their way are turned away.
+"""
+
+from __future__ import annotations
+
+from grid.entities.tally import ManagerTally
+from grid.kernel.entity import Context
+from grid.model.messages import JoinVo, LeaveVo, cells_of
+from grid.model.platform import Membership
+from grid.model.resources import ResourceColumns
+from grid.model.time import NEVER, Time
+
+JOIN, LEAVE = "join", "leave"
+
+
+class Member:
+    """VO number `vo` with its resources, of which those in the `directory` are told."""
+
+    def __init__(
+        self,
+        vo: int,
+        resources: ResourceColumns,
+        directory: tuple[str, ...],
+        membership: Membership,
+        tally: ManagerTally,
+    ) -> None:
+        self._vo = vo
+        self._resources = resources
+        self._directory = directory
+        self._membership = membership
+        self._tally = tally
+
+    def start(self, ctx: Context) -> None:
+        """Join, now or later."""
+        if self._membership.joins_us == 0:
+            self._join(ctx, idle=True)
+        else:
+            ctx.set_background_timer(self._membership.joins_us, JOIN)
+        if self._membership.leaves_us < NEVER:
+            ctx.set_background_timer(self._membership.leaves_us, LEAVE)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        """The time to join or to leave has come."""
+        if timer == JOIN:
+            self._join(ctx, idle=False)
+            return
+        for information in self._directory:
+            ctx.send(information, LeaveVo(self._vo))
+        self._tally.sent(ctx)
+
+    def is_in(self, now: Time) -> bool:
+        """Whether the VO is in the grid."""
+        return self._membership.holds(now)
+
+    def _join(self, ctx: Context, *, idle: bool) -> None:
+        joins = JoinVo(self._vo, self._resources, idle)
+        for information in self._directory:
+            ctx.send(information, joins)
+        # All are alike, and of many VOs there are many.
+        told = len(self._directory)
+        if told:
+            self._tally.messages(JoinVo.__name__, told, told * cells_of(joins))
