@@ -97,6 +97,18 @@ def test_under_no_rule_and_no_overlay_does_a_job_go_to_who_has_left(
     assert run.metrics["grid"]["jobs_completed"] == 7
 
 
+def test_where_resources_are_known_by_class_it_is_the_same() -> None:
+    """A grid of so many resources is not looked at one by one as long as all VOs are in it."""
+    machines = [{"name": "p", "machines": [{"count": 4, "cpus": 2}]}]
+    jobs = [{"submit_s": 1.0 * number, "run_s": 30.0} for number in range(40)]
+    for member, first, last in (({"leaves_s": 20.0}, 1, 0), ({"joins_s": 20.0}, 0, 1)):
+        others = {"name": "v", "count": 40, "clusters": machines}
+        own = {"name": "x", "clusters": machines, "workload": {"jobs": jobs}, **member}
+        hops = grid.run({"vos": [others, own], "network": {"latency_s": 0.5}}).jobs().hops.tolist()
+        assert min(max(hops[:20]), 1) == first
+        assert min(*hops[25:], 1) == last
+
+
 @pytest.mark.parametrize("entity", ["scheduler", "resources", "information"])
 @pytest.mark.parametrize("at_s", [14.9, 24.9])
 def test_a_crash_at_that_time_makes_no_difference_to_who_is_in_the_grid(
