@@ -16,6 +16,11 @@ class LinkFaults:
     delayed: float = 0.0
     delay_us: Time = 0
 
+    @property
+    def any(self) -> bool:
+        """Whether any message comes to harm."""
+        return bool(self.lost or self.doubled or self.delayed)
+
 
 NO_LINK_FAULTS = LinkFaults()
 
@@ -109,10 +114,8 @@ class GridFaults:
     @property
     def of_machines_alone(self) -> bool:
         """Whether no message is lost or late and no entity is ever down."""
-        links = self.between_vos == NO_LINK_FAULTS == self.within_vos
-        return links and not (
-            self.crashes or self.random_crashes or self.vo_outages or self.partitions
-        )
+        messages = self.between_vos.any or self.within_vos.any or self.partitions
+        return not (messages or self.crashes or self.random_crashes or self.vo_outages)
 
     def break_machines_of(self, vo: str, cluster: str) -> bool:
         """Whether machines of that cluster may be down."""
