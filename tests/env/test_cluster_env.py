@@ -273,7 +273,7 @@ def test_machines_may_fail_but_nobody_forgets_what_was_decided() -> None:
         scenario["vos"][0]["workload"]["enters"] = "scheduler"
         if "within_vos" in kind:
             with pytest.raises(InputError, match="faults: found faults of messages or of entities"):
-                ClusterEnv(scenario)
+                ClusterEnv(scenario).reset(seed=1)
             continue
         env = ClusterEnv(scenario)
         _, info = env.reset(seed=1)
