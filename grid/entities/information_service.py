@@ -47,7 +47,8 @@ class Sources:
     the last multiple of `period_us`, seen `delay_us` later, is still true then. `delays_us` has
     that delay for each VO, shape (VOs,), NEVER for one that is not heard; None: all have the same.
     Letters go out in rounds until `last_submission_us`, and then while there is news. With
-    `classes`, it tells the best resource of each class in place of all of them.
+    `classes`, it tells the best resource of each class in place of all of them. VOs that are `late`
+    may have been busy before they join: nothing is known of them until they tell.
     """
 
     overlay: Overlay
@@ -60,6 +61,7 @@ class Sources:
     delays_us: Ints | None = None
     last_submission_us: Time = 0
     classes: ResourceClasses | None = None
+    late: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -111,8 +113,8 @@ class InformationService:
                 self._tally.sent(ctx)
             case ProbeAnswer(number, entry):
                 self._take_answer(ctx, number, entry)
-            case JoinVo(vo, resources, idle):
-                self._join(ctx, vo, resources, idle)
+            case JoinVo(vo, resources):
+                self._join(ctx, vo, resources)
             case LeaveVo(vo):
                 self._known.leave(vo)
             case _:
@@ -130,9 +132,9 @@ class InformationService:
     def finish(self, ctx: Context) -> None:
         self._tally.finish(ctx)
 
-    def _join(self, ctx: Context, vo: int, resources: ResourceColumns, idle: bool) -> None:
+    def _join(self, ctx: Context, vo: int, resources: ResourceColumns) -> None:
         self._known.join(vo, resources)
-        if idle and self._overlay.starts_known:
+        if self._overlay.starts_known and vo not in self._sources.late:
             nothing = np.zeros(len(resources))
             rows = status_rows(resources, nothing, nothing, 0)
             self._known.take(Entry(vo, 0, ctx.now, rows))

@@ -37,7 +37,7 @@ class Member:
     def start(self, ctx: Context) -> None:
         """Join, now or later."""
         if self._membership.joins_us == 0:
-            self._join(ctx, idle=True)
+            self._join(ctx)
         else:
             ctx.set_background_timer(self._membership.joins_us, JOIN)
         if self._membership.leaves_us < NEVER:
@@ -46,7 +46,7 @@ class Member:
     def timeout(self, ctx: Context, timer: str) -> None:
         """The time to join or to leave has come."""
         if timer == JOIN:
-            self._join(ctx, idle=False)
+            self._join(ctx)
             return
         for information in self._directory:
             ctx.send(information, LeaveVo(self._vo))
@@ -56,8 +56,8 @@ class Member:
         """Whether the VO is in the grid."""
         return self._membership.holds(now)
 
-    def _join(self, ctx: Context, *, idle: bool) -> None:
-        joins = JoinVo(self._vo, self._resources, idle)
+    def _join(self, ctx: Context) -> None:
+        joins = JoinVo(self._vo, self._resources)
         for information in self._directory:
             ctx.send(information, joins)
         # All are alike, and of many VOs there are many.

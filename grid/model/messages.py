@@ -343,8 +343,6 @@ class JoinVo(NamedTuple):
 
     vo: int
     resources: ResourceColumns
-    idle: bool
-    """Whether nobody has used them yet."""
 
 
 class LeaveVo(NamedTuple):

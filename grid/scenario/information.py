@@ -161,6 +161,7 @@ class GridInformation:
             delays_us=delays_us,
             last_submission_us=self._last_submission_us,
             classes=self._classes,
+            late=frozenset(number for number, vo in enumerate(self._vos) if vo.membership.joins_us),
         )
         known = KnownStatus(position, own, board_vos, hears, overlay.view_size)
         return InformationService(position, known, sources, self._vos[position].membership)

@@ -76,9 +76,10 @@ def test_users_of_a_vo_that_is_not_in_the_grid_have_its_own_resources_alone() ->
     assert placed(scenario)[0] == list("abbbaa")
 
 
-def test_status_from_before_a_vo_joined_is_told_when_it_joins() -> None:
+@pytest.mark.parametrize("overlay", ["all", {"name": "gossip", "settings": {"period_s": 30.0}}])
+def test_a_vo_that_was_busy_before_it_joined_is_not_taken_for_idle(overlay: Any) -> None:
     """Its four CPUs are busy from 5 s to 205 s; no snapshot went out, and none is due."""
-    scenario = two_vos({"snapshot_period_s": None}, joins_s=15.0)
+    scenario = two_vos({"snapshot_period_s": None, "information": overlay}, joins_s=15.0)
     scenario["vos"][1]["workload"]["jobs"] = [{"submit_s": 5.0, "run_s": 200.0, "processors": 4}]
     where, run = placed(scenario)
     assert where == list("aaaaaa")
