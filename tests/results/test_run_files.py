@@ -266,22 +266,6 @@ def test_what_a_run_that_was_killed_while_writing_left_is_replaced(tmp_path: Pat
     assert len(read(write(folder, ROWS[:1]))) == 1
 
 
-@pytest.mark.parametrize("name", ["scenario.yaml", "metrics.json", "jobs.csv", "events.parquet"])
-def test_a_file_of_one_s_own_is_not_replaced_because_of_its_name(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("# mine")
-    with pytest.raises(InputError, match="found a folder that is no run"):
-        write(tmp_path, ROWS)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert (tmp_path / name).read_text() == "# mine"
-
-
-def test_a_path_through_a_folder_that_is_not_there_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("all of it")
-    with pytest.raises(InputError, match="found a path through a folder that is not there"):
-        write(tmp_path / "none" / "..", ROWS)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 def test_another_scenario_or_kind_of_run_is_replaced_only_by_force(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", ROWS)
     check_folder(folder, scenario="demo")
