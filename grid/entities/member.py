@@ -1,8 +1,9 @@
 """A VO as a member of the grid: the Information Services of others hear that it joins and leaves.
 
-PU 3.1 has VOs come and go, and does not say what becomes of jobs then. Here a job that has a place
-keeps it, and whoever is not in the grid neither shares nor uses anything: its users' jobs have its
-own resources alone, and jobs of others that are still on their way are turned away.
+In the papers all VOs are there from the beginning to the end. Here one may join later and leave. A
+job that has a place then keeps it, and whoever is not in the grid neither shares nor uses anything:
+its users' jobs have its own resources alone, and jobs of others that are still on their way are
+turned away.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """When a VO is in the grid, where VOs share their resources (PU 3.1)."""
+    """When a VO is in the grid, where VOs share their resources."""
 
     joins_us: Time = 0
     leaves_us: Time = NEVER

@@ -1,4 +1,4 @@
-"""VOs that join and leave (PU 3.1): who is not in the grid neither shares nor uses anything."""
+"""VOs that join and leave: who is not in the grid neither shares nor uses anything."""
 
 from __future__ import annotations
 
