@@ -200,10 +200,6 @@ def _memberships(scenario: Scenario) -> Iterator[Problem]:
         key = "joins_s" if vo.joins_s else "leaves_s"
         if number == 1:
             yield ("vos", v, key), shorten(getattr(vo, key)), "none, for there is no other VO"
-        is_direct = vo.workload is not None and vo.workload.enters == "cluster"
-        if is_direct and scenario.workload is None:
-            expected = "none, for its jobs enter the cluster, and no VO shares it"
-            yield ("vos", v, key), shorten(getattr(vo, key)), expected
 
 
 def _grid_workload(scenario: Scenario) -> Iterator[Problem]:

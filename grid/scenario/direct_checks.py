@@ -20,7 +20,9 @@ PAST_SCHEDULER = (
 )
 ANY_MACHINE = "cluster, for the VO's jobs enter it directly, and no selection binds them"
 NONE_TO_CUT_OFF = "a VO that sends messages, for this one's jobs enter its cluster directly"
-OF_THE_SCHEDULER = ("selection", "cluster_choice", "when_busy", "admission", "priority")
+OF_THE_SCHEDULER = (
+    "selection", "cluster_choice", "when_busy", "admission", "priority", "joins_s", "leaves_s",
+)  # fmt: skip
 """Keys of a VO that say what becomes of jobs that come by Local Schedulers."""
 
 

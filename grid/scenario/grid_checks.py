@@ -24,6 +24,7 @@ from grid.model.platform import (
     Cluster,
     License,
     Machine,
+    Membership,
     PreemptionOverheads,
     SwitchOff,
     VirtualOrganization,
@@ -105,7 +106,9 @@ CHECKS: Mapping[type, Mapping[str, Check]] = {
         "admission": text,
         "admission_settings": _SETTINGS,
         "priority": one_of(("none", "home", "afar")),
+        "membership": is_a(Membership, "a Membership"),
     },
+    Membership: {"joins_us": whole(0, NEVER - 1), "leaves_us": whole(1, NEVER)},
     Cluster: {
         "name": plain_name,
         "machines": tuple_of(is_a(Machine, "a Machine"), "Machines"),
@@ -181,6 +184,8 @@ def _values(path: Path, item: object) -> Iterator[Problem]:
     yield from problems
     if isinstance(item, Outage) and not problems and item.end_us <= item.start_us:
         yield (*path, "end_us"), str(item.end_us), f"more than start_us, {item.start_us}"
+    if isinstance(item, Membership) and not problems and item.leaves_us <= item.joins_us:
+        yield (*path, "leaves_us"), str(item.leaves_us), f"more than joins_us, {item.joins_us}"
     skipped = [place[-1] for place, _, _ in problems]
     for attribute in checks:
         inner = getattr(item, attribute)

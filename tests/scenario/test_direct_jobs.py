@@ -47,6 +47,8 @@ OTHER: dict[str, dict[str, Any]] = {
         "when_busy": "reject",
         "admission": "nobody",
         "priority": "afar",
+        "joins_s": 5.0,
+        "leaves_s": 50.0,
     },
 }
 """Another value of each key than its default or than `scenario` has."""
