@@ -31,8 +31,8 @@ OwnSeed = Annotated[
 Joins = Annotated[
     Seconds,
     Field(
-        description="When the VO joins the grid. Until then its jobs have its own resources alone, "
-        "and no other VO has these."
+        description="When the VO joins the grid. Until then its users' jobs can use only its own "
+        "resources, and no other VO can use these."
     ),
 ]
 Leaves = Annotated[
