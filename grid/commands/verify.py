@@ -55,12 +55,14 @@ def verify(
             check_file(page, "--page")
         chosen = _chosen(cases, overrides)
         figures: list[Figure] = []
-        typer.echo(header())
         with _processes(cpus or usable_cpus(), display) as over:
             for done, case in enumerate(chosen, start=1):
                 display.stage(f"case {case.name}")
                 effort = case.quick if quick else case.full
                 for figure in verify_case(case, overrides or (), effort, full=not quick, over=over):
+                    if not figures:
+                        # A case that cannot be run is told without it.
+                        typer.echo(header())
                     typer.echo(line(figure, full=not quick))
                     figures.append(figure)
                 if page is not None:

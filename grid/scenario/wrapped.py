@@ -41,9 +41,12 @@ def entities_of(
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear the grid's faults, if it has any.
 
+    Outages of machines alone take no message and no entity: clusters see to them.
+
     With `events` they record theirs.
     """
-    if grid.settings.faults is not None:
+    faults = grid.settings.faults
+    if faults is not None and not faults.of_machines_alone:
         rules = virtual_rules(grid)
         made = fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), around, events)
         return dict(made)

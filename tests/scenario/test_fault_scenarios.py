@@ -36,6 +36,10 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
+NOTHING = {"heal_s": 1e-6, "between_vos": {"lost": 1e-12}}
+"""A message may be lost, but none is."""
+
+
 def small_partial_utility(faults: dict[str, Any] | None) -> Grid:
     path = SCENARIOS / "partial-utility.yaml"
     settings = ["workload.settings.users=8", "workload.settings.jobs_per_user=5"]
@@ -50,7 +54,7 @@ def result(outcome: RunOutcome) -> str:
 
 def test_faults_that_never_happen_change_nothing() -> None:
     bare = run_sequential(small_partial_utility(None))
-    wrapped = run_sequential(small_partial_utility({"heal_s": 1e-6}))
+    wrapped = run_sequential(small_partial_utility(NOTHING))
     assert result(wrapped) == result(bare)
     # Each message is acknowledged.
     assert wrapped.messages == 2 * bare.messages
@@ -63,7 +67,19 @@ def test_all_faults_at_once_lose_no_job_and_break_no_rule() -> None:
     results = in_order(outcome.chunks)
     assert check(results, grid.directory, sum(grid.jobs_by_vo())) == []
     assert outcome.broken_rules() == []
-    assert outcome.messages > run_sequential(small_partial_utility({"heal_s": 1e-6})).messages
+    assert outcome.messages > run_sequential(small_partial_utility(NOTHING)).messages
+
+
+def test_outages_of_machines_alone_cost_no_messages() -> None:
+    # No message is lost and no entity goes down, so none needs to be acknowledged or saved.
+    machines = EVERYTHING["machine_outages"]
+    bare = run_sequential(small_partial_utility({"heal_s": 300.0, "machine_outages": machines}))
+    careful = run_sequential(
+        small_partial_utility({**NOTHING, "heal_s": 300.0, "machine_outages": machines})
+    )
+    assert result(bare) == result(careful) != result(run_sequential(small_partial_utility(None)))
+    assert careful.messages == 2 * bare.messages
+    assert not bare.violations
 
 
 def test_the_seed_of_the_faults_is_the_scenarios_unless_they_have_their_own() -> None:

@@ -266,6 +266,8 @@ def test_where_theory_does_not_hold_a_line_says_so(name: str, setting: str, mist
     done = CliRunner().invoke(app, ["verify", "--quick", "--case", name, "--set", setting])
     assert done.exit_code == 2
     assert done.stderr.startswith(mistake)
+    # Not the head of a table that has no line.
+    assert not done.stdout
 
 
 def test_a_seed_is_that_of_the_first_run() -> None:
