@@ -59,9 +59,12 @@ leave a function without code, and a call of that is a crash."""
 
 
 class _Interrupts:
-    """SIGINT and SIGTERM as KeyboardInterrupt; `heard` if there was one."""
+    """SIGINT and SIGTERM as KeyboardInterrupt; `heard` if there was one.
 
-    heard = False
+    Once a command `works`, it says itself what is left after one.
+    """
+
+    heard = works = False
     _deaf_until = 0.0
 
     def hear(self, _: int, frame: FrameType | None) -> None:
@@ -124,6 +127,19 @@ def hear_no_more() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
+def is_interruption(error: BaseException) -> bool:
+    """Whether that is one, not told yet. What was interrupted may come out as any error."""
+    told = isinstance(error, typer.Exit | typer.Abort | SystemExit) or not _interrupts.heard
+    return isinstance(error, KeyboardInterrupt) or not told
+
+
+def tell_interruption() -> None:
+    """Of one that came before a command began to work, or when its work was done."""
+    typer.echo(
+        "interrupted." if _interrupts.works else "interrupted. Nothing was written.", err=True
+    )
+
+
 MOST_LINES = 5
 """On the mistakes of one file: as many as anybody reads."""
 
@@ -141,6 +157,7 @@ def endings(
     written that the system does not name. With `traceback`, a part that was plugged in shows where
     it failed.
     """
+    _interrupts.works = True
     try:
         yield
     except InputError as error:
@@ -161,9 +178,7 @@ def endings(
             said = f"{folder}: could not be written: {said}"
         failed([said])
     except (KeyboardInterrupt, Exception) as error:
-        # What was interrupted within may come out as any error.
-        told = isinstance(error, typer.Exit) or not _interrupts.heard
-        if told and not isinstance(error, KeyboardInterrupt):
+        if not is_interruption(error):
             raise
         typer.echo(f"interrupted. {interrupted}", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from grid.commands.endings import ExitCode
+from grid.commands.endings import ExitCode, is_interruption, tell_interruption
 
 _WHAT_SHOULD_BE = re.compile("Input should be (.*?)(, unable to parse .*)?$")
 MOST_CHARACTERS = 300
@@ -46,16 +47,29 @@ class OneLineGroup(TyperGroup):
             return ended
         sys.exit(ended if isinstance(ended, int) else ExitCode.DONE)
 
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """As the library's, but an interruption is told."""
+        with _telling_interruptions():
+            return super().make_context(*given, **more)
+
     def invoke(self, ctx: Any) -> Any:
         """As the library's, but an interruption is told, wherever it comes.
 
         Commands say what is kept while they work. Here they have not begun to, or are done.
         """
-        try:
+        with _telling_interruptions():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo("interrupted.", err=True)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+@contextmanager
+def _telling_interruptions() -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        if not is_interruption(error):
+            raise
+        tell_interruption()
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _tell(error: typer.TyperException, args: Sequence[str]) -> None:

@@ -337,8 +337,8 @@ def key_of(case: Case, code: str) -> str:
     # What stands in a file counts by its text, not by where it stands.
     resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in parts.sources.items()})
     known = [resolved, code, case.measure]
-    if parts.objects:
-        # What no source tells may be another thing each time.
+    if parts.objects or parts.packages:
+        # What cannot be told may be another thing each time.
         known.append({name: one or uuid.uuid4().hex for name, one in parts.hashes().items()})
     text = json.dumps(known, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -41,7 +41,8 @@ class Pull:
 
     Receiver-initiated load sharing of Eager, Lazowska and Zahorjan (1986), or work stealing. Jobs
     wait at the Resource Manager, first come first served, until their CPUs are free, so that the
-    first that suits the one who asks can be given away.
+    first that suits the one who asks can be given away. So local policies have no queue to choose
+    from.
     """
 
     def __init__(

@@ -6,7 +6,6 @@ given. So they go along to other processes and nodes.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,11 +13,10 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from grid.model.errors import PartFailed, WrongPart, expected_name, shorten
+from grid.parts.identity import identity_of, identity_of_package
 from grid.parts.kind import Kind
 from grid.parts.origin import (
     Origin,
@@ -62,18 +60,20 @@ class Part:
 class Parts:
     """What a scenario plugs in beside our own parts and those of installed packages.
 
-    `sources` are by reference, as the scenario has it; `objects` by kind and name.
+    `sources` are by reference, as the scenario has it; `objects` by kind and name. `packages` are
+    the modules of the parts that the scenario has of installed packages, by the parts' names.
     """
 
     sources: Mapping[str, Source] = field(default_factory=dict)
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     def with_objects(self, objects: Mapping[str, Mapping[str, Any]]) -> Parts:
         """These, and more objects by kind and name."""
         merged = {kind: dict(of) for kind, of in self.objects.items()}
         for kind, of in objects.items():
             merged.setdefault(kind, {}).update(of)
-        return Parts(self.sources, merged)
+        return Parts(self.sources, merged, self.packages)
 
     def names(self, kind: Kind) -> tuple[str, ...]:
         """All names of that kind, our own first. Raises WrongPart where two parts have one."""
@@ -127,18 +127,16 @@ class Parts:
         return name if source is None else f"{source.shown}:{name.rpartition(':')[2]}"
 
     def hashes(self) -> dict[str, str | None]:
-        """SHA-256 of the source of each part that comes along, with the name of an object there.
-
-        None of an object that its source does not tell: one without source, or with values of its
-        own, as a function that was made in another one has.
+        """SHA-256 of each part that is not of ours: of the text of its file or package, or of all
+        that an object is made of. None of an object of which that cannot be told.
         """
         found: dict[str, str | None] = {
             self.shown(reference): source.sha256 for reference, source in self.sources.items()
         }
         for objects in self.objects.values():
-            for name, target in objects.items():
-                text = _source_text(target)
-                found[name] = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+            found |= {name: identity_of(target) for name, target in objects.items()}
+        for name, module in self.packages.items():
+            found[name] = identity_of_package(module)
         return dict(sorted(found.items()))
 
     @property
@@ -172,6 +170,11 @@ class Parts:
 def plugged_in(*groups: str) -> tuple[EntryPoint, ...]:
     """What packages plug in to the groups, by name; of all our groups if none is named."""
     return tuple(point for point in _all_plugged_in() if not groups or point.group in groups)
+
+
+def modules_plugged_in(kind: Kind, name: str) -> dict[str, str]:
+    """The module of the part of that name that a package plugs in, by that name; if one does."""
+    return {point.name: point.module for point in plugged_in(kind.group) if point.name == name}
 
 
 @cache
@@ -296,31 +299,3 @@ def _globals(target: Any) -> Iterator[tuple[str, Any]]:
         for name, value in getattr(function, "__globals__", {}).items():
             if inspect.isclass(value) or inspect.isfunction(value):
                 yield name, value
-
-
-def _source_text(target: Any) -> str | None:
-    """An object's name, and the text of the file or notebook cell that its code stands in."""
-    if not inspect.isclass(target) and not inspect.isfunction(target):
-        return None
-    if getattr(target, "__closure__", None):
-        return None
-    file = _file_of(target.__module__)
-    if file is not None:
-        text = Path(file).read_text(encoding="utf-8", errors="replace")
-        return f"{target.__qualname__}\n{text}"
-    try:
-        return f"{target.__qualname__}\n{inspect.getsource(target)}"
-    except (OSError, TypeError):
-        return None
-
-
-def _file_of(module: str | None) -> str | None:
-    """The file of a module, if it has one. What `exec` makes is in none."""
-    if module is None:
-        return None
-    loaded = sys.modules.get(module)
-    file = getattr(loaded, "__file__", None)
-    if file is None and loaded is None:
-        spec = find_spec(module)
-        file = spec.origin if spec is not None else None
-    return file if file is not None and Path(file).is_file() else None

@@ -33,7 +33,13 @@ from pydantic_core import PydanticKnownError
 
 from grid.model.errors import WrongPart, shorten
 
-_CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+_CONFIG = ConfigDict(
+    extra="forbid",
+    frozen=True,
+    allow_inf_nan=False,
+    arbitrary_types_allowed=True,
+    protected_namespaces=(),
+)
 
 
 class PartSettings(BaseModel):
@@ -148,6 +154,9 @@ def declared(target: Any, given: int, injected: type) -> Declared:
     whole: type[BaseModel] | None = None
     wants = None
     for name, parameter, annotation in _parameters(target, given):
+        if name.startswith("_") or name == "model_config":
+            # pydantic takes it for something of its own, and would leave it out in silence.
+            raise TypeError(f"the parameter {name} has a name that no setting can have")
         if isinstance(annotation, type) and issubclass(annotation, injected):
             wants = name
         elif isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -17,15 +17,15 @@ from grid.parts.kind import Kind, refuse_misspelt, refuse_other_arguments
 from grid.parts.origin import Origin, ask
 from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
-from grid.policies.interface import FEATURES, ClusterView, Plan, Policy
+from grid.policies.interface import FEATURES, JOB_TABLES, ClusterView, Plan, Policy
 
 CONVERGENT = "grid.policies.convergent"
 LENT = (
     "free", "queue", "running", "license_copies_free", "license_users", "free_ram_mb",
     "machines.cpus", "machines.mips", "machines.licenses", "machines.cpu_type", "machines.ram_mb",
 )  # fmt: skip
-"""Arrays of a view by which the cluster itself goes. Those that are marked as not to be written
-would have compiled code compiled anew for them."""
+"""Arrays of a view by which the cluster itself goes; those of its jobs are with them. Arrays that
+are marked as not to be written would have compiled code compiled anew for them."""
 MOST_IDLE_WAKES = 1_000_000
 """In a row, with nothing else happening in the cluster: such a run would never end."""
 
@@ -44,13 +44,24 @@ class GuardedPolicy:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         lent = _lent(view)
         kept = [array.copy() for array in lent]
+        jobs = view.jobs.tables
+        jobs_kept = [table.copy() for table in jobs]
         plan: Plan = ask(self.origin, "plan", self._planned, _plan_problem, view, now)
-        for name, array, before in zip(LENT, lent, kept, strict=True):
-            if not np.array_equal(array, before):
-                raise self.origin.failed(
-                    f"plan wrote into view.{name}, which is the cluster's own: copy it, "
-                    "or say with view.take and view.give_back what is to be"
-                )
+        written = [
+            f"view.{name}"
+            for name, array, before in zip(LENT, lent, kept, strict=True)
+            if not np.array_equal(array, before)
+        ]
+        written += [
+            f"view.jobs.{names[row]}"
+            for names, table, before in zip(JOB_TABLES, jobs, jobs_kept, strict=True)
+            for row in np.flatnonzero((table != before).any(axis=1)).tolist()
+        ]
+        if written:
+            raise self.origin.failed(
+                f"plan wrote into {written[0]}, which is the cluster's own: copy it, "
+                "or say with view.take and view.give_back what is to be"
+            )
         self._note_wake(plan, view)
         return plan
 

@@ -300,7 +300,11 @@ MANIFEST_KEYS: Columns = {
         "plain Python: the results are the same, the times longer. Runs of a sweep wait for it.",
     ),
     "plan_seconds.*.count": ("", "Plans of the policy of that name."),
-    "plan_seconds.*.mean": ("s", "Processor time of a plan, mean."),
+    "plan_seconds.*.mean": (
+        "s",
+        "Processor time of a plan, mean. To be compared only between runs of one machine in which "
+        "`compiled_before` is true: `--compile-first` sees to that.",
+    ),
     "plan_seconds.*.max": ("s", "The longest processor time of a plan."),
     "plan_seconds.*.total": ("s", "Processor time of all plans."),
     "plan_seconds.*.count_below_*": (

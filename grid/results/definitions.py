@@ -205,22 +205,22 @@ OF_MACHINES = (
     ),
     Metric(
         "work_for_others_cpu_s", "work for others", "s",
-        "CPU time that machines of the VO gave to jobs of other VOs' users; of the grid: all such "
-        "time. Only in grids of several VOs.",
+        "CPU time that machines of the VO gave to jobs of other VOs' users, lost work included; of "
+        "the grid: all such time. Only in grids of several VOs.",
         "sum over jobs",
     ),
     Metric(
         "work_by_others_cpu_s", "work by others", "s",
-        "CPU time that jobs of the VO's users got from machines of other VOs; of the grid: all "
-        "such time. Only in grids of several VOs.",
+        "CPU time that jobs of the VO's users got from machines of other VOs, lost work included; "
+        "of the grid: all such time. Only in grids of several VOs.",
         "sum over jobs",
     ),
     Metric(
         "fairness_of_exchange", "fairness of the exchange", "",
         "Jain's index, (sum of x)^2 / (n * sum of x^2), of x: CPU time that the jobs of a VO's "
-        "users got anywhere, over CPU time that the VO's machines gave to anybody. 1: all VOs get "
-        "in proportion to what they give, as where nothing is shared; 1 / n: one gets all. It says "
-        "nothing of waits. None of a single VO.",
+        "users got anywhere, over CPU time that the VO's machines gave to anybody, lost work "
+        "included. 1: all VOs get in proportion to what they give, as where nothing is shared; "
+        "1 / n: one gets all. It says nothing of waits. None of a single VO.",
         "VOs whose machines gave any", SHARE, "more", "Jain, Chiu and Hawe 1984",
     ),
     Metric(

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from grid.model.errors import Mistake, Path, WrongPart, expected_name, shorten
 from grid.parts.reference import is_reference, resolve_reference
-from grid.parts.registry import Part, Parts
+from grid.parts.registry import Part, Parts, modules_plugged_in
 from grid.parts.source import Source
 from grid.policies.convergent.weights import HEURISTICS
 from grid.scenario.part_kinds import KINDS, TAKEN, Place, places
@@ -34,6 +34,7 @@ def find_parts(
     What `given` has is not read again. Returns mistakes for references that lead nowhere.
     """
     sources: dict[str, Source] = dict(given.sources)
+    packages: dict[str, str] = dict(given.packages)
     mistakes: list[Mistake] = []
 
     def found(reference: str, node: Node, path: Path, what: str) -> str:
@@ -48,36 +49,38 @@ def find_parts(
         return reference
 
     for place in places(root):
-        if is_reference(place.name.value):
-            name = str(place.name.value)
+        name = str(place.name.value)
+        if is_reference(name):
             place.name.value = found(name, place.name, place.name_path, f"{place.kind.one}")
+        packages |= modules_plugged_in(place.kind, name)
         weights = at(root, (*place.path, "settings", "weights"))
         if weights is not None and isinstance(weights.value, dict):
             path = (*place.path, "settings", "weights")
+            for name in map(str, weights.value):
+                packages |= modules_plugged_in(HEURISTICS, name)
             for name in [name for name in weights.value if is_reference(name)]:
                 node = weights.value.pop(name)
                 new = found(name, node, (*path, name), f"{HEURISTICS.one}")
                 weights.value[new] = node
-    return Parts(sources, given.objects), mistakes
+    return Parts(sources, given.objects, packages), mistakes
 
 
 def as_written(mistakes: Sequence[Mistake], parts: Parts) -> list[Mistake]:
-    """The same with references in fields as messages call them, not with absolute paths.
+    """The same with references as messages call them, not with absolute paths.
 
-    A long path is cut short in a field, and may then be that of several.
+    A long path is cut short, and may then be that of several.
     """
     cut = Counter(map(shorten, parts.sources))
 
-    def written(mistake: Mistake) -> Mistake:
-        field = mistake.field
+    def written(text: str) -> str:
         for long in parts.sources:
             short = parts.shown(long)
-            field = field.replace(long, short)
+            text = text.replace(long, short)
             if cut[shorten(long)] == 1:
-                field = field.replace(shorten(long), short)
-        return replace(mistake, field=field)
+                text = text.replace(shorten(long), short)
+        return text
 
-    return [written(one) for one in mistakes]
+    return [replace(one, field=written(one.field), found=written(one.found)) for one in mistakes]
 
 
 def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> list[Mistake]:
@@ -167,7 +170,9 @@ def _settings_mistakes(root: Node, place: Place, part: Part, parts: Parts) -> It
         parts.make(place.kind, part.name, {} if node is None else node.plain())
     except WrongPart as error:
         where = (*path, *error.path) if error.path else place.name_path
-        found = error.found if error.path or part.is_own else f"{part.origin.name!r}, {error.found}"
+        found = error.found
+        if not error.path and not part.is_own and found != repr(part.origin.name):
+            found = f"{part.origin.name!r}, {found}"
         yield _mistake(nearest(root, where).mistake(where, error.expected, found), error)
 
 

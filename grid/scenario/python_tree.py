@@ -70,10 +70,15 @@ class _Builder:
     def _mapping(self, value: Mapping[Any, Any], path: Path) -> Node:
         entries: dict[str, Node] = {}
         for key, inner in value.items():
-            if isinstance(key, str):
-                entries[str.__str__(key)] = self.node(inner, (*path, str.__str__(key)))
-            else:
+            is_short = isinstance(key, int) and abs(key) < 2**63 and not isinstance(key, bool)
+            if not isinstance(key, str) and not is_short:
                 self._note(path, f"the key {_shown(key)}", "text for a key")
+                continue
+            # A key 5 is the text that it is in a file.
+            text = str.__str__(key) if isinstance(key, str) else int.__repr__(key)
+            if text in entries:
+                self._note((*path, text), "the key again", "each key once")
+            entries[text] = self.node(inner, (*path, text))
         return Node(entries, self._source, None)
 
     def _scalar(self, value: Any, path: Path) -> Node:

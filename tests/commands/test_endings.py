@@ -226,7 +226,7 @@ main()
     ("module", "said"),
     [
         ("typer", "interrupted. Nothing was written.\n"),
-        ("grid.scenario.part_kinds", "interrupted.\n"),
+        ("grid.scenario.part_kinds", "interrupted. Nothing was written.\n"),
     ],
 )
 def test_who_is_interrupted_while_it_loads_shows_no_traceback(
@@ -235,6 +235,35 @@ def test_who_is_interrupted_while_it_loads_shows_no_traceback(
     command = [sys.executable, "-c", WHILE_IT_LOADS, "parts", module, str(int(number))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, said)
+
+
+BEFORE_IT_WORKS = """
+import os, signal
+import typer.core
+from grid.cli import main
+
+class Interrupted:
+    def __set_name__(self, *_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def part(*_, **__):
+    {what}
+
+typer.core.TyperGroup.{step} = part
+main()
+"""
+
+
+@pytest.mark.parametrize("step", ["make_context", "invoke"])
+@pytest.mark.parametrize(
+    "what", ["os.kill(os.getpid(), signal.SIGINT)", "type('Made', (), {'a': Interrupted()})"]
+)
+def test_an_interruption_before_a_command_works_is_a_line(step: str, what: str) -> None:
+    """Where the library reads the command line; and where an import makes another error of it."""
+    command = [sys.executable, "-c", BEFORE_IT_WORKS.format(what=what, step=step), "parts"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "interrupted. Nothing was written.\n"
 
 
 LOST = """

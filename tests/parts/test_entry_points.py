@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import grid
 from grid.cli import app
 from grid.model.errors import InputError
 from grid.parts import registry
+from grid.parts.identity import identity_of_package
 
 MODULE = """
 def backwards(size, queues, first):
@@ -64,6 +66,26 @@ def test_a_part_of_a_package_runs_and_is_listed(path: Path) -> None:
     assert round(grid.run(scenario("backwards")).metrics["grid"]["makespan"]) == 15
     listed = CliRunner().invoke(app, ["parts", "processor_choices"]).output
     assert [line.split()[0] for line in listed.splitlines()[2:]] == ["ld", "ald", "backwards"]
+
+
+def test_a_package_that_is_changed_is_run_again(path: Path) -> None:
+    install(path, "one", backwards=BACKWARDS)
+    experiment = {
+        "name": "again",
+        "scenario": scenario("backwards"),
+        "axes": {"vos.0.workload.jobs.0.run_s": [10]},
+        "seeds": 1,
+        "metrics": ["makespan"],
+    }
+    kept, hashes = [], []
+    for text in (MODULE, MODULE, f"{MODULE}\nMORE = 1\n"):
+        (path / "plugged_here.py").write_text(text)
+        sys.modules.pop("plugged_here", None)
+        identity_of_package.cache_clear()
+        kept.append(grid.sweep(experiment, path / "out", in_process=True).kept)
+        hashes.append(grid.run(scenario("backwards")).manifest["parts"]["backwards"])
+    assert kept == [0, 1, 0]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_a_part_named_as_one_of_ours_is_one_mistake(path: Path) -> None:

@@ -47,3 +47,42 @@ def test_mistakes_name_files_as_the_scenario_does(
         grid.load_scenario({"name": "small", "vos": [vo], "metrics": {"job": job_metrics}})
     (mistake,) = failed.value.mistakes
     assert said in str(mistake)
+
+
+CHOICES = """
+def first(*given):
+    return 0
+
+
+class Fails:
+    def __init__(self):
+        1 / 0
+
+    def plan(self, view, now):
+        raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize(
+    ("of_vo", "of_cluster", "found"),
+    [
+        ({"cluster_choice": "mine.py:first"}, {}, "mine.py:first"),
+        ({}, {"processor_choice": "mine.py:first"}, "mine.py:first"),
+        ({}, {"policy": "mine.py:Fails"}, "mine.py:Fails"),
+    ],
+)
+def test_what_is_found_is_named_once_and_without_its_path(
+    of_vo: dict[str, Any],
+    of_cluster: dict[str, Any],
+    found: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(CHOICES)
+    work = {"jobs": [{"run_s": 10}]}
+    vo = {"name": "one", "clusters": [{"processors": 2} | of_cluster], "workload": work}
+    with pytest.raises(InputError) as failed:
+        grid.load_scenario({"name": "small", "vos": [vo | of_vo]})
+    (mistake,) = failed.value.mistakes
+    assert mistake.found.strip("'") == found

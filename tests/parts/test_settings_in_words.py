@@ -81,3 +81,11 @@ def test_a_setting_may_have_the_name_of_a_method_of_the_model() -> None:
     assert values == {"copy": 4, "schema": "b"}
     with pytest.raises(WrongPart, match="many"):
         declared(made, 0, dict).values({"copy": "many"})
+
+
+@pytest.mark.parametrize("name", ["_hidden", "model_config"])
+def test_a_setting_that_would_be_left_out_is_refused(name: str) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def part(*, {name}: int = 3): pass", names)
+    with pytest.raises(TypeError, match=f"the parameter {name} has a name that no setting can"):
+        declared(names["part"], 0, type(None))

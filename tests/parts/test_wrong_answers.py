@@ -108,6 +108,18 @@ class WritesMachines(Policy):
         return plan
 
 
+class WritesJobs(Policy):
+    def spoilt(self, plan, view):
+        view.jobs.machine[0] += 1
+        return plan
+
+
+class WritesMegabytes(Policy):
+    def spoilt(self, plan, view):
+        view.jobs.ram_mb[:] = 0.5
+        return plan
+
+
 class MadePerhaps(Policy):
     def spoilt(self, plan, view):
         return Plan(start=plan.start, made=np.array([True, False]))
@@ -389,6 +401,8 @@ def run(place: str, name: str) -> None:
         ("policy", "TakesForItself", "plan wrote into view.free, which is the cluster's own"),
         ("policy", "TakesFromQueue", "plan wrote into view.queue, which is the cluster's own"),
         ("policy", "WritesMachines", "plan wrote into view.machines.licenses, which is the"),
+        ("policy", "WritesJobs", "plan wrote into view.jobs.machine, which is the cluster's own"),
+        ("policy", "WritesMegabytes", "plan wrote into view.jobs.ram_mb, which is the"),
         ("policy", "MadePerhaps", "gave a plan that is none (`made` is array("),
         ("selection", "Short", "found 1 utilities, expected one for each of the 2 resources"),
         ("selection", "NoNumber", "raised ValueError: found a utility that is not a number"),
