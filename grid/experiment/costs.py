@@ -13,36 +13,50 @@ from grid.report.labels import counted
 from grid.runtime.cpus import usable_cpus
 
 COSTS_FILE = "costs.json"
+HERE, ELSEWHERE = "here last time", "where the shipped pages were made"
 
 
 @dataclass(slots=True)
 class Costs:
-    """CPU seconds by the name of an experiment, of full and of quick ones apart."""
+    """CPU seconds by the name of an experiment, of full and of quick ones apart.
 
-    seconds: dict[str, float] = field(default_factory=dict)
+    Those of `shipped` were measured on the machine on which the shipped pages were made.
+    """
+
+    here: dict[str, float] = field(default_factory=dict)
+    shipped: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, *folders: Path) -> Costs:
-        """Those of the first folder that knows them."""
-        seconds: dict[str, float] = {}
+    def read(cls, *folders: Path, shipped: Path) -> Costs:
+        """Those of the first folder that knows them, and those that are shipped."""
+        here: dict[str, float] = {}
         for folder in reversed(folders):
-            path = folder / COSTS_FILE
-            if path.is_file():
-                with suppress(InputError):
-                    seconds |= read_costs(path)
-        return cls(seconds)
+            here |= _costs_in(folder)
+        return cls(here, _costs_in(shipped))
 
-    def of(self, name: str, quick: bool) -> float | None:
-        """What the experiment cost; None if it never ran here."""
-        return self.seconds.get(_key(name, quick))
+    def of(self, name: str, quick: bool) -> tuple[float, str] | None:
+        """What the experiment cost, and where that was; None if nobody knows."""
+        key = _key(name, quick)
+        if key in self.here:
+            return self.here[key], HERE
+        return (self.shipped[key], ELSEWHERE) if key in self.shipped else None
 
     def note(self, quick: bool, seconds: Mapping[str, float]) -> None:
-        """Remember what these cost."""
-        self.seconds |= {_key(name, quick): round(cost, 1) for name, cost in seconds.items()}
+        """Remember what these cost here."""
+        self.here |= {_key(name, quick): round(cost, 1) for name, cost in seconds.items()}
 
-    def write(self, folder: Path) -> None:
-        """Leave them in a folder."""
-        write_json(folder / COSTS_FILE, {"cpu_seconds": dict(sorted(self.seconds.items()))})
+    def write(self, folder: Path, *, to_ship: bool = False) -> None:
+        """Leave those of here in a folder; all of them where they are `to_ship`."""
+        known = self.shipped | self.here if to_ship else self.here
+        write_json(folder / COSTS_FILE, {"cpu_seconds": dict(sorted(known.items()))})
+
+
+def _costs_in(folder: Path) -> dict[str, float]:
+    path = folder / COSTS_FILE
+    if path.is_file():
+        with suppress(InputError):
+            return read_costs(path)
+    return {}
 
 
 def _key(name: str, quick: bool) -> str:
@@ -56,16 +70,19 @@ class Expected:
     runs: int = 0
     seconds: float = 0.0
     unknown: int = 0
+    places: set[str] = field(default_factory=set)
 
     def add(self, name: str, runs: int, costs: Costs, quick: bool) -> str:
         """Count an experiment; says what is known of it."""
         self.runs += runs
-        cost = costs.of(name, quick)
-        if cost is None:
+        known = costs.of(name, quick)
+        if known is None:
             self.unknown += 1
             return f"{name}: {runs:,} runs, never run here before"
+        cost, place = known
         self.seconds += cost
-        return f"{name}: {runs:,} runs, {cost:,.0f} CPU seconds here last time"
+        self.places.add(place)
+        return f"{name}: {runs:,} runs, {cost:,.0f} CPU seconds {place}"
 
     def in_words(self, cpus: int | None) -> str:
         """All of them in a line."""
@@ -73,7 +90,8 @@ class Expected:
         line = f"{self.runs:,} runs in all, those that are there already included"
         if self.seconds:
             minutes = self.seconds / count / 60
-            line += f"; about {minutes:.0f} minutes on {count} CPUs, as it took here last time"
+            took = " and ".join(sorted(self.places))
+            line += f"; about {minutes:.0f} minutes on {count} CPUs, as it took {took}"
         if self.unknown:
             line += f"; never run here: {counted(self.unknown, 'experiment')}"
         return line

@@ -61,10 +61,11 @@ def _seconds_a_run(
     took = _seconds_of(folder)
     if took:
         return sum(took) / len(took), f"as {len(took)} runs in {folder} took"
-    places = Path("reproduction"), Path("reproduction-quick"), experiments_folder() / "reproduced"
-    cost = Costs.read(*places).of(experiment.name, quick)
-    if cost is not None:
-        return cost / runs, "as the same experiment took before"
+    places = Path("reproduction"), Path("reproduction-quick")
+    costs = Costs.read(*places, shipped=experiments_folder() / "reproduced")
+    known = costs.of(experiment.name, quick)
+    if known is not None:
+        return known[0] / runs, f"as the same experiment took {known[1]}"
     for other in sorted(folder.parent.glob(f"*/{SWEEP_FILE}")):
         if _is_of(other.parent, scenario):
             took = _seconds_of(other.parent)

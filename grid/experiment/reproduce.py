@@ -104,7 +104,7 @@ def reproduce(
         check_place(folder)
     out.mkdir(parents=True, exist_ok=True)
     done = Reproduction()
-    costs = Costs.read(out, PAGES)
+    costs = Costs.read(out, shipped=PAGES)
     # Paper by paper, so that one knows what is known; where that takes minutes, all at once.
     together = [chosen] if how.quick else [[one] for one in chosen]
     if not how.as_is:
@@ -130,7 +130,7 @@ def reproduce(
                 _write(out, done, how.quick)
                 if pages is not None and judgement.is_whole:
                     _leave_page(pages, judgement, how, say, done)
-                    costs.write(pages)
+                    costs.write(pages, to_ship=True)
     if pages is not None:
         write_index(pages)
     return done

@@ -12,6 +12,7 @@ import pytest
 
 from grid.experiment.claims import Finding, Studies, SubClaim, Verdict
 from grid.experiment.code import code_version
+from grid.experiment.costs import Costs, Expected
 from grid.experiment.page_digest import (
     judging_modules,
     page_digest,
@@ -120,6 +121,21 @@ def test_partial_utility_is_reproduced_in_one_go(
     said = []
     reproduce(["PU"], out, How(HERE, quick=True), said.append)
     assert "CPU seconds here last time" in said[0]
+
+
+def test_what_was_measured_elsewhere_is_not_said_to_have_run_here(tmp_path: Path) -> None:
+    here, shipped = tmp_path / "here", tmp_path / "shipped"
+    for folder in (here, shipped):
+        folder.mkdir()
+    Costs({}, {"two": 20.0, "one": 9.0}).write(shipped, to_ship=True)
+    Costs({"one": 10.0}, {"two": 20.0}).write(here)
+    assert Costs.read(here, shipped=shipped) == Costs({"one": 10.0}, {"two": 20.0, "one": 9.0})
+    costs, expected = Costs.read(here, shipped=shipped), Expected()
+    assert [expected.add(name, 3, costs, quick=False) for name in ("one", "two", "three")] == [
+        "one: 3 runs, 10 CPU seconds here last time",
+        "two: 3 runs, 20 CPU seconds where the shipped pages were made",
+        "three: 3 runs, never run here before",
+    ]
 
 
 def test_a_paper_reproduced_alone_leaves_the_others_in_the_index(
