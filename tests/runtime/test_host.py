@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from grid.scenario.wrapped import entities_of, virtual_rules
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
 
 FAULTS: dict[str, dict[str, Any]] = {
-    "nothing": {},
+    "nothing": {"between_vos": {"lost": 1e-12}},
     "crashes": {
         "crashes": [{"entity": "north/scheduler", "at_s": 4.0, "for_s": 10.0}],
         "random_crashes": {"every_s": 20.0, "for_s": 2.0},
@@ -69,8 +70,11 @@ class PunctualClock:
         return 0.0 if due <= self.time else 1e6
 
 
-async def live(grid: Grid, folder: Path, process_of: list[int]) -> Time:
-    """Play the grid on hosts until all jobs have ended; returns when that was."""
+async def live(grid: Grid, folder: Path, process_of: list[int], times: int = 1) -> Time:
+    """Play the grid on hosts until all jobs have ended; returns when that was.
+
+    What a host sends arrives so many `times`.
+    """
     clock = PunctualClock()
     under_way: list[tuple[str, Outbox]] = []
     host_of = {name: str(process) for name, process in zip(grid.names, process_of, strict=True)}
@@ -97,7 +101,8 @@ async def live(grid: Grid, folder: Path, process_of: list[int]) -> Time:
             await one.save()
         while under_way:
             to, outbox = under_way.pop()
-            hosts[to].receive(outbox)
+            for _ in range(times):
+                hosts[to].receive(pickle.loads(pickle.dumps(outbox)))
         clock.time = min(one.next_time() for one in hosts.values())
         assert clock.time < NEVER, "nothing is left to do, and jobs have not ended"
     for one in hosts.values():
@@ -118,6 +123,17 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
 
     monkeypatch.setattr(Reliable, "_take", noted)
     return inputs
+
+
+def test_a_call_that_reaches_a_host_twice_changes_nothing(tmp_path: Path, handled: Handled) -> None:
+    grid = grid_of("two", FAULTS["nothing"])
+    ends = []
+    for times in (1, 2):
+        folder = tmp_path / str(times)
+        folder.mkdir()
+        ends.append((asyncio.run(live(grid, folder, deal(grid, "vo", 2), times)), dict(handled)))
+        handled.clear()
+    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize("faults", FAULTS)
