@@ -9,6 +9,8 @@ from grid.experiment.study import Study
 from grid.results.definitions import METRICS
 
 METRICS_SHOWN = 8
+NAMED = 3
+"""So many values of an axis are named."""
 PREFERRED = (
     "user_utility", "user_success_ratio", "late_percent", "response_time_mean", "wait_mean",
     "bounded_slowdown_mean", "slowdown_mean", "utilization", "machine_usage", "license_usage",
@@ -34,27 +36,44 @@ def telling_metrics(study: Study) -> tuple[str, ...]:
 
 
 def without_effect(study: Study) -> str:
-    """Says which axes changed nothing in any run; empty where each of them changed something."""
-    inert = [axis for axis, values in study.axes.items() if len(values) > 1 and _inert(study, axis)]
-    if not inert:
-        return ""
-    return (
-        f"{', '.join(inert)} had no effect: runs that differ in nothing else are the same, event "
-        "by event."
-    )
+    """Says which axes changed nothing: in any run, or wherever another one has a certain value.
+
+    Empty where each of them always changed something.
+    """
+    axes = [axis for axis, values in study.axes.items() if len(values) > 1]
+    inert = [axis for axis in axes if _inert_where(study, axis, None)]
+    said = []
+    if inert:
+        said.append(
+            f"{', '.join(inert)} had no effect: runs that differ in nothing else are the same, "
+            "event by event."
+        )
+    for axis in (one for one in axes if one not in inert):
+        for other in (one for one in axes if one != axis):
+            values = list(map(str, _inert_where(study, axis, other)))
+            if values:
+                more = f" and in {len(values) - NAMED} more cases" if len(values) > NAMED else ""
+                where = " or ".join(values[:NAMED])
+                said.append(f"{axis} had no effect where {other} is {where}{more}.")
+    return " ".join(said)
 
 
-def _inert(study: Study, axis: str) -> bool:
-    """Whether there are runs that differ in `axis` alone, and all of them are the same."""
+def _inert_where(study: Study, axis: str, other: str | None) -> list[Any]:
+    """The values of the axis `other` where runs that differ in `axis` alone are all the same.
+
+    With None for it, where it is of no matter: a value, if that is so in all runs.
+    """
     first: dict[str, tuple[Any, Mapping[str, Any]]] = {}
-    compared = False
+    compared: dict[str, Any] = {}
+    differing = set()
     for point, seed, key in study.runs:
         rest = {name: value for name, value in point.items() if name != axis}
         record = study.records[key]
         value, known = first.setdefault(f"{rest} {seed}", (point[axis], record))
         if value == point[axis]:
             continue
-        compared = True
+        there = None if other is None else point[other]
+        compared[repr(there)] = there
         if any(known.get(part) != record.get(part) for part in ("digest", "metrics", "more")):
-            return False
-    return compared
+            differing.add(repr(there))
+    return [value for text, value in compared.items() if text not in differing]

@@ -96,7 +96,7 @@ def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | 
     folder = experiments_folder() if experiment else shipped_folder()
     named = given if given.suffix == _SUFFIX else given.with_name(given.name + _SUFFIX)
     places = [here / given, here / named]
-    if given.parent == _CURRENT:
+    if given.parent == _CURRENT or (experiment and given.parent == Path(EXPERIMENTS)):
         places.append(folder / named.name)
     # Unlike `Path.is_file`, this takes a name that is too long for one of no file.
     return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113

@@ -60,6 +60,9 @@ def test_a_path_is_no_name() -> None:
     there = Path("folder") / "two-vos"
     assert find(there, experiment=False) == there
     assert find(Path("two-vos.yml"), experiment=False) == Path("two-vos.yml")
+    # The folder of the shipped experiments is part of their names.
+    shipped = shipped_folder() / "experiments" / "herd.yaml"
+    assert find(Path("experiments/herd"), experiment=True) == shipped
 
 
 @pytest.mark.parametrize(

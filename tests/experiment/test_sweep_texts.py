@@ -272,7 +272,23 @@ def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:
     print_sweep_table(tmp_path / "inert", Console(file=said, width=100))
     assert "ttl had no effect: runs that differ in nothing else are the same" in said.getvalue()
     next(iter(study.records.values()))["digest"] = "another"
+    assert without_effect(study) == "ttl had no effect where rule is b."
+    for record in study.records.values():
+        record["digest"] = str(id(record))
     assert without_effect(study) == ""
+
+
+def test_values_where_an_axis_changes_nothing_are_named(tmp_path: Path) -> None:
+    rules = ["never", "pull", "queue"]
+    points = [
+        ({"period": period, "rule": rule},
+         {"wait_mean": [1.0, rules.index(rule) + period * (rule == "queue")]})
+        for period in (10, 20) for rule in rules
+    ]  # fmt: skip
+    study = study_of(tmp_path, "partly", points)
+    for record in study.records.values():
+        record["digest"] = "of all"
+    assert without_effect(study) == "period had no effect where rule is never or pull."
 
 
 def test_metrics_that_were_plugged_in_are_compared_first(tmp_path: Path) -> None:
