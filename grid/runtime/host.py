@@ -152,7 +152,7 @@ class Host:
         entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, around, events)
         self._faults = grid.network.faults
         self._done: Interventions = ()
-        self._ordered = self._received = 0
+        self._ordered = 0
         self._places = {name: place_of(grid, name) for name in members}
         self._process = LogicalProcess(
             entities,
@@ -215,17 +215,9 @@ class Host:
         return look_at(self._process, self._store, time.process_time())
 
     def receive(self, outbox: Outbox) -> None:
-        """Take in what a host sent, this one too. What comes before the beginning is lost.
-
-        Where a process dies, a call may reach its successor twice. Two envelopes with one number
-        would be ordered by their messages, which have no order, so each gets a number of its own.
-        """
+        """Take in what a host sent, this one too. What comes before the beginning is lost."""
         if self.status.begun:
-            numbered = []
-            for time_us, receiver, sender, _, message in outbox.envelopes:
-                self._received += 1
-                numbered.append((time_us, receiver, sender, self._received, message))
-            self._process.accept(numbered, outbox.posts)
+            self._process.accept(outbox.envelopes, outbox.posts)
             self._set_alarm()
 
     async def finish(self) -> None:

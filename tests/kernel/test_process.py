@@ -68,6 +68,17 @@ def test_messages_of_one_instant_come_by_sender_and_then_as_they_were_sent() -> 
     assert [message for _, _, message in target.heard] == [1, 2, 3]
 
 
+def test_what_was_taken_from_the_outbox_is_not_added_to() -> None:
+    """A live process saves what it has done before it sends what it took, and goes on meanwhile."""
+    entities = {"a": Scripted(("set_timer", 5, "t"), ("send", "b", "x"))}
+    process = LogicalProcess(entities, network(["a", "b"], [0, 1]), seed=1)
+    taken = process.take_outbox()
+    process.start()
+    assert not taken.envelopes
+    assert len(process.take_outbox().envelopes) == 1
+    assert not process.take_outbox().envelopes
+
+
 def test_who_notes_events_is_told_where_each_was_handled() -> None:
     entities: dict[str, Any] = {
         "a": Scripted(("send", "b", 1), ("set_timer", 9, "t"), ("set_timer", NEVER, "t")),

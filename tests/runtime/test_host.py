@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -70,11 +69,8 @@ class PunctualClock:
         return 0.0 if due <= self.time else 1e6
 
 
-async def live(grid: Grid, folder: Path, process_of: list[int], times: int = 1) -> Time:
-    """Play the grid on hosts until all jobs have ended; returns when that was.
-
-    What a host sends arrives so many `times`.
-    """
+async def live(grid: Grid, folder: Path, process_of: list[int]) -> Time:
+    """Play the grid on hosts until all jobs have ended; returns when that was."""
     clock = PunctualClock()
     under_way: list[tuple[str, Outbox]] = []
     host_of = {name: str(process) for name, process in zip(grid.names, process_of, strict=True)}
@@ -101,8 +97,7 @@ async def live(grid: Grid, folder: Path, process_of: list[int], times: int = 1) 
             await one.save()
         while under_way:
             to, outbox = under_way.pop()
-            for _ in range(times):
-                hosts[to].receive(pickle.loads(pickle.dumps(outbox)))
+            hosts[to].receive(outbox)
         clock.time = min(one.next_time() for one in hosts.values())
         assert clock.time < NEVER, "nothing is left to do, and jobs have not ended"
     for one in hosts.values():
@@ -123,17 +118,6 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
 
     monkeypatch.setattr(Reliable, "_take", noted)
     return inputs
-
-
-def test_a_call_that_reaches_a_host_twice_changes_nothing(tmp_path: Path, handled: Handled) -> None:
-    grid = grid_of("two", FAULTS["nothing"])
-    ends = []
-    for times in (1, 2):
-        folder = tmp_path / str(times)
-        folder.mkdir()
-        ends.append((asyncio.run(live(grid, folder, deal(grid, "vo", 2), times)), dict(handled)))
-        handled.clear()
-    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize("faults", FAULTS)
