@@ -6,6 +6,7 @@ import gzip
 import io
 import stat
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,11 @@ def _split_at_line_ends(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
     compressed = file.peek(2)[:2] == GZIP_MAGIC
     stream = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
     rest = b""
+    is_first = True
     while block := stream.read(BLOCK_BYTES):
+        if is_first:
+            # Some editors begin a text so, and it is no part of it.
+            block, is_first = block.removeprefix(BOM_UTF8), False
         if 0 in block:
             raise mistake(path, "binary data (a NUL byte)", "text")
         block = rest + block

@@ -166,7 +166,8 @@ def jobs_from_swf(
     estimate_us = np.where(requested_us > 0, requested_us, run_us)
     jobs = JobTable.of(
         number=log[SwfField.JOB_NUMBER][rows],
-        user=log[SwfField.USER][rows],
+        # -1 is an unknown user, and no other number below 0 is a known one.
+        user=np.maximum(log[SwfField.USER][rows], UNKNOWN),
         site=np.full(len(rows), UNKNOWN) if route is None else log[_ROUTES[route]][rows],
         submit_us=log[SwfField.SUBMIT_TIME][rows],
         processors=processors_of(log.columns)[rows],

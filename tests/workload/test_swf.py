@@ -281,7 +281,7 @@ def test_jobs_take_the_request_and_else_what_was_used(tmp_path: Path) -> None:
             tmp_path,
             record(job_number=7, requested_processors=4, requested_time=30, user=3, partition=9),
             record(job_number=8, submit_time=2.5, allocated_processors=2),
-            record(job_number=9, submit_time=3, run_time=50, requested_time=20),
+            record(job_number=9, submit_time=3, run_time=50, requested_time=20, user=-7),
         ),
         route="partition",
     )
@@ -293,6 +293,17 @@ def test_jobs_take_the_request_and_else_what_was_used(tmp_path: Path) -> None:
     assert jobs.run_us.tolist() == [10_000_000, 10_000_000, 20_000_000]
     assert jobs.user.tolist() == [3, -1, -1]
     assert jobs.site.tolist() == [9, -1, -1]
+
+
+@pytest.mark.parametrize("first", ["; Version: 2.2", record()])
+def test_a_byte_order_mark_is_no_part_of_a_log(tmp_path: Path, first: str) -> None:
+    """Some editors begin a text with one."""
+    log = read_swf(written(tmp_path, f"\ufeff{first}", record(job_number=2)))
+    assert log[SwfField.JOB_NUMBER].tolist()[-1] == 2
+    assert log.header == ({"Version": "2.2"} if first.startswith(";") else {})
+    packed = tmp_path / "log.swf.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "log.swf").read_bytes()))
+    assert (read_swf(packed).columns == log.columns).all()
 
 
 def test_jobs_may_keep_run_times_that_are_longer_than_requested(tmp_path: Path) -> None:
