@@ -107,47 +107,58 @@ def sweep(
 
 def carry_out(task: Task) -> None:
     """Do the runs that are missing, print the results, write the report."""
+    words = f"Finished runs are in {task.folder}; the same command goes on."
+    with endings(words, task.folder, traceback=task.traceback):
+        done, page = _run(task)
+        _tell(task, done, page)
+
+
+def _run(task: Task) -> tuple[Sweep, Path | None]:
+    """What came of the sweep, and its report; None where no run has a result."""
     from contextlib import nullcontext
 
     from grid.commands.pages import page_that_says
     from grid.experiment.progress import sweep_progress
     from grid.experiment.reporting import write_report
     from grid.experiment.sweep import run_sweep
-    from grid.experiment.sweep_table import print_sweep_table
-    from grid.results.run_folder import REPORT
     from grid.runtime.progress import display_on
 
-    folder = task.folder
-    words = f"Finished runs are in {folder}; the same command goes on."
-    shown = display_on(sys.stderr, quiet=task.quiet)
     page_of = page_that_says() if task.watch else nullcontext()
-    with endings(words, folder, traceback=task.traceback), shown as display, page_of as watching:
+    with display_on(sys.stderr, quiet=task.quiet) as display, page_of as watching:
         done = run_sweep(
             task.experiment,
             task.file,
-            folder,
+            task.folder,
             task.place,
             progress=sweep_progress(display, in_process=task.place.in_process),
             tell=watching.tell if watching is not None else None,
             stage=display.stage,
         )
-        page = None
-        if len(done.failures) < done.runs:
-            display.stage("writing the report")
-            page = write_report(folder)
+        if len(done.failures) == done.runs:
+            return done, None
+        display.stage("writing the report")
+        return done, write_report(task.folder)
+
+
+def _tell(task: Task, done: Sweep, page: Path | None) -> None:
+    """Print the results, and write the page of a study. Raises typer.Exit where runs failed."""
+    from grid.experiment.sweep_table import print_sweep_table
+    from grid.results.run_folder import REPORT
+
     _say_failures(done, task.traceback)
     if page is not None:
-        print_sweep_table(folder)
+        print_sweep_table(task.folder)
     _say(done, task)
     if page is not None:
         typer.echo(f"report: {page}")
-    elif (folder / REPORT).exists():
-        typer.echo(f"{folder / REPORT} is of earlier results, of which none is left")
+    elif (task.folder / REPORT).exists():
+        typer.echo(f"{task.folder / REPORT} is of earlier results, of which none is left")
     if page is not None and task.study_page is not None:
         from grid.experiment.study_page import write_study_page
 
-        write_study_page(task.experiment, folder, task.study_page, quick=task.quick, file=task.file)
-        typer.echo(f"page: {task.study_page}")
+        at = task.study_page
+        write_study_page(task.experiment, task.folder, at, quick=task.quick, file=task.file)
+        typer.echo(f"page: {at}")
     if done.failures:
         raise typer.Exit(ExitCode.FAILED)
 

@@ -58,15 +58,18 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         found = "a sweep of which no run is done"
         raise one_mistake("", found, f"one with results; see {folder}/failed.json", str(folder))
     metrics = study.metrics or telling_metrics(study)
+    seeds = len({seed for _, seed, _ in study.runs})
+    bars = f" Bars and bands: {100 * study.level:g} % intervals of {counted(seeds, 'repetition')}."
     comparisons: list[Block] = [
-        one for metric in metrics for one in comparison_charts(study, metric)
+        replace(one, caption=one.caption + bars * (seeds > 1))
+        for metric in metrics
+        for one in comparison_charts(study, metric)
     ]
     if comparisons and (left_out := charts_left_out(study)):
         comparisons.insert(0, left_out)
     axes = "; ".join(
         f"{name}: {', '.join(map(_quoted, values))}" for name, values in study.axes.items()
     )
-    seeds = len({seed for _, seed, _ in study.runs})
     some_lack = len(study.runs) < len(study.points) * seeds
     introduction = (
         f"{counted(len(study.runs), 'run')}: {counted(len(study.points), 'combination')} with "

@@ -212,8 +212,10 @@
     header.addEventListener("keydown", (event) => event.key === "Enter" && sortBy(header));
   }
   const watch = new ResizeObserver((entries) => {
-    for (const { target } of entries)
+    for (const { target } of entries) {
       target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1);
+      target.classList.toggle("tall", target.scrollHeight > target.clientHeight + 1);
+    }
   });
   for (const holder of find(".scroll")) watch.observe(holder);
   showChosen();
