@@ -68,19 +68,21 @@ def policies() -> None:
 
 
 def metrics(
-    name: Annotated[
-        str | None, typer.Argument(help="One figure; default: all.", show_default=False)
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Some figures; default: all.", show_default=False)
     ] = None,
 ) -> None:
     """Say what each figure means that runs and sweeps write: definition, unit, range, source."""
     from grid.results.definitions import METRICS
 
-    if name is not None and name not in METRICS:
+    unknown = [name for name in names or () if name not in METRICS]
+    if unknown:
         from grid.experiment.cases import figure_like
 
-        wrong([f"name: found {name!r}, expected {figure_like(name, list(METRICS))}"])
-    for one in METRICS.values() if name is None else (METRICS[name],):
-        _define(one)
+        first = unknown[0]
+        wrong([f"name: found {first!r}, expected {figure_like(first, list(METRICS))}"])
+    for name in names or METRICS:
+        _define(METRICS[name])
 
 
 def _define(metric: Metric) -> None:
