@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from grid.experiment.study import Study
@@ -23,12 +25,27 @@ Place = tuple[str, str]
 def settings_elsewhere(study: Study) -> dict[str, dict[str, Any]]:
     """The values of the axes that are not compared: each combination that has runs, by its name."""
     axes = [name for name in study.axes if name != study.compare]
-    varied = [name for name in axes if len(study.axes[name]) > 1]
-    found = {}
-    for point in study.points:
-        where = {name: point[name] for name in axes}
-        found[", ".join(named(name, where[name]) for name in varied)] = where
-    return found
+    names = _names(study)
+    return {names(point): {name: point[name] for name in axes} for point in study.points}
+
+
+def _names(study: Study) -> Callable[[Mapping[str, Any]], str]:
+    """What gives the name of the combination that a point belongs to."""
+    varied = [name for name in study.axes if len(study.axes[name]) > 1 and name != study.compare]
+    return lambda point: ", ".join(named(name, point[name]) for name in varied)
+
+
+def _first_what_tells(study: Study) -> dict[str, dict[str, Any]]:
+    """The same; at the end those at which no compared value differs from another in any run.
+
+    So a report does not begin where nothing happens, such as with a TTL of 0.
+    """
+    names, digests = _names(study), defaultdict(set)
+    for point, seed, key in study.runs:
+        digests[names(point), seed].add(str(study.records[key].get("digest")))
+    telling = {name for (name, _), found in digests.items() if len(found) > 1}
+    found = settings_elsewhere(study)
+    return dict(sorted(found.items(), key=lambda one: one[0] not in telling))
 
 
 def places_of(study: Study) -> dict[Place, dict[str, Any]]:
@@ -39,7 +56,7 @@ def places_of(study: Study) -> dict[Place, dict[str, Any]]:
         (chosen, study.name if axis is None else named(axis, value)): (
             where if axis is None else {**where, axis: value}
         )
-        for chosen, where in list(settings_elsewhere(study).items())[: _choices(study)]
+        for chosen, where in list(_first_what_tells(study).items())[: _choices(study)]
         for value in values
     }
 
@@ -54,7 +71,7 @@ def choice_of_settings(study: Study) -> list[Block]:
 
     A page has it at several places, and all of them are alike.
     """
-    every, most = list(settings_elsewhere(study)), _choices(study)
+    every, most = list(_first_what_tells(study)), _choices(study)
     if len(every) < 2:
         return []
     varied = [name for name in study.axes if len(study.axes[name]) > 1]
@@ -82,7 +99,7 @@ def is_at(study: Study) -> str:
 
 def parameters(study: Study) -> list[dict[str, Any]]:
     """The parameter of a chart that follows the choice, if there is one."""
-    first = next(iter(settings_elsewhere(study)), "")
+    first = next(iter(_first_what_tells(study)), "")
     return [{"name": ELSEWHERE, "value": first}] if has_choice(study) else []
 
 

@@ -36,9 +36,8 @@ def telling_metrics(study: Study) -> tuple[str, ...]:
 
 
 def without_effect(study: Study) -> str:
-    """Says which axes changed nothing: in any run, or wherever another one has a certain value.
-
-    Empty where each of them always changed something.
+    """Says which axes changed nothing in any run, and which ones changed nothing for any job
+    wherever another one has a certain value. Empty where each of them always did.
     """
     axes = [axis for axis, values in study.axes.items() if len(values) > 1]
     inert = [axis for axis in axes if _inert_where(study, axis, None)]
@@ -54,15 +53,15 @@ def without_effect(study: Study) -> str:
             if values:
                 more = f" and in {len(values) - NAMED} more cases" if len(values) > NAMED else ""
                 where = " or ".join(values[:NAMED])
-                said.append(f"{axis} had no effect where {other} is {where}{more}.")
+                said.append(f"{axis} changed nothing for any job where {other} is {where}{more}.")
     return " ".join(said)
 
 
 def _inert_where(study: Study, axis: str, other: str | None) -> list[Any]:
-    """The values of the axis `other` where runs that differ in `axis` alone are all the same.
-
-    With None for it, where it is of no matter: a value, if that is so in all runs.
+    """The values of the axis `other` where no job fares otherwise in runs that differ in `axis`
+    alone. With None for it: one value, if such runs are all the same, and not for jobs alone.
     """
+    parts = ("digest", "metrics", "more") if other is None else ("digest",)
     first: dict[str, tuple[Any, Mapping[str, Any]]] = {}
     compared: dict[str, Any] = {}
     differing = set()
@@ -74,6 +73,6 @@ def _inert_where(study: Study, axis: str, other: str | None) -> list[Any]:
             continue
         there = None if other is None else point[other]
         compared[repr(there)] = there
-        if any(known.get(part) != record.get(part) for part in ("digest", "metrics", "more")):
+        if any(known.get(part) != record.get(part) for part in parts):
             differing.add(repr(there))
     return [value for text, value in compared.items() if text not in differing]

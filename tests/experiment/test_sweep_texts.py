@@ -16,7 +16,13 @@ from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_page import charts_left_out, comparison_charts, means_table
-from grid.experiment.sweep_places import ELSEWHERE, settings_elsewhere
+from grid.experiment.sweep_places import (
+    ELSEWHERE,
+    choice_of_settings,
+    parameters,
+    places_of,
+    settings_elsewhere,
+)
 from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_runs, plus_minus
 from grid.experiment.sweep_vos import by_vo
@@ -89,6 +95,23 @@ def test_an_axis_of_one_value_has_no_charts_of_its_own(tmp_path: Path) -> None:
     (chart,) = comparison_charts(study, "wait_mean")
     assert chart.specification["encoding"]["x"]["title"] == "period_s"
     assert list(settings_elsewhere(study)) == ["period 1 s", "period 5 s"]
+
+
+def test_a_report_begins_where_compared_values_differ(tmp_path: Path) -> None:
+    points = [
+        ({"ttl": ttl, "rule": rule}, {"wait_mean": [1.0, 2.0 + ttl * (rule == "b")]})
+        for ttl in (0, 1, 4)
+        for rule in "ab"
+    ]
+    study = replace(study_of(tmp_path, "nothing first", points), compare="rule")
+    for point, _, key in study.runs:
+        study.records[key]["digest"] = f"ttl {point['ttl']}{point['rule'] * point['ttl']}"
+    assert [name for name, _ in places_of(study)] == [
+        f"ttl {ttl}" for ttl in (1, 4, 0) for _ in "ab"
+    ]
+    assert parameters(study) == [{"name": ELSEWHERE, "value": "ttl 1"}]
+    (choice,) = choice_of_settings(study)
+    assert isinstance(choice, Choice) and next(iter(choice.options)) == "ttl 1"
 
 
 def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:
@@ -272,7 +295,7 @@ def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:
     print_sweep_table(tmp_path / "inert", Console(file=said, width=100))
     assert "ttl had no effect: runs that differ in nothing else are the same" in said.getvalue()
     next(iter(study.records.values()))["digest"] = "another"
-    assert without_effect(study) == "ttl had no effect where rule is b."
+    assert "ttl changed nothing for any job where rule is b." in without_effect(study)
     for record in study.records.values():
         record["digest"] = str(id(record))
     assert without_effect(study) == ""
@@ -286,9 +309,13 @@ def test_values_where_an_axis_changes_nothing_are_named(tmp_path: Path) -> None:
         for period in (10, 20) for rule in rules
     ]  # fmt: skip
     study = study_of(tmp_path, "partly", points)
-    for record in study.records.values():
-        record["digest"] = "of all"
-    assert without_effect(study) == "period had no effect where rule is never or pull."
+    for number, (point, _, key) in enumerate(study.runs):
+        study.records[key]["digest"] = f"{point['rule']} {number * (point['rule'] == 'queue')}"
+        # More snapshots are sent, and nobody goes by them.
+        study.records[key]["metrics"]["grid"]["messages_a_job"] = point["period"]
+    assert without_effect(study) == (
+        "period changed nothing for any job where rule is never or pull."
+    )
 
 
 def test_metrics_that_were_plugged_in_are_compared_first(tmp_path: Path) -> None:
