@@ -25,8 +25,9 @@ OF_DECISIONS = (
     Metric(
         "misjudged_arrivals", "jobs sent where no room was", "",
         "Jobs that came from another VO, which believed that there was room for them, and there "
-        "was none: what over-commits a resource, or is refused or not admitted. Where the sender "
-        "had a bid, it believed what the bid said; places that were held and lost are leases_lost.",
+        "was none: such a job over-commits a resource, or is refused or not admitted. One that is "
+        "turned away though there is room is in not_admitted alone. Where the sender had a bid, it "
+        "believed what the bid said; places that were held and lost are leases_lost.",
         f"sum over {_CAME}", COUNT, "less",
     ),
     Metric(
