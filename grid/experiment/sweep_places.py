@@ -36,7 +36,7 @@ def _names(study: Study) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _first_what_tells(study: Study) -> dict[str, dict[str, Any]]:
-    """The same; at the end those at which no compared value differs from another in any run.
+    """The settings elsewhere; last those at which no run differs by the compared value.
 
     So a report does not begin where nothing happens, such as with a TTL of 0.
     """

@@ -44,9 +44,8 @@ def identity_of(target: Any) -> str | None:
     return _sha256("\n".join(teller.words))
 
 
-@cache
 def identity_of_package(module: str) -> str:
-    """SHA-256 of the files of the package that a module belongs to, which may be installed."""
+    """SHA-256 of the files of the package that a module belongs to, as they are now."""
     spec = find_spec(module.partition(".")[0])
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
