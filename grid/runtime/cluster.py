@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import ray
 from ray._private import ray_constants
+from ray.job_config import JobConfig
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -156,20 +159,35 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
                 end(groups)
 
 
-OPTIONS: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+class _PathOfWorkers(list[str]):
+    """The folders that go before all others on the path of Ray's workers.
+
+    Ray adds the current folder, where a file of the user's may have the name of a module of ours,
+    of a library or of Python. It is added only where this process looks for modules there, too.
+    """
+
+    def extend(self, folders: Iterable[str]) -> None:
+        here = [str(Path(folder).absolute()) for folder in sys.path]
+        super().extend(folder for folder in folders if folder in here)
+
+
+def _options() -> dict[str, Any]:
+    job = JobConfig()
+    job._py_driver_sys_path = _PathOfWorkers()
+    return {"log_to_driver": False, "logging_level": "ERROR", "job_config": job}
 
 
 def _join(address: str) -> None:
     knock(address)
     try:
         with _at_home(address.startswith((LOOPBACK, "localhost"))):
-            ray.init(address=address, **OPTIONS)
+            ray.init(address=address, **_options())
     except Exception as error:  # Ray raises almost anything, RuntimeError among it.
         raise _not_let_in(address, error) from None
 
 
 def _start(cpus: int) -> None:
-    options = {**OPTIONS, "include_dashboard": False, "num_cpus": cpus}
+    options = {**_options(), "include_dashboard": False, "num_cpus": cpus}
     try:
         with _at_home(True), lean_ray():
             ray.init(address="local", _node_ip_address=LOOPBACK, **options)

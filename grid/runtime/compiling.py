@@ -42,6 +42,8 @@ of its own; one that does wait has them go on even where all CPUs are busy."""
 TICK_SECONDS = 0.05
 WORKER = (
     sys.executable,
+    # Not from the current folder, where a file of the user's may be called `pickle.py`.
+    "-P",
     "-c",
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from grid.runtime.compiling import work; work()",

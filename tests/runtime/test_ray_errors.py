@@ -182,3 +182,22 @@ def test_an_interruption_waits_until_ray_has_started_and_leaves_nothing_of_it() 
     done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
     assert done.stdout.splitlines() == ["connected", "ended True False", "interrupted"], done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.ray
+def test_files_in_the_current_folder_do_not_stand_for_modules(tmp_path: Path) -> None:
+    for name in ("grid.py", "queue.py", "statistics.py"):
+        (tmp_path / name).write_text(f"raise RuntimeError('{name} of the user was imported')\n")
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-P", *GRID[1:], "run", "two-vos", "--quiet", "--out", "out"]
+    done = subprocess.run(
+        [*command, "--placement", "2"],
+        env=os.environ | {"PYTHONPATH": root},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out" / "manifest.json").exists()
