@@ -83,20 +83,20 @@ def __dir__() -> list[str]:
 
 def load_scenario(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
-    overrides: Sequence[str] | Mapping[str, Any] = (),
+    set: Sequence[str] | Mapping[str, Any] = (),
     **parts: Mapping[str, Any],
 ) -> Scenario:
     """A scenario from a file in YAML, or from a mapping with the same keys and values.
 
     A file is given by its path, or by a name that `grid scenarios` lists.
-    Values are numbers, text, lists, tuples, arrays, mappings and paths. `overrides` change
-    parameters, or keys by their paths: texts `"seed=7"` as `--set` takes them, or `{"seed": 7}`.
+    Values are numbers, text, lists, tuples, arrays, mappings and paths. With `set`, parameters are
+    changed, or keys by their paths: texts `"seed=7"` as `--set` takes them, or `{"seed": 7}`.
     `parts` are classes and functions to plug in, by kind and name, as for `run`.
     Raises InputError with all that is wrong with it, in the same words for files and mappings.
     """
     from grid.scenario.load import load_scenario as load
 
-    return load(_meant(scenario, experiment=False), overrides, parts)
+    return load(_meant(scenario, experiment=False), set, parts)
 
 
 def _meant(given: Any, *, experiment: bool) -> Any:
@@ -122,7 +122,7 @@ def run(
 ) -> Run:
     """Run a scenario in this process or, with `ray`, on Ray actors.
 
-    It is given as for `load_scenario`, with overrides in `set`; or it is a Grid made by hand.
+    It is given as for `load_scenario`, with `set`; or it is a Grid made by hand.
     `placement` and `address` are those of `grid run`, for runs on Ray. With `out`, the run's folder
     is written, too; `force` lets it replace the run of another scenario, and with `events` every
     message and decision is in events.parquet there.
@@ -178,7 +178,7 @@ def sweep(
 
     The experiment is a file in YAML, given by its path or by a name that `grid scenarios` lists, or
     a mapping with the same keys, whose `scenario` may be a mapping, too. `set` has settings of all
-    runs, as `load_scenario` takes overrides; `seeds`, how many from 1 or which, take the place of
+    runs, as `load_scenario` takes them; `seeds`, how many from 1 or which, take the place of
     the experiment's. Runs are Ray tasks, on the cluster at `address` or on
     `cpus` CPUs of this machine; with `in_process` one after the other, here. `folder` is
     sweeps/NAME by default; `load_results` of it gives the table. `parts` are classes and functions
