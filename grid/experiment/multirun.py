@@ -8,6 +8,7 @@ from typing import Any
 
 from grid.experiment.cases import load_experiment
 from grid.experiment.schema import ExperimentSection
+from grid.model.errors import InputError, Mistake
 from grid.scenario.load import load_scenario
 
 _NOT_PLAIN = "[{\"'"
@@ -21,10 +22,16 @@ def several(setting: str) -> bool:
 
 
 def split(settings: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
-    """Texts of the values by key, of settings with several; and the other settings."""
+    """Texts of the values by key, of settings with several; and the other settings.
+
+    Raises InputError.
+    """
     axes = {}
     for setting in filter(several, settings):
         key, _, values = setting.partition("=")
+        if key in axes:
+            found = f"{','.join(axes[key])}, and then {values}"
+            raise InputError([Mistake("--set", None, key, found, "all its values in one list")])
         axes[key] = [value.strip() for value in values.split(",")]
     return axes, [setting for setting in settings if not several(setting)]
 

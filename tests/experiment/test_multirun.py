@@ -35,6 +35,11 @@ def test_all_combinations_are_run_with_the_seeds_asked_for() -> None:
     assert {case.seed for case in cases} == {1, 2, 3}
 
 
+def test_values_of_one_setting_stand_in_one_list() -> None:
+    with pytest.raises(grid.InputError, match=r"protocol\.ttl: found 0,1, and then 1,2"):
+        experiment_of(TWO_VOS, ["protocol.ttl=0,1", "protocol.ttl=1,2"])
+
+
 def test_without_seeds_it_is_the_scenarios_own() -> None:
     made = experiment_of(TWO_VOS, ["protocol.ttl=0,2", "seed=9"])
     assert made.seed_list == (9,)
