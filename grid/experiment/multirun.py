@@ -26,7 +26,7 @@ def split(settings: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
 
     Raises InputError.
     """
-    axes = {}
+    axes: dict[str, list[str]] = {}
     for setting in filter(several, settings):
         key, _, values = setting.partition("=")
         if key in axes:
