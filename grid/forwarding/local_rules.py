@@ -33,8 +33,8 @@ def to_the_best(question: Question) -> Destination:
     """A job goes to the best resource that is free, or if none is, to the best of all.
 
     In its own VO it queues there; elsewhere it is looked at anew. It fails if its best resource is
-    in another VO and its TTL is spent: PU Algorithm 2 and 3 to the letter, the first of equals. One
-    that was never forwarded, with a TTL of 0, is rejected instead.
+    in another VO and its TTL is spent: PU Algorithm 2 and 3 to the letter, the first of equals, by
+    utilities alone. One that was never forwarded, with a TTL of 0, is rejected instead.
     """
     # Licenses are of this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0

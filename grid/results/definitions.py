@@ -25,8 +25,8 @@ OF_JOBS = (
     Metric(
         "jobs_rejected", "jobs rejected", "",
         "Jobs that ended without a place, and were never forwarded or had TTL left: no resource "
-        "can ever run them, or the rule of forwarding gave them none. With `when_refused: reject` "
-        "also jobs that another VO turned away, whatever their TTL.",
+        "can ever run them, or the rule of forwarding gave them none. Also jobs that another VO "
+        "turned away and that end for it (`when_refused: reject` or `home`), whatever their TTL.",
         "all jobs", better="less",
     ),
     Metric(
