@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -31,6 +34,15 @@ def grid_of(jobs: int) -> Any:
 
 
 SMALL = grid_of(20)
+
+
+def test_what_compiles_does_not_look_for_modules_in_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "pickle.py").write_text("raise RuntimeError('a file of the user was imported')\n")
+    path = pickle.dumps(sys.path)
+    done = subprocess.run(
+        compiling.WORKER, input=path, capture_output=True, cwd=tmp_path, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ from grid.runtime.cluster import (
     ray_cluster,
 )
 
-GRID = (sys.executable, "-c", "from grid.cli import main; main()")
+GRID = (sys.executable, "-P", "-c", "from grid.cli import main; main()")
 
 
 def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[str]]:
-    """Exit code and lines on stderr, progress aside, of `grid run two-vos` on Ray."""
+    """Exit code and lines on stderr, progress aside, of `grid run two-vos` on Ray into `out`."""
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
         [*GRID, "run", "two-vos", "--quiet", "--out", str(tmp_path / "out"), *arguments],
@@ -40,7 +40,6 @@ def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[
         timeout=120,
         check=False,
     )
-    assert not (tmp_path / "out").exists()
     return done.returncode, done.stderr.splitlines()
 
 
@@ -84,6 +83,7 @@ def test_ray_that_cannot_start_says_what_it_needs(tmp_path: Path) -> None:
     assert len(lines) == 1, lines
     assert lines[0].startswith("Ray did not start on this machine (")
     assert str(tmp_path / "file") in lines[0] and "--in-process" in lines[0]
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_port_where_nothing_is(tmp_path: Path) -> None:
@@ -92,6 +92,7 @@ def test_a_port_where_nothing_is(tmp_path: Path) -> None:
     code, lines = run(tmp_path, "--address", f"127.0.0.1:{port}")
     assert (code, len(lines)) == (2, 1)
     assert f"nothing that answers at 127.0.0.1:{port}" in lines[0]
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_port_that_something_else_has() -> None:
@@ -188,16 +189,5 @@ def test_an_interruption_waits_until_ray_has_started_and_leaves_nothing_of_it() 
 def test_files_in_the_current_folder_do_not_stand_for_modules(tmp_path: Path) -> None:
     for name in ("grid.py", "queue.py", "statistics.py"):
         (tmp_path / name).write_text(f"raise RuntimeError('{name} of the user was imported')\n")
-    root = str(Path(__file__).parents[2])
-    command = [sys.executable, "-P", *GRID[1:], "run", "two-vos", "--quiet", "--out", "out"]
-    done = subprocess.run(
-        [*command, "--placement", "2"],
-        env=os.environ | {"PYTHONPATH": root},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert run(tmp_path, "--placement", "2") == (0, [])
     assert (tmp_path / "out" / "manifest.json").exists()
