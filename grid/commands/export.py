@@ -91,7 +91,7 @@ def _write(folder: Path, to: Format, target: Path) -> int:
     from grid.export.files import replacing, replacing_folder
     from grid.export.schedule import read_schedule
     from grid.model.errors import one_mistake
-    from grid.results.run_folder import check_file, check_place
+    from grid.results.run_folder import check_file
 
     if not folder.is_dir():
         found = "a file" if folder.exists() else "no such folder"
@@ -100,9 +100,9 @@ def _write(folder: Path, to: Format, target: Path) -> int:
     if to is Format.PERFETTO:
         need(f"--to {to.value}", "perfetto", "perfetto")
     if to is Format.BATSIM:
-        from grid.export.tables import write_batsim
+        from grid.export.tables import check_batsim, write_batsim
 
-        check_place(target)
+        check_batsim(target)
         with replacing_folder(target) as partial:
             write_batsim(partial, folder)
         return 0

@@ -29,7 +29,7 @@ def watch(
 
     Prints the address of the page and serves it, to this machine only, until Ctrl-C.
     """
-    from grid.experiment.store import SWEEP_FILE
+    from grid.results.run_folder import SWEEP_FILE
     from grid.runtime.progress import display_on
 
     if (folder / SWEEP_FILE).is_file():

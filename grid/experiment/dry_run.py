@@ -9,8 +9,9 @@ from grid.experiment.cases import expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.costs import Costs
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import SWEEP_FILE, Store
+from grid.experiment.store import Store
 from grid.model.errors import InputError
+from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.cpus import usable_cpus
 from grid.scenario.shipped import experiments_folder
 

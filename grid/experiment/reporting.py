@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from grid.experiment.store import SWEEP_FILE
 from grid.model.errors import InputError, one_mistake
 from grid.report.style import PICTURES
-from grid.results.run_folder import REPORT, check_file
+from grid.results.run_folder import REPORT, SWEEP_FILE, check_file
 
 NOT_FITTING = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,

@@ -22,13 +22,13 @@ from grid.experiment.papers import NAMES, paper
 from grid.experiment.place import Place
 from grid.experiment.readings import compared, experiments_of, with_readings
 from grid.experiment.reporting import NOT_FITTING, not_fitting
-from grid.experiment.store import SWEEP_FILE, write_text
+from grid.experiment.store import write_text
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep import Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
 from grid.report.page import Section, html_page
 from grid.report.style import PICTURES
-from grid.results.run_folder import check_place
+from grid.results.run_folder import SWEEP_FILE, check_place
 from grid.scenario.shipped import experiments_folder
 
 EXPERIMENTS = experiments_folder()

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.experiment.record import Record
 from grid.model.errors import InputError, dotted, one_mistake
+from grid.results.run_folder import SWEEP_FILE
 from grid.scenario.text_file import read_mapping
 
-SWEEP_FILE = "sweep.json"
 EXPERIMENT_FILE = "experiment.yaml"
 SCENARIO_FILE = "scenario.yaml"
 FAILED_FILE = "failed.json"

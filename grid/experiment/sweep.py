@@ -23,9 +23,10 @@ from grid.experiment.code import code_version
 from grid.experiment.place import Place
 from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import FAILED_FILE, SWEEP_FILE, Store, write_json
+from grid.experiment.store import FAILED_FILE, Store, write_json
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError
+from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.outcome import Stage, tell_nobody
 from grid.scenario.schema import Scenario
 from grid.scenario.traces import logs_of

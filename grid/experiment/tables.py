@@ -12,8 +12,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from grid.experiment.record import Record
-from grid.experiment.store import SWEEP_FILE, Store, read_json, read_sweep
+from grid.experiment.store import Store, read_json, read_sweep
 from grid.model.errors import InputError, Mistake
+from grid.results.run_folder import SWEEP_FILE
 
 Row = tuple[str, str, float | None]
 """Scope, metric, value. The scope is `grid`, a VO, or, of what was timed, a policy."""

@@ -19,11 +19,12 @@ from grid.model.errors import one_mistake
 from grid.model.time import SECOND_US
 from grid.report.run_data import read_metrics
 from grid.results.column_definitions import JOB_COLUMNS, PHASE_COLUMNS, SCHEDULE_COLUMNS
-from grid.results.run_folder import earlier_run
+from grid.results.run_folder import RUN_FILES, check_place, earlier_run
 from grid.workload.convert import write_log
 from grid.workload.swf import SwfField, SwfLog
 
 BATSIM_COLUMNS = tuple(JOB_COLUMNS)[: list(JOB_COLUMNS).index("metadata") + 1]
+BATSIM_FILES = ("jobs.csv", "schedule.csv")
 PHASES = ("unassigned", "queued", "running")
 
 
@@ -147,6 +148,18 @@ def _header(schedule: Schedule, run: Path) -> dict[str, str]:
         "Group": "\n".join(groups),
         "Partition": "\n".join(one.removeprefix("Partition: ") for one in partitions),
     }
+
+
+def check_batsim(folder: Path) -> None:
+    """Raises InputError where Batsim's files cannot be written to `folder`, or replace others.
+
+    Both of them are there, and no run is, where a run was exported before.
+    """
+    check_place(folder)
+    there = [name for name in BATSIM_FILES if (folder / name).exists()]
+    if (there and len(there) < len(BATSIM_FILES)) or (folder / RUN_FILES[-1]).exists():
+        found = f"a folder with {there[0]} of its own" if there else "the folder of a run"
+        raise one_mistake("--out", found, "a new folder, or one without such files", str(folder))
 
 
 def write_batsim(folder: Path, run: Path) -> None:

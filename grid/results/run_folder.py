@@ -33,6 +33,11 @@ OPTIONAL_FILES = (EVENTS_FILE, INTERVENTIONS_FILE)
 JOURNALS = ".journals"
 """Folder in that of a live run, while it goes on; one that was killed leaves it behind."""
 
+SWEEP_FILE = "sweep.json"
+"""What says of a folder that it is a sweep's."""
+KEPT_OF_A_SWEEP = (".csv", ".json", ".parquet", ".yaml")
+"""How the names of a sweep's files end, but for those that are made of them."""
+
 PARTIAL = ".partial"
 REPORT = "report.html"
 """What `grid report` makes of a run or a sweep, in its folder."""
@@ -62,7 +67,7 @@ def check_place(folder: Path) -> None:
 
 
 def check_file(path: Path, option: str, *, replaced: bool = False) -> None:
-    """Raises InputError where no file can be written at `path`, whatever is there now.
+    """Raises InputError where no file can be written at `path`, or a run's or sweep's is there.
 
     With `replaced` that will be a new file, which must not take the place of a device or a pipe.
     """
@@ -75,8 +80,18 @@ def check_file(path: Path, option: str, *, replaced: bool = False) -> None:
             try_to_write(path.parent, option)
         elif replaced and not path.is_file():
             raise _mistake(path, "a device or a pipe", "a file, or nothing there", option)
+        elif _is_kept(path.resolve()):
+            raise _mistake(path, "a file that a run or a sweep wrote", "another path", option)
         elif not os.access(path, os.W_OK):
             raise _mistake(path, "a file that may not be written", "another path", option)
+
+
+def _is_kept(path: Path) -> bool:
+    """Is it a file that a run or a sweep has written, and that is read again?"""
+    if (path.parent / RUN_FILES[-1]).is_file():
+        return path.name in (*OPTIONAL_FILES, *RUN_FILES)
+    of_a_sweep = any((folder / SWEEP_FILE).is_file() for folder in path.parents[:2])
+    return of_a_sweep and path.suffix in KEPT_OF_A_SWEEP
 
 
 @contextmanager

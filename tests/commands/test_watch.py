@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli import app
-from grid.experiment.store import SWEEP_FILE
+from grid.results.run_folder import SWEEP_FILE
 from tests.watch.small_runs import get, write_run
 
 COMMAND = (sys.executable, "-c", "from grid.cli import main; main()")

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from grid.experiment.store import SWEEP_FILE, Store, write_json
+from grid.experiment.store import Store, write_json
 from grid.experiment.study import Study, read_study
+from grid.results.run_folder import SWEEP_FILE
 
 Figures = Mapping[str, Sequence[float | None]]
 

@@ -16,6 +16,7 @@ from grid.cli import app
 from grid.export.schedule import read_schedule
 from grid.export.tables import PHASES
 from grid.results.column_definitions import PHASE_COLUMNS, SCHEDULE_COLUMNS
+from grid.results.run_folder import RUN_FILES
 from grid.workload.swf import SwfField, jobs_from_swf, read_swf
 from tests.export.runs import metrics, run_folder
 
@@ -235,6 +236,59 @@ def test_a_log_is_not_written_in_place_of_a_pipe(run: Path, tmp_path: Path) -> N
     answer = CliRunner().invoke(app, ["trace", str(log), "--to", str(pipe)])
     assert answer.exit_code == 2
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["export", "--to", "chrome", "--out", name] for name in RUN_FILES),
+        ["export", "--to", "parquet", "--out", "jobs.parquet"],
+        ["export", "--to", "chrome", "--out", "link.json"],
+        ["export", "--to", "batsim", "--out", ""],
+        ["report", "--out", "manifest.json"],
+        ["report", "--out", "link.json"],
+    ],
+)
+def test_files_that_a_run_wrote_are_not_replaced(words: list[str], run: Path) -> None:
+    (run / "link.json").symlink_to("metrics.json")
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    command, *options, out = words
+    answer = CliRunner().invoke(app, [command, str(run), *options, str(run / out), "-q"])
+    assert answer.exit_code == 2
+    assert len(answer.stderr.splitlines()) == 1
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_files_that_a_sweep_wrote_are_not_replaced(run: Path, tmp_path: Path) -> None:
+    kept = [tmp_path / "sweep" / name for name in ("sweep.json", "results.csv", "runs/7.json")]
+    for path in kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("kept")
+        answer = CliRunner().invoke(
+            app, ["export", str(run), "--to", "chrome", "--out", str(path), "-q"]
+        )
+        assert answer.exit_code == 2
+        assert "found a file that a run or a sweep wrote" in answer.stderr
+        assert path.read_text() == "kept"
+
+
+def test_the_files_of_batsim_replace_no_others(run: Path, tmp_path: Path) -> None:
+    """They replace each other, and stand beside anything else."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "jobs.csv").write_text("mine")
+    words = ["export", str(run), "--to", "batsim", "--out", str(folder), "-q"]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 2
+    assert answer.stderr.endswith(
+        "own: --out: found a folder with jobs.csv of its own, "
+        "expected a new folder, or one without such files\n"
+    )
+    assert [path.name for path in folder.iterdir()] == ["jobs.csv"]
+    (folder / "jobs.csv").rename(folder / "mine.csv")
+    for _ in range(2):
+        assert CliRunner().invoke(app, words).exit_code == 0
+    assert {path.name for path in folder.iterdir()} == {"mine.csv", "jobs.csv", "schedule.csv"}
 
 
 def test_a_broken_table_and_a_wrong_ending_are_refused(run: Path) -> None:
