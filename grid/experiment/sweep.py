@@ -156,6 +156,8 @@ def run_sweeps(
 
 def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     """Take the folder of a sweep, until `locks` are closed, and see what it lacks."""
+    from grid.experiment.tables import remove_tables
+
     cases, refused = expand(wanted.experiment, wanted.file, wanted.objects)
     if refused and not (wanted.partly and cases):
         # Combinations share most of their mistakes.
@@ -173,6 +175,8 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     run_of = dict(zip(keys, cases, strict=True))
     missing = {key: case for key, case in run_of.items() if not store.is_sound(key)}
     damaged = sum(store.has(key) for key in missing)
+    if missing:
+        remove_tables(store)
     return _Part(store, cases, keys, list(missing.items()), damaged)
 
 

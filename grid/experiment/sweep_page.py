@@ -14,6 +14,7 @@ from grid.experiment.statistics import repetitions
 from grid.experiment.store import (
     EXPECTED,
     EXPERIMENT_FILE,
+    FAILED_FILE,
     MAX_BYTES,
     SCENARIO_FILE,
     read_sweep,
@@ -55,8 +56,9 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     """Write the report of the sweep in `folder`, and its pictures into `pictures` beside it."""
     study = read_repeated(folder)
     if not study.runs:
+        why = f"; see {folder / FAILED_FILE}" if (folder / FAILED_FILE).exists() else ""
         found = "a sweep of which no run is done"
-        raise one_mistake("", found, f"one with results; see {folder}/failed.json", str(folder))
+        raise one_mistake("", found, f"one with results{why}", str(folder))
     metrics = study.metrics or telling_metrics(study)
     seeds = len({seed for _, seed, _ in study.runs})
     bars = f" Bars and bands: {100 * study.level:g} % intervals of {counted(seeds, 'repetition')}."

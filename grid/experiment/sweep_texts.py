@@ -101,8 +101,9 @@ def fewer_seeds(study: Study) -> str:
         for point, number in fewer[:COMBINATIONS_NAMED]
     ]
     more = f"; and {len(fewer) - COMBINATIONS_NAMED:,} others" * (len(fewer) > COMBINATIONS_NAMED)
+    which = f"{'; '.join(shown_ones)}{more}"
     return (
-        f"Some means are over fewer seeds, since runs failed ({'; '.join(shown_ones)}{more}): "
+        f"Some means are over fewer seeds, since runs failed or were not done ({which}): "
         "compare them by their differences, which are paired by seed."
     )
 

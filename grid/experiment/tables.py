@@ -20,6 +20,13 @@ Row = tuple[str, str, float | None]
 """Scope, metric, value. The scope is `grid`, a VO, or, of what was timed, a policy."""
 
 
+def remove_tables(store: Store) -> None:
+    """Remove the tables of the sweep: runs are done now that they lack."""
+    for name in ("results", "clock", "differences"):
+        for ending in ("parquet", "csv"):
+            (store.folder / f"{name}.{ending}").unlink(missing_ok=True)
+
+
 def write_tables(store: Store) -> None:
     """Write `results` from all finished runs of the sweep, and `clock` from what they cost.
 

@@ -204,7 +204,8 @@ RESULT_COLUMNS: Columns = {
     "metric": ("", "Name of the figure."),
     "value": ("", "Its value, in the unit of the figure; empty where it does not apply."),
 }
-"""Of a sweep's results.csv and results.parquet, and of clock.csv and clock.parquet."""
+"""Of a sweep's results.csv and results.parquet, and of clock.csv and clock.parquet. All of them,
+and differences.csv, are written when the sweep has ended, and are not there while it goes on."""
 
 DIFFERENCE_COLUMNS: Columns = {
     "baseline": (

@@ -192,6 +192,23 @@ def test_a_sweep_that_was_interrupted_has_the_results_so_far(tmp_path: Path) -> 
         grid.load_results(folder)
 
 
+def test_a_sweep_that_goes_on_keeps_no_tables_of_fewer_runs(tmp_path: Path) -> None:
+    def interrupt(tally: Tally) -> None:
+        if tally.done == 1:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "out"
+    sweep(write(tmp_path), folder)
+    whole = {path.name for path in folder.iterdir()}
+    path = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 4"))
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(load_experiment(path), path, folder, Place(in_process=True), progress=interrupt)
+    assert not [path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet")]
+    assert len(set(grid.load_results(folder)["seed"].to_pylist())) == 4
+    sweep(path, folder)
+    assert {path.name for path in folder.iterdir()} == whole
+
+
 def test_a_study_compares_by_seed(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     sweep(path, folder)

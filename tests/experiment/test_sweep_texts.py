@@ -11,7 +11,9 @@ import pytest
 from rich.console import Console
 
 from grid.experiment import sweep_vos
+from grid.experiment.reporting import write_report
 from grid.experiment.statistics import mean_interval, paired_difference
+from grid.experiment.store import write_json
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
@@ -27,6 +29,7 @@ from grid.experiment.sweep_table import print_sweep_table
 from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_runs, plus_minus
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
+from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
 from grid.report.page import Choice, Table, When
 from grid.report.style import Picture
@@ -263,6 +266,17 @@ def test_a_report_of_a_part_of_the_runs_says_so(tmp_path: Path) -> None:
     assert missing_runs(tmp_path / "part", 4) == ""
     text = missing_runs(tmp_path / "part", 3)
     assert text.startswith("Of 4 runs 1 is missing: the sweep was not finished")
+
+
+def test_a_report_of_no_run_names_the_list_of_failures_where_there_is_one(tmp_path: Path) -> None:
+    folder = tmp_path / "none"
+    study_of(tmp_path, "none", [({"rule": "a"}, {"wait_mean": [1.0]})])
+    (folder / "runs" / "00x01.json").unlink()
+    with pytest.raises(InputError, match=r"expected one with results$"):
+        write_report(folder)
+    write_json(folder / "failed.json", {"failed": []})
+    with pytest.raises(InputError, match=rf"expected one with results; see {folder}/failed.json$"):
+        write_report(folder)
 
 
 def test_names_with_commas_stay_in_one_line_of_a_difference(tmp_path: Path) -> None:
