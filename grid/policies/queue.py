@@ -105,7 +105,13 @@ class EarliestDeadlineFirst:
             everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
             running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
         )
-        return Plan(start=pairs(started), preempt=preempted.tolist())
+        start, preempt = pairs(started), preempted.tolist()
+        # Who was in the way of one job may have a place again when all are looked at: it goes on.
+        goes_on = {slot for slot, where in start if slot in preempt and machine[slot] == where}
+        return Plan(
+            start=[one for one in start if one[0] not in goes_on],
+            preempt=[slot for slot in preempt if slot not in goes_on],
+        )
 
     def _preempting(self, view: ClusterView, now: Time) -> Bools:
         """By slot: whether the job may preempt others."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell
 from grid.model.job import Job, JobState
-from grid.model.platform import Cluster, License, Machine
+from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
@@ -218,6 +218,8 @@ def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
 ) -> None:
     """After a plan, no waiting job fits on a machine without the running jobs of later deadlines.
 
+    Nor is any job stopped and started again where it is.
+
     Only jobs without licenses: the copies that a job lacks may be held on other machines.
     """
     policy = make_policy("edf", {"preemptive": True})
@@ -227,8 +229,13 @@ def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
             plan = policy.plan(view, now)
             jobs, machines = view.jobs, view.machines
             stays = [slot for slot in view.running.tolist() if slot not in plan.preempt]
+
+            def where_it_is(one: tuple[int, int]) -> bool:
+                return bool(jobs.machine[one[0]] == one[1])
+
             runs = [(slot, int(jobs.machine[slot])) for slot in stays] + plan.start
             started = {slot for slot, _ in plan.start}
+            assert not [one for one in plan.start if one[0] in plan.preempt and where_it_is(one)]
             for slot in [*view.queue.tolist(), *plan.preempt]:
                 if slot in started or jobs.licenses[slot]:
                     continue
@@ -260,6 +267,21 @@ def test_preemptive_edf_by_hand() -> None:
         policy = make_policy("edf", {"preemptive": preemptive})
         cluster = general_cluster(Cluster("c", (Machine("m", 1),)), policy)
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
+
+
+def test_preemptive_edf_stops_nobody_for_nothing() -> None:
+    """Four CPUs. C (two, deadline 20) takes the place of A (three, deadline 500). B (one, deadline
+    600) would have to go before A, which is not enough, and has room beside C: it goes on.
+    """
+    s = SECOND_US
+    jobs = [
+        job(0, 0, 3, 20 * s, 20 * s, deadline_us=500 * s),
+        job(1, 1 * s, 1, 20 * s, 20 * s, deadline_us=600 * s),
+        job(2, 10 * s, 2, 5 * s, 5 * s, deadline_us=20 * s),
+    ]
+    farm = Cluster("c", (Machine("m", 4),), overheads=PreemptionOverheads(3 * s, 5 * s))
+    cluster = general_cluster(farm, make_policy("edf", {"preemptive": True}))
+    assert [end // s for _, _, _, end in play(cluster, jobs)] == [33, 21, 15]
 
 
 def test_edf_that_preempts_on_arrival_alone_by_hand() -> None:

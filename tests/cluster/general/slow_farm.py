@@ -245,7 +245,8 @@ class SlowKept(SlowFlexible):
 class SlowPreemptiveEdf:
     """C07, section 6: by deadline, and in the place of jobs with later ones where nothing is free.
 
-    The latest deadlines go first, on the fastest machine where that is enough.
+    The latest deadlines go first, on the fastest machine where that is enough. Who would start
+    again where it is goes on.
     """
 
     def plan(self, view: ClusterView, now: int) -> Plan:
@@ -301,6 +302,11 @@ class SlowPreemptiveEdf:
             if machine is not None:
                 held[slot] = Holding(machine, *slow.job(slot), 0)
                 plan.start.append((slot, machine))
+        for slot in list(plan.preempt):
+            where = (slot, int(jobs.machine[slot]))
+            if where in plan.start:
+                plan.start.remove(where)
+                plan.preempt.remove(slot)
         return plan
 
 
