@@ -29,11 +29,13 @@ def drained(table: ResourceTable, vo: int) -> Floats:
     """
     assigned, work_s = table.assigned_cpus, table.work_s
     since_s = (table.now - table.told_us) / SECOND_US
-    known = (table.columns.vo != vo) & np.isfinite(assigned) & (work_s > 0.0)
+    known = (table.columns.vo != vo) & np.isfinite(assigned) & np.isfinite(work_s)
     left: Floats = assigned.copy()
     at_work = np.minimum(assigned[known], table.columns.cpus[known])
-    share = 1.0 - at_work * since_s[known] / work_s[known]
-    left[known] *= np.maximum(share, 0.0)
+    # Of a job that runs over its estimate no work is left, and yet it holds a CPU.
+    some = work_s[known] > 0.0
+    done = np.divide(at_work * since_s[known], work_s[known], out=np.ones(len(some)), where=some)
+    left[known] *= np.maximum(1.0 - done, 0.0)
     return left
 
 
@@ -47,9 +49,10 @@ def by_age(
 ) -> Floats:
     """The older a status is, the more it is taken for the mean: m + (told - m) exp(-age / horizon).
 
-    m is the mean load of all other VOs' resources of which a status is known, times the resource's
-    CPUs. In the sense of M. Dahlin, Interpreting stale load information, 1999: what is old should
-    weigh little, and what says nothing should say that all are alike.
+    m is the resource's CPUs times the share of all CPUs of other VOs that are assigned, as far as a
+    status of them is known. In the sense of M. Dahlin, Interpreting stale load information, 1999:
+    what is old should weigh little, and what says nothing should say that all are alike. Resources
+    of different sizes that come to the same load may differ in its last bit, and so be told apart.
     """
     columns, assigned = table.columns, table.assigned_cpus
     known = (columns.vo != vo) & np.isfinite(assigned)

@@ -145,12 +145,15 @@ def test_what_a_newer_summary_does_not_tell_is_not_known() -> None:
     assert assigned(status) == [0, UNKNOWN, UNKNOWN, 0, UNKNOWN]
 
 
-def told(discount: str, **settings: object) -> list[float]:
-    """Four CPUs each; told 10 s ago with 8, 2 and no CPUs assigned, and 60, 8 and 0 s of work."""
+def told(discount: str, work_s: float = 8.0, **settings: object) -> list[float]:
+    """Four CPUs each; told 10 s ago with 8 and 2 CPUs assigned, and 60 and `work_s` of work.
+
+    The VO's own has 3 CPUs assigned, of the last one nothing is known.
+    """
     table = ResourceTable(
         concatenate_resources(OTHERS),
         np.array([3.0, 8.0, 2.0, UNKNOWN]),
-        np.array([99.0, 60.0, 8.0, np.nan]),
+        np.array([99.0, 60.0, work_s, np.nan]),
         np.array([0.0, 90.0 * S, 90.0 * S, -np.inf]),
         np.array([100.0 * S, 90.0 * S, 90.0 * S, -np.inf]),
         100 * S,
@@ -163,6 +166,9 @@ def test_discounts_by_hand() -> None:
     assert told("as_told") == [3, 8, 2, UNKNOWN]
     # In 10 s four CPUs do 40 of 60 s: a third of the eight is left; two CPUs do all of the 8 s.
     assert told("drained") == pytest.approx([3, 8 / 3, 0, UNKNOWN])
+    # Jobs that run over their estimates: they should all have ended when that was told.
+    assert told("drained", work_s=0.0)[2] == 0
+    assert told("drained", work_s=np.nan)[2] == 2
     # Both others together: 10 of 8 CPUs are assigned, 5 of 4 in the mean.
     trust = np.exp(-0.5)
     expected = [3, 5 + 3 * trust, 5 - 3 * trust, UNKNOWN]
