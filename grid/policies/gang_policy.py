@@ -29,10 +29,10 @@ Wait = Annotated[float, Field(ge=0.001, le=1e9)]
 class GangPolicy:
     """A gang policy with its settings; one serves any number of clusters, it remembers nothing.
 
-    Aging, which GM names and does not define, is here: a gang at the head of a queue is passed by
-    at most `aging` later gangs that migrate; then none of their tasks gets its processor before it
-    has started. GM limits the system to 64 priority jobs a second; here it is each cluster, since
-    no dispatcher knows how many another one has started.
+    Aging, which GM names and does not define, is here: a gang at the head of a queue lets `aging`
+    gangs that migrate have its processor, whenever they came, and after that none that came later
+    than itself, until it has started. GM limits the system to 64 priority jobs a second; here it is
+    each cluster, since no dispatcher knows how many another one has started.
 
     GM Eq. 5 counts p_j x te_j, and the state of Eq. 6 changes when a job terminates: so it is with
     `release: gang`. In both a gang ends at the same time after it began.
@@ -59,7 +59,13 @@ class GangPolicy:
             Seconds, Field(description="how long tasks are under way between clusters")
         ] = 10.0,
         aging: Annotated[
-            int, Field(ge=0, le=10**9, description="so many gangs may pass the first of a queue")
+            int,
+            Field(
+                ge=0,
+                le=10**9,
+                description="so many gangs that migrate may pass the first of a queue, and after "
+                "that none that came later",
+            ),
         ] = 64,
         release: Annotated[
             Literal["task", "gang"],
