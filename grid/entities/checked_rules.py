@@ -19,7 +19,6 @@ from grid.model.messages import (
     HoldPlace,
     JobDone,
     JobEnded,
-    JoinVo,
     LeaseEnded,
     Load,
     LocalStatus,
@@ -202,11 +201,7 @@ class ManagerChecker(Checker):
             yield f"it refused {job_in_words(key)}, for which it held a place"
         self._asked = self._taken = None
 
-    def on_send(self, message: Any) -> Iterable[str]:
-        # Of many VOs there are many of these, and nothing is to be said of them.
-        return () if type(message) is JoinVo else self._sent(message)
-
-    def _sent(self, message: Any) -> Iterator[str]:
+    def on_send(self, message: Any) -> Iterator[str]:
         match message:
             case Refused() | Assigned() | NotAdmitted():
                 yield from self._answered(message, self._asked)

@@ -32,7 +32,7 @@ from grid.model.messages import (
     Resources,
 )
 from grid.model.platform import ALWAYS, Membership
-from grid.model.resources import ResourceColumns, ResourceTable, status_rows
+from grid.model.resources import ResourceTable, status_rows
 from grid.model.time import Time
 
 ROUND, PROBE = "round", "probe"
@@ -47,8 +47,7 @@ class Sources:
     the last multiple of `period_us`, seen `delay_us` later, is still true then. `delays_us` has
     that delay for each VO, shape (VOs,), NEVER for one that is not heard; None: all have the same.
     Letters go out in rounds until `last_submission_us`, and then while there is news. With
-    `classes`, it tells the best resource of each class in place of all of them. VOs that are `late`
-    may have been busy before they join: nothing is known of them until they tell.
+    `classes`, it tells the best resource of each class in place of all of them.
     """
 
     overlay: Overlay
@@ -61,7 +60,6 @@ class Sources:
     delays_us: Ints | None = None
     last_submission_us: Time = 0
     classes: ResourceClasses | None = None
-    late: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -75,7 +73,11 @@ class _Probing:
 
 
 class InformationService:
-    """Directory and last status, for the Local Scheduler of VO number `vo`."""
+    """Directory and last status, for the Local Scheduler of VO number `vo`.
+
+    VOs that are `known` at first are taken for idle if the overlay says so. One that joins later
+    may have been busy before: nothing is known of it until it tells.
+    """
 
     def __init__(
         self, vo: int, known: KnownStatus, sources: Sources, membership: Membership = ALWAYS
@@ -90,6 +92,11 @@ class InformationService:
         self._rests = True
         self._probes = 0
         self._probing: dict[int, _Probing] = {}
+        if sources.overlay.starts_known:
+            for other in known.peers:
+                resources = known.members[other]
+                nothing = np.zeros(len(resources))
+                known.take(Entry(other, 0, 0, status_rows(resources, nothing, nothing, 0)))
 
     def start(self, ctx: Context) -> None:
         period_us = self._overlay.period_us
@@ -114,7 +121,7 @@ class InformationService:
             case ProbeAnswer(number, entry):
                 self._take_answer(ctx, number, entry)
             case JoinVo(vo, resources):
-                self._join(ctx, vo, resources)
+                self._known.join(vo, resources)
             case LeaveVo(vo):
                 self._known.leave(vo)
             case _:
@@ -131,13 +138,6 @@ class InformationService:
 
     def finish(self, ctx: Context) -> None:
         self._tally.finish(ctx)
-
-    def _join(self, ctx: Context, vo: int, resources: ResourceColumns) -> None:
-        self._known.join(vo, resources)
-        if self._overlay.starts_known and vo not in self._sources.late:
-            nothing = np.zeros(len(resources))
-            rows = status_rows(resources, nothing, nothing, 0)
-            self._known.take(Entry(vo, 0, ctx.now, rows))
 
     # Queries
 

@@ -62,8 +62,9 @@ class KnownStatus:
         board_vos: Sequence[tuple[int, int]],
         hears: Sequence[int],
         view_size: int | None = None,
+        others: Mapping[int, ResourceColumns] | None = None,
     ) -> None:
-        self.members: dict[int, ResourceColumns] = {vo: own}
+        self.members: dict[int, ResourceColumns] = {vo: own, **(others or {})}
         self._peers: tuple[int, ...] | None = None
         self.entries: dict[int, Entry] = {}
         self._heard_us: dict[int, Time] = {}

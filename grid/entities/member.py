@@ -1,9 +1,9 @@
 """A VO as a member of the grid: the Information Services of others hear that it joins and leaves.
 
-In the papers all VOs are there from the beginning to the end. Here one may join later and leave. A
-job that has a place then keeps it, and whoever is not in the grid neither shares nor uses anything:
-its users' jobs have its own resources alone, and jobs of others that are still on their way are
-turned away.
+In the papers all VOs are there from the beginning to the end, and know each other: no message tells
+of that. Here one may join later and leave. A job that has a place then keeps it, and whoever is not
+in the grid neither shares nor uses anything: its users' jobs have its own resources alone, and jobs
+of others that are still on their way are turned away.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ class Member:
         self._tally = tally
 
     def start(self, ctx: Context) -> None:
-        """Join, now or later."""
-        if self._membership.joins_us == 0:
-            self._join(ctx)
-        else:
+        """Wait for the times to join and to leave."""
+        if self._membership.joins_us > 0:
             ctx.set_background_timer(self._membership.joins_us, JOIN)
         if self._membership.leaves_us < NEVER:
             ctx.set_background_timer(self._membership.leaves_us, LEAVE)

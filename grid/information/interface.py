@@ -48,7 +48,7 @@ class Overlay:
 
     - `period_us`: how often `every_period` is called; None: never. See `wait_us`, too.
     - `view_size`: of so many other VOs an entry is kept, those confirmed last; None: of all.
-    - `starts_known`: a VO that joins at the beginning is known to be idle.
+    - `starts_known`: VOs take those that are there at the beginning for idle.
     - `probes_first`: `probes` is called for every job, and answers are waited for until
       `timeout_us` after it. With `keeps_probes` they are known to later jobs, too.
     """
@@ -65,7 +65,7 @@ class Overlay:
         return [()] * vos
 
     def acquaintances(self, audience: Whom) -> Whom:
-        """Who hears that each VO joins, and may send it jobs: everybody."""
+        """Who knows that each VO is in the grid, and may send it jobs: everybody."""
         return all_others(len(audience))
 
     def rounds(self, peers: int) -> int:

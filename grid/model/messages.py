@@ -339,7 +339,7 @@ class ProbeAnswer(NamedTuple):
 
 
 class JoinVo(NamedTuple):
-    """Resource Manager to every Information Service: VO number `vo` shares these resources."""
+    """Resource Manager to every Information Service: VO number `vo` shares these resources now."""
 
     vo: int
     resources: ResourceColumns

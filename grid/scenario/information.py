@@ -24,7 +24,7 @@ from grid.model.arrays import Ints
 from grid.model.distances import Distances
 from grid.model.grid_settings import GridSettings
 from grid.model.platform import VirtualOrganization
-from grid.model.resources import classes_of, concatenate_resources, resources_of
+from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time
 from grid.parts.registry import Parts
 from grid.selection.registry import SELECTIONS
@@ -77,6 +77,21 @@ class GridInformation:
         return self._overlay().acquaintances(self.audience)
 
     @cached_property
+    def _known_first(self) -> list[set[int]]:
+        """Of which other VOs each one knows from the beginning that they are in the grid."""
+        known: list[set[int]] = [set() for _ in self._vos]
+        for vo, told in enumerate(self.acquaintances):
+            if self._vos[vo].membership.joins_us == 0:
+                for other in told:
+                    known[other].add(vo)
+        return known
+
+    @cached_property
+    def _resources(self) -> list[ResourceColumns]:
+        """Those of all VOs, once for all who know them."""
+        return [resources_of(vo, position) for position, vo in enumerate(self._vos)]
+
+    @cached_property
     def tells_work(self) -> bool:
         """Whether anybody wants to know how much work is left on resources."""
         protocol, find = self._settings.protocol, self._parts.find
@@ -100,7 +115,7 @@ class GridInformation:
             return None
         if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
             return None
-        parts = [resources_of(vo, position) for position, vo in enumerate(self._vos)]
+        parts = self._resources
         columns = concatenate_resources(parts)
         classes = classes_of(columns)
         most = len(columns) / LEAST_OF_A_CLASS
@@ -147,7 +162,7 @@ class GridInformation:
         settings, protocol = self._settings, self._settings.protocol
         overlay = self._overlay()
         hears = self._heard_by[position]
-        own = resources_of(self._vos[position], position)
+        own = self._resources[position]
         delays_us = _delays_us(hears, distances, len(self._vos))
         sources = Sources(
             overlay,
@@ -161,9 +176,10 @@ class GridInformation:
             delays_us=delays_us,
             last_submission_us=self._last_submission_us,
             classes=self._classes,
-            late=frozenset(number for number, vo in enumerate(self._vos) if vo.membership.joins_us),
         )
-        known = KnownStatus(position, own, board_vos, hears, overlay.view_size)
+        known_first = self._known_first[position]
+        others = {vo: self._resources[vo] for vo, _ in board_vos if vo in known_first}
+        known = KnownStatus(position, own, board_vos, hears, overlay.view_size, others)
         return InformationService(position, known, sources, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:

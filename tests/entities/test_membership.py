@@ -15,6 +15,7 @@ RULES: list[Any] = [
     "best_expected_finish", "reserve", "redundant", "auction", "delegated",
     {"name": "pull", "settings": {"every_s": 5.0}},
 ]  # fmt: skip
+PROBES = {"name": "probes", "settings": {"count": 2, "timeout_s": 3.0}}
 OVERLAYS = ["all", "gossip", "index", {"name": "probes", "settings": {"count": 2}}, "none"]
 
 
@@ -84,6 +85,16 @@ def test_a_vo_that_was_busy_before_it_joined_is_not_taken_for_idle(overlay: Any)
     where, run = placed(scenario)
     assert where == list("aaaaaa")
     assert run.metrics["grid"]["misjudged_arrivals"] == 0
+
+
+@pytest.mark.parametrize("overlay", ["all", "gossip", "index", PROBES], ids=str)
+def test_jobs_of_the_first_moment_go_to_others_as_later_ones_do(overlay: Any) -> None:
+    """A job of two CPUs has a place in `b` alone, which is there from the beginning."""
+    scenario = two_vos({"information": overlay})
+    scenario["vos"][0]["workload"]["jobs"] = [{"run_s": 100.0, "processors": 2}]
+    where, run = placed(scenario)
+    assert where == ["b"]
+    assert run.jobs().query("vo == 'a'").starting_time.item() < 6.0
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=str)

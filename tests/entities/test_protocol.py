@@ -14,7 +14,7 @@ SILENT = {
     "snapshot_load_limit": None,
     "snapshot_jobs_limit": None,
 }
-"""No status snapshots: what a VO knows of another is what it heard when that one joined."""
+"""No status snapshots: a VO takes others for idle."""
 
 
 LINUX_OR_MACOS = [
@@ -51,8 +51,6 @@ def test_a_job_is_accepted_by_its_own_vo() -> None:
     """PU Alg. 2: the best resource is local; Alg. 1: the table hears of start and end."""
     grid = grid_of(vos=[vo("a", 1, [job(1)]), vo("b", 1)])
     assert transcript(grid, directory=True) == lines("""
-    50000 b/resources -> a/information: VO 1 joins with 1 resources
-    50000 a/resources -> b/information: VO 0 joins with 1 resources
     1001000 a/source -> a/scheduler: submit 1
     1002000 a/scheduler -> a/information: what is free for 1?
     1003000 a/information -> a/scheduler: for 1: assigned 0/1, 0/1
@@ -88,6 +86,19 @@ def test_a_job_is_forwarded_once() -> None:
     12056000 b/cluster/c -> b/resources: 2 ended, state 3
     12057000 b/resources -> b/scheduler: 2 ended, state 3
     12107000 b/scheduler -> a/scheduler: 2 done here, hops 1
+    """)
+
+
+def test_vos_know_each_other_from_the_beginning() -> None:
+    """A job that is too wide for its VO comes at once, before any message between VOs."""
+    grid = grid_of(protocol=SILENT, vos=[vo("a", 1, [job(0, processors=2)]), vo("b", 2)])
+    assert transcript(grid, directory=True)[:6] == lines("""
+    1000 a/source -> a/scheduler: submit 1
+    2000 a/scheduler -> a/information: what is free for 1?
+    3000 a/information -> a/scheduler: for 1: assigned 0/1, 0/2
+    53000 a/scheduler -> b/scheduler: forward 1 to resource 0, ttl 3
+    54000 b/scheduler -> b/resources: assign 1 to 0
+    55000 b/resources -> b/cluster/c: run 1 on cluster 0 machine 0
     """)
 
 
