@@ -53,6 +53,8 @@ def by_age(
     status of them is known. In the sense of M. Dahlin, Interpreting stale load information, 1999:
     what is old should weigh little, and what says nothing should say that all are alike. Resources
     of different sizes that come to the same load may differ in its last bit, and so be told apart.
+    Where others are busy no old status is taken for quite idle: a job that asks for all CPUs of a
+    resource does not find it free.
     """
     columns, assigned = table.columns, table.assigned_cpus
     known = (columns.vo != vo) & np.isfinite(assigned)

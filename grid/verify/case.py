@@ -110,7 +110,12 @@ def generator_of(scenario: Scenario) -> str:
 
 def check_theory(case: Case, scenario: Scenario) -> None:
     """Raise InputError where the theory of `case` does not speak of jobs such as those."""
-    if case.exact or generator_of(scenario) != "stochastic":
+    generator = generator_of(scenario)
+    if case.exact and case.has_jobs and generator != "stochastic":
+        found = repr(generator) if generator else "jobs of a log or a list"
+        expected = "generator: stochastic, whose estimates are what its jobs take"
+        raise one_mistake("workload", found, expected)
+    if case.exact or generator != "stochastic":
         return
     workload = _first_vo(scenario).workload
     assert workload is not None
@@ -163,6 +168,12 @@ def processors_of(scenario: Scenario) -> int:
     processors = _first_vo(scenario).clusters[0].processors
     assert processors is not None
     return processors
+
+
+def service_s(scenario: Scenario) -> float:
+    """How long the first VO's first cluster, a pool, takes for a job, in the mean."""
+    work_s = float(settings_of(scenario)["work"].get("mean_s", 1.0))
+    return work_s * REFERENCE_MIPS / _first_vo(scenario).clusters[0].mips
 
 
 def rule_of(scenario: Scenario) -> dict[str, Any]:

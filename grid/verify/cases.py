@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from grid.model.arrays import Ints
 from grid.model.errors import one_mistake
 from grid.model.time import from_seconds
 from grid.runtime.run import Run
 from grid.scenario.schema import Scenario
-from grid.verify import averages, old_board, sharing, theory
+from grid.verify import averages, exact, old_board, sharing, theory
 from grid.verify.case import (
     Case,
     Effort,
@@ -31,6 +30,7 @@ from grid.verify.case import (
     machines_of,
     processors_of,
     rule_of,
+    service_s,
     settings_of,
     steady,
     times_in_system_s,
@@ -39,82 +39,21 @@ from grid.verify.case import (
 )
 
 Expected = Callable[[Scenario], dict[str, float]]
-STARTS = "starts that differ"
 OF_FIRST = "jobs of the first server / mean"
 LEFT, BEGUN = "variance left a period", "exchanges that a VO begins a period"
 
 
-def _no_difference(_: Scenario) -> dict[str, float]:
-    return {STARTS: 0.0}
-
-
-def _in_order(run: Run) -> Ints:
-    return np.argsort(run.results.submit_us, kind="stable")
-
-
-def _lindley(run: Run) -> dict[str, float]:
-    results, rows = run.results, _in_order(run)
-    submit_us, outcome = results.submit_us[rows], results.outcome
-    run_us = (outcome.end_us - outcome.start_us)[rows]
-    expected = submit_us + np.array(theory.lindley_waits(submit_us, run_us))
-    return {STARTS: float((expected != outcome.start_us[rows]).sum())}
-
-
-def _fcfs(run: Run) -> dict[str, float]:
-    results, rows = run.results, _in_order(run)
-    outcome = results.outcome
-    run_us = (outcome.end_us - outcome.start_us)[rows]
-    processors = sum(run.directory.clusters[0].cpus)
-    expected = theory.fcfs_starts(
-        results.submit_us[rows], run_us, results.processors[rows], processors
-    )
-    return {STARTS: float((np.array(expected) != outcome.start_us[rows]).sum())}
-
-
-def _two_vos(run: Run) -> dict[str, float]:
-    """Assignment, start and end of each job against what follows from the two latencies."""
-    assert run.scenario is not None
-    network = run.scenario.network
-    d, between = from_seconds(network.local_latency_s), from_seconds(network.latency_s)
-    second = from_seconds(1)
-    # Submission, assignment after it, run time: on the machine where the job ends up.
-    home, away, refused = 4 * d, 4 * d + between, 8 * d + between
-    by_pencil = {
-        (0, 1): (100 * second, home, 500 * second),
-        (0, 2): (200 * second, away, 50 * second),
-        (1, 1): (300 * second, refused, 50 * second),
-        (1, 2): (400 * second, home, 25 * second),
-    }
-    results, wrong = run.results, {"assignments": 0, "starts": 0, "ends": 0}
-    free_at = 100 * second + 5 * d + 500 * second
-    for row in range(len(results)):
-        key = (int(results.vo[row]), int(results.number[row]))
-        submitted, to_assign, run_us = by_pencil[key]
-        start = submitted + to_assign + d
-        if key == (1, 1):
-            start = max(start, free_at)
-        placement, outcome = results.placement, results.outcome
-        wrong["assignments"] += int(placement.assigned_us[row] != submitted + to_assign)
-        wrong["starts"] += int(outcome.start_us[row] != start)
-        wrong["ends"] += int(outcome.end_us[row] != start + run_us)
-    return {f"{name} that differ": float(count) for name, count in wrong.items()}
-
-
-def _no_pencil_difference(_: Scenario) -> dict[str, float]:
-    return {f"{name} that differ": 0.0 for name in ("assignments", "starts", "ends")}
-
-
 def _mmc(scenario: Scenario) -> dict[str, float]:
-    settings = settings_of(scenario)
-    wait = theory.mmc_wait(processors_of(scenario), settings["load"])
-    return {"mean wait, s": wait * settings["work"].get("mean_s", 1.0)}
+    wait = theory.mmc_wait(processors_of(scenario), settings_of(scenario)["load"])
+    return {"mean wait, s": wait * service_s(scenario)}
 
 
 def _mg1(scenario: Scenario) -> dict[str, float]:
-    settings = settings_of(scenario)
-    work = settings["work"]
-    wait = theory.mg1_wait(settings["load"], variation_of(work))
-    return {"mean wait, s": wait * work.get("mean_s", 1.0)}
+    settings, processors = settings_of(scenario), processors_of(scenario)
+    if processors != 1:
+        raise one_mistake("processors", str(processors), "1, for theory of mg1")
+    wait = theory.mg1_wait(settings["load"], variation_of(settings["work"]))
+    return {"mean wait, s": wait * service_s(scenario)}
 
 
 def variation_of(law: dict[str, float | str]) -> float:
@@ -269,7 +208,7 @@ def _starts_a_second(run: Run) -> dict[str, float]:
 
 
 def _exactly(name: str, title: str, source: str, found: Callable[[Run], dict[str, float]]) -> Case:
-    return Case(name, title, source, _no_difference, found, exact=True)
+    return Case(name, title, source, exact.no_difference, found, exact=True)
 
 
 GOSSIP: dict[str, Any] = {
@@ -281,25 +220,25 @@ GOSSIP: dict[str, Any] = {
 CASES = {
     case.name: case
     for case in (
-        _exactly("one-server", "One server, FCFS, start by start", "Lindley 1952", _lindley),
+        _exactly("one-server", "One server, FCFS, start by start", "Lindley 1952", exact.lindley),
         _exactly(
             "many-servers",
             "Many servers, FCFS, start by start",
             "Kiefer and Wolfowitz 1955",
-            _fcfs,
+            exact.fcfs,
         ),
         _exactly(
             "rigid-jobs",
             "Rigid jobs on one pool, FCFS, start by start",
             "the same recursion with the k-th smallest of the times at which processors are free",
-            _fcfs,
+            exact.fcfs,
         ),
         Case(
             "two-vos",
             "Two VOs, every time by pencil from the two latencies",
             "the protocol: messages counted by hand",
-            _no_pencil_difference,
-            _two_vos,
+            exact.no_pencil_difference,
+            exact.two_vos,
             exact=True,
             has_jobs=False,
         ),

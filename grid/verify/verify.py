@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 import grid
 from grid.model.arrays import Floats
+from grid.model.errors import one_mistake
 from grid.runtime.run import Run, execute
 from grid.scenario.schema import Scenario
 from grid.scenario.shipped import shipped_folder
@@ -122,13 +124,28 @@ def measure(order: Order) -> Found:
     name, file, settings = order
     case = CASES[name]
     run = _run(case, file, settings)
-    found = _found(case, run)
     assert run.scenario is not None
-    fewer = None if case.fewer is None else case.fewer(run.scenario)
+    with _of_its_form(case):
+        found = _found(case, run)
+        fewer = None if case.fewer is None else case.fewer(run.scenario)
     if fewer is None:
         return found
     beside = _found(case, _run(case, file, (*settings, *fewer.settings)))
     return extrapolated(found, beside, fewer)
+
+
+NOT_OF_ITS_FORM = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError)
+"""What comes of it where theory looks at what a scenario does not have."""
+
+
+@contextmanager
+def _of_its_form(case: Case) -> Iterator[None]:
+    """Raises InputError where the scenario is not one that the theory of `case` can look at."""
+    try:
+        yield
+    except NOT_OF_ITS_FORM as error:
+        expected = f"that of scenarios/verify/{case.name}.yaml, with other values"
+        raise one_mistake("--set", "a scenario of another form", expected) from error
 
 
 def _run(case: Case, file: Path, settings: Sequence[str]) -> Run:
@@ -190,11 +207,12 @@ def verify(
     """
     file = file or scenario_of(case.name)
     scenario = grid.load_scenario(file, settings)
-    check_theory(case, scenario)
-    effort = effort.for_steady(jobs_for_steady(case, scenario))
+    with _of_its_form(case):
+        check_theory(case, scenario)
+        effort = effort.for_steady(jobs_for_steady(case, scenario))
+        expected = case.expected(scenario)
     most = effort._replace(runs=effort.runs * MOST_TIMES)
     orders = orders_of(case, file, settings, most, scenario.seed)
-    expected = case.expected(scenario)
     controls = _controls_expected(case, file, orders[0][2])
     found: list[Found] = []
     wanted = 1 if case.exact else effort.runs
