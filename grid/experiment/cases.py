@@ -203,7 +203,10 @@ def expand(
 
 def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
     """Raises InputError where a metric is asked for that no run of the scenario has."""
-    own = [name_and_settings(one)[0].rpartition(":")[2] for one in scenario.metrics.vo]
+    own, of_jobs = (
+        [name_and_settings(one)[0].rpartition(":")[2] for one in given]
+        for given in (scenario.metrics.vo, scenario.metrics.job)
+    )
     known = [*METRICS, *own]
     asked: list[tuple[Steps, str]] = [
         (("metrics", place), name) for place, name in enumerate(experiment.metrics)
@@ -212,7 +215,12 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
         answers = enumerate(experiment.study.answers)
         asked += [(("study", "answers", place, "metric"), one.metric) for place, one in answers]
     mistakes = [
-        _mistake_in(file, steps, repr(name), figure_like(name, known))
+        _mistake_in(
+            file,
+            steps,
+            f"{name!r}, a metric of jobs" if name in of_jobs else repr(name),
+            "one of VOs" if name in of_jobs else figure_like(name, known),
+        )
         for steps, name in asked
         if name not in known and not name.startswith("plan_seconds_")
     ]

@@ -283,6 +283,8 @@ class _Reader:
         elif "flow" in context and problem.startswith("did not find expected"):
             mark = error.context_mark
             found, expected = f"a broken list or mapping in brackets ({problem})", "YAML"
+            if mark is not None and re.search(r"[^\"']\$\{", self.text.split("\n")[mark.line]):
+                expected = 'YAML: in brackets, a parameter stands in quotes, as "${ttl}"'
         elif mark is not None and self._has_tab(mark.line):
             found, expected = "a tab at the start of a line", "spaces"
         line = mark.line + 1 if mark is not None and self.lines else None

@@ -53,6 +53,18 @@ WRONG = [
 ]
 
 
+def test_a_metric_of_jobs_is_no_column_of_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "def delay(results, directory):\n    return results.submit_us\n"
+    )
+    text = "set: {metrics.job: ['own.py:delay']}\nmetrics: [delay]\n"
+    path = write(tmp_path, "name: wrong\nscenario: scenario.yaml\n" + text)
+    result = CliRunner().invoke(app, ["check", str(path)])
+    assert result.exit_code == 2
+    said = ":4: metrics.0: found 'delay', a metric of jobs, expected one of VOs"
+    assert said in result.stderr
+
+
 @pytest.mark.parametrize(("text", "says"), WRONG)
 def test_a_wrong_experiment_ends_with_2_and_a_line(tmp_path: Path, text: str, says: str) -> None:
     path = write(tmp_path, "name: wrong\nscenario: scenario.yaml\n" + text)

@@ -102,6 +102,7 @@ NO_YAML = [
     Wrong("tab", "name: a\nnetwork:\n\tlatency_s: 1\n", 3, "", "a tab"),
     Wrong("unclosed quote", 'seed: 1\nname: "a\nvos: []\n', 2, "", "a quote that is never closed"),
     Wrong("unclosed bracket", "name: a\nvos: [1, 2\nseed: 1\n", 2, "", "in brackets"),
+    Wrong("bare parameter", "name: a\nprotocol: {ttl: ${ttl}}\n", 2, "", 'in quotes, as "${ttl}"'),
     Wrong("colon in text", "name: a\nseed: b: c\n", 2, "", "mapping values are not allowed"),
     Wrong("stray bracket", "name: a\n]\n", 2, "", "broken YAML"),
     Wrong("100,000 brackets", "[" * 100_000, 1, DEEP, "nested too deep"),
