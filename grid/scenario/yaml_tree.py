@@ -283,7 +283,7 @@ class _Reader:
         elif "flow" in context and problem.startswith("did not find expected"):
             mark = error.context_mark
             found, expected = f"a broken list or mapping in brackets ({problem})", "YAML"
-            if mark is not None and re.search(r"[^\"']\$\{", self.text.split("\n")[mark.line]):
+            if mark is not None and re.search(r"[^\"']\$\{", self._text_of(mark.line)):
                 expected = 'YAML: in brackets, a parameter stands in quotes, as "${ttl}"'
         elif mark is not None and self._has_tab(mark.line):
             found, expected = "a tab at the start of a line", "spaces"
@@ -292,8 +292,12 @@ class _Reader:
 
     def _has_tab(self, index: int) -> bool:
         """Is there a tab before the first character of this line?"""
-        line = self.text.split("\n")[index : index + 1]
-        return any("\t" in text[: len(text) - len(text.lstrip())] for text in line)
+        text = self._text_of(index)
+        return "\t" in text[: len(text) - len(text.lstrip())]
+
+    def _text_of(self, index: int) -> str:
+        """The line; empty where a mark is behind the last one."""
+        return "".join(self.text.split("\n")[index : index + 1])
 
     def _not_text(self, error: yaml.YAMLError) -> Mistake:
         character = getattr(error, "character", None)

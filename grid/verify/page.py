@@ -77,8 +77,8 @@ other values; what is expected is computed from the scenario as it is then.
 
 ## Verdicts
 
-- `exact`: every start and end of every job is the one that the recursion gives, to the microsecond. How
-  long jobs take is worked out from what their users submitted and from the speed of the machines.
+- `exact`: every start and end of every job is the one that the recursion gives, to the microsecond.
+  How long jobs take is worked out from what their users submitted, and the speed of the machines.
 - `agrees`: what is found is within {STANDARD_ERRORS:g} standard errors of what is expected and, in
   a full verification, within {RELATIVE:.1%} of it.
 - `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
