@@ -61,9 +61,9 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         raise one_mistake("", found, f"one with results{why}", str(folder))
     metrics = study.metrics or telling_metrics(study)
     seeds = len({seed for _, seed, _ in study.runs})
-    bars = f" Bars and bands: {100 * study.level:g} % intervals of {counted(seeds, 'repetition')}."
+    drawn = f" Intervals are of {100 * study.level:g} %, over {counted(seeds, 'repetition')}."
     comparisons: list[Block] = [
-        replace(one, caption=one.caption + bars * (seeds > 1))
+        replace(one, caption=one.caption + drawn * (seeds > 1))
         for metric in metrics
         for one in comparison_charts(study, metric)
     ]

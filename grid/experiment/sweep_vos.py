@@ -22,6 +22,7 @@ from grid.experiment.sweep_places import (
     when_chosen,
 )
 from grid.experiment.sweep_texts import cells_of, doubt_of, is_same, over_seeds, values_of
+from grid.report.axes import names_within
 from grid.report.charts import (
     FEW,
     INTERVAL_TEXTS,
@@ -185,6 +186,8 @@ def _bars(
     }
     each = "of each VO" if are_few else "a panel for each VO"
     caption = f"The metric chosen above, {each}{over_seeds(study)}{settings_told(study)}."
+    if has_intervals:
+        caption += f" Intervals are of {100 * study.level:g} %, and end where the metric does."
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)
 
 
@@ -239,7 +242,7 @@ def _groups(
     y = {"field": "vo", "type": "nominal", "title": None, "sort": list(vos)}
     x = {"field": "value", "type": "quantitative", "title": None}
     encoding = {
-        "y": {**y, "axis": {"labelOverlap": False}},
+        "y": {**y, "axis": {"labelOverlap": False, **names_within(NAMES)}},
         "yOffset": {"field": "series", "sort": list(names)},
         "x": {**x, "axis": {"format": FIGURE, "tickCount": 5, "orient": orient}},
         **by_series(names, orient=orient, title=title),
@@ -257,7 +260,7 @@ def _panels(vos: Sequence[str], names: Sequence[str], has_intervals: bool) -> di
     y = {"field": "series", "type": "nominal", "title": None, "sort": list(names)}
     x = {"field": "value", "type": "quantitative", "title": None}
     encoding = {
-        "y": {**y, "axis": {"labelOverlap": False, "labelLimit": NAMES}},
+        "y": {**y, "axis": {"labelOverlap": False, **names_within(NAMES)}},
         "x": {**x, "axis": {"format": FIGURE, "tickCount": 3}},
         "tooltip": TOLD,
     }

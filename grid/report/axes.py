@@ -23,6 +23,9 @@ MANY_DECADES = 2e3
 UNEVEN = 8.0
 """Places of which two are so many times as far apart as others are seen on a logarithmic scale."""
 
+LETTER_WIDTH = 6.5
+"""Of a name of an axis, in pixels, in the mean."""
+
 LOG = "log scale"
 """In the titles of logarithmic axes."""
 
@@ -82,6 +85,12 @@ def durations(field: str, title: str | None, values: Sequence[float] | Floats) -
         return {**encoding, "title": title_of(title, scale), "axis": axis}
     named = title and f"{title} (s)"
     return {**encoding, "title": named, "axis": {"format": FIGURE, "tickCount": 5}}
+
+
+def names_within(width: float) -> dict[str, Any]:
+    """Of an axis of names, which are cut in the middle where they are wider: ends differ often."""
+    most = int(width / LETTER_WIDTH)
+    return {"labelLimit": width, "labelExpr": f"truncate(datum.label, {most}, 'center', '…')"}
 
 
 def title_of(title: str | None, scale: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grid.report.axes import numbers, places, ticks_from, time_unit, title_of
+from grid.report.axes import names_within, numbers, places, ticks_from, time_unit, title_of
 from grid.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
 
 FEW = 6
@@ -116,7 +116,7 @@ def bars(labels: Labels, series: Sequence[Series]) -> Picture:
     names = [one.label for one in series]
     x: dict[str, Any] = {"field": "x", "type": "nominal", "sort": groups, "title": labels.x}
     turned = sum(len(group) + 2 for group in groups) > 50
-    x["axis"] = {"labelAngle": -35 if turned else 0, "labelOverlap": False, "labelLimit": 220}
+    x["axis"] = {"labelAngle": -35 if turned else 0, "labelOverlap": False, **names_within(220)}
     encoding: dict[str, Any] = {"x": x}
     if len(names) > 1:
         colours = by_series(names, _places(series), title=labels.of or None)
@@ -168,7 +168,7 @@ def point_panels(labels: Labels, series: Sequence[Series]) -> Picture:
     columns["x"] = [str(x) for x in columns["x"]]
     names = [one.label for one in series]
     y: dict[str, Any] = {"field": "series", "type": "nominal", "sort": names, "title": None}
-    y["axis"] = {"labelOverlap": False, "labelLimit": NAMES, "grid": True}
+    y["axis"] = {"labelOverlap": False, **names_within(NAMES), "grid": True}
     x = _height(labels, columns)
     x["axis"] = {**x["axis"], "tickCount": 4}
     place = {"x": x, "y": y}

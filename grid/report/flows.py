@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
+from grid.report.axes import names_within
 from grid.report.page import Table
 from grid.report.style import FIGURE, WIDTH, Picture
 
@@ -39,7 +40,7 @@ def flow_map(
         columns["host"] += [names[one] for one in host]
         columns["jobs"] += counts[origin, host].tolist()
     side = {"type": "nominal", "sort": names, "scale": {"domain": names}}
-    axis = {"labelLimit": 90, "labelOverlap": False}
+    axis = {**names_within(90), "labelOverlap": False}
     # Names lie below columns that are wider than the longest; on a page, its script says which.
     column = min(90.0, 7.5 * max(map(len, names))) + 8
     lie = (WIDTH - 90) / len(names) > column

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.report.charts import by_series, time_axis
+from grid.report.labels import counted
 from grid.report.run_data import RunData
 from grid.report.run_pictures import LINES
 from grid.report.style import FIGURE, Picture
@@ -88,7 +89,8 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
     if left_out:
         caption += f" Of all clusters {left_out:,} {LEFT_OUT}."
     if cut:
-        caption += f" Of {cut} clusters with more jobs, the first {most:,} bars are drawn."
+        more = counted(cut, "cluster")
+        caption += f" Of {more} with more jobs, the first {most:,} bars are drawn."
     yield Picture("gantt", caption, chosen, {"gantt": columns}, True)
 
 

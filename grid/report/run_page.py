@@ -42,10 +42,13 @@ def write_run_page(folder: Path, page: Path) -> None:
     run = read_run(folder)
     manifest = run.manifest
     jobs = manifest["jobs"]
-    place = f"{counted(len(run.clusters), 'cluster')} of {counted(len(run.vos), 'VO')}"
+    vos = counted(len(run.vos), "VO")
+    # Of a run in which no job ran there is no series either, which knows the clusters.
+    place = f"on {counted(len(run.clusters), 'cluster')} of {vos}." if run.clusters else ""
     introduction = (
-        f"Seed {manifest['seed']}; {jobs['completed']:,} jobs completed, {jobs['failed']:,} "
-        f"failed, {jobs['rejected']:,} rejected, on {place}."
+        f"Seed {manifest['seed']}; {counted(jobs['completed'], 'job')} completed, "
+        f"{jobs['failed']:,} failed, {jobs['rejected']:,} rejected, "
+        + (place or f"in {vos}. No job ran: machines were never busy, and there are no waits.")
     )
     unfinished = (manifest.get("live") or {}).get("unfinished", 0)
     if unfinished:

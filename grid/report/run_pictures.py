@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.report.charts import PANEL, by_line, by_series, in_panels, time_axis
+from grid.report.axes import names_within
+from grid.report.charts import NAMES, PANEL, by_line, by_series, in_panels, time_axis
 from grid.report.run_data import RunData
 from grid.report.style import COLOURS, FIGURE, OF_ALL, OF_CHOSEN, SHADES, Columns, Picture
 from grid.report.terms import SERIES_LABELS
@@ -231,7 +232,8 @@ def vo_bars(run: RunData, metrics: Sequence[str]) -> Picture:
     columns["text"] = [next(texts[metric]) for _, metric, _ in known]
     titles = {metric: label_of(metric) for metric in metrics}
     shown = {"field": "value", "type": "quantitative"}
-    y = {"field": "vo", "type": "nominal", "title": None, "axis": {"labelOverlap": False}}
+    axis = {"labelOverlap": False, **names_within(NAMES)}
+    y = {"field": "vo", "type": "nominal", "title": None, "axis": axis}
     bar = {"type": "bar", "color": "var(--c0)"}
     told = [{"field": "vo", "title": "VO"}, {"field": "text", "title": "value"}]
     colours = by_series(run.vos, field="vo")["color"] | {"legend": None}

@@ -126,4 +126,8 @@ def _texts(metrics: Metrics) -> dict[str, dict[str | None, str]]:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"
+    """Cut in the middle: many names differ at their ends."""
+    if len(name) <= _NAME_WIDTH:
+        return name
+    end = (_NAME_WIDTH - 1) // 2
+    return f"{name[: _NAME_WIDTH - 1 - end]}…{name[-end:]}"

@@ -58,10 +58,12 @@ def live_lines(live: dict[str, Any]) -> list[str]:
             f"warning: up to {share:.0%} of the jobs' time is owed to lateness; this machine bears "
             f"--speedup {slower:.2g}"
         )
-    if live["unfinished"] and live.get("interrupted"):
-        lines.append(f"interrupted before {live['unfinished']} jobs had ended; this is what came")
-    elif live["unfinished"]:
-        lines.append(f"warning: the time was over before {live['unfinished']} jobs had ended")
+    left = live["unfinished"]
+    jobs = f"{left:,} job{'s' * (left != 1)} had ended"
+    if left and live.get("interrupted"):
+        lines.append(f"interrupted before {jobs}; this is what came")
+    elif left:
+        lines.append(f"warning: the time was over before {jobs}")
     if live["unfinished"] and live.get("not_healed"):
         lines.append(f"never healed: {', '.join(live['not_healed'])}")
     return lines

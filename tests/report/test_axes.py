@@ -11,6 +11,7 @@ import pytest
 
 from grid.report.axes import durations, numbers, places, time_unit
 from grid.report.charts import Labels, Series, bars, lines, reach
+from grid.report.flows import flow_map
 from grid.report.waiting import steps_of
 from grid.results.definitions import METRICS, bounds_of
 
@@ -117,6 +118,15 @@ def test_figures_in_charts_have_no_exponent() -> None:
     svg = lines(labels, [Series("a", [1, 2_500_000], [1e-5, 9_000_000.0])]).svg.decode()
     assert ">2,500,000<" in svg and ">8,000,000<" in svg
     assert not re.search(r">[\d.]+e[+−-]?\d+<", svg)
+
+
+def test_names_that_are_too_long_show_where_they_differ() -> None:
+    vos = [f"organization-of-physicists-in-the-{side}" for side in ("north", "south")]
+    svg = flow_map(vos, {"": np.array([[3.0, 1.0], [0.0, 2.0]])}).svg.decode()
+    assert ">organi…-north<" in svg and ">organi…-south<" in svg
+    x = [f"{vo}, where it is" for vo in vos]
+    svg = bars(Labels("name", "caption", "x", "y"), [Series("a", x, [1.0, 2.0])]).svg.decode()
+    assert len(set(re.findall(">([^<]*…[^<]*)<", svg))) == 2
 
 
 def test_panels_reach_as_far_as_the_farthest_of_them() -> None:
