@@ -48,7 +48,10 @@ def job(
         key = _key(name, events)
         mine = events.of_job(key)
         if not mine:
-            wrong([f"{folder}: found no job {key[1]} of {key[0]}, expected a job of this run"])
+            expected = "a job of this run"
+            if events.cut_short:
+                expected = "one that was submitted before the run was cut short"
+            wrong([f"{folder}: found no job {key[1]} of {key[0]}, expected {expected}"])
         if at is not None:
             lines = _at(key, mine, events, at)
         else:

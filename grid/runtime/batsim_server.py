@@ -48,11 +48,15 @@ class Server:
         self._name = name
         self._cluster: _Cluster | None = None
         self._called_us: Time = NEVER
+        self._now: Time = 0
         self.is_over = False
 
     def answer(self, message: Any) -> Message:
         """What to do, now that this has happened."""
         now, events = _read(message)
+        if now < self._now:
+            raise ProtocolError(f"found now {message['now']}, expected {self._now / SECOND_US} on")
+        self._now = now
         told = [(event.get("type"), event.get("data") or {}) for event in events]
         answers: list[Message] = []
         for kind, data in told:
@@ -64,6 +68,8 @@ class Server:
 
     def _hear(self, kind: Any, data: Mapping[str, Any], now: Time, answers: list[Message]) -> None:
         if kind == "SIMULATION_BEGINS":
+            if self._cluster is not None:
+                raise ProtocolError("found a second SIMULATION_BEGINS, expected one simulation")
             self._cluster = _Cluster(_whole(data, "nb_compute_resources"), self._policy)
             return
         cluster = self._cluster
@@ -178,11 +184,17 @@ class _Cluster:
         """A job comes; whether it could ever run here."""
         if not isinstance(job, Mapping):
             raise ProtocolError(f"found job {shorten(job)} in JOB_SUBMITTED, expected an object")
+        if name in self._slots or name in self._coming:
+            raise ProtocolError(f"found the job {shorten(name)} again, expected a new job_id")
         processors = _whole(job, "res")
         if not 1 <= processors <= self._resources:
             return False
-        limit_s = job.get("walltime", -1)
-        limited = isinstance(limit_s, int | float) and 0 < limit_s * SECOND_US < NO_LIMIT_US
+        limit_s = job.get("walltime")
+        if limit_s is None:
+            limit_s = -1
+        if isinstance(limit_s, bool) or not isinstance(limit_s, int | float):
+            raise ProtocolError(f"found walltime {shorten(limit_s)}, expected seconds")
+        limited = 0 < limit_s * SECOND_US < NO_LIMIT_US
         estimate_us = max(1, round(limit_s * SECOND_US)) if limited else NO_LIMIT_US
         self._number += 1
         self._coming.append(name)

@@ -79,6 +79,29 @@ def test_what_is_no_message(message: Any, said: str) -> None:
         server("fcfs").answer(message)
 
 
+@pytest.mark.parametrize(
+    ("now", "kind", "data", "said"),
+    [
+        (9, "JOB_SUBMITTED", {"job_id": "w!1", "job": {"res": 1}}, "found the job 'w!1' again"),
+        (
+            9,
+            "JOB_SUBMITTED",
+            {"job_id": "w!2", "job": {"res": 1, "walltime": "3"}},
+            "found walltime '3', expected seconds",
+        ),
+        (9, "SIMULATION_BEGINS", {"nb_compute_resources": 4}, "found a second SIMULATION_BEGINS"),
+        (4, "REQUESTED_CALL", {}, r"found now 4, expected 5.0 on"),
+    ],
+)
+def test_what_cannot_come_then(now: float, kind: str, data: Any, said: str) -> None:
+    served = server("fcfs")
+    begin = event(0, "SIMULATION_BEGINS", {"nb_compute_resources": 4})
+    job = event(5, "JOB_SUBMITTED", {"job_id": "w!1", "job": {"res": 1}})
+    served.answer({"now": 5, "events": [begin, job]})
+    with pytest.raises(ProtocolError, match=said):
+        served.answer({"now": now, "events": [event(now, kind, data)]})
+
+
 def test_the_end_of_a_job_that_does_not_run() -> None:
     served = server("easy")
     begin = {"nb_compute_resources": 4}
