@@ -73,7 +73,7 @@ class Display:
 
     def line(self) -> str:
         """All of it in a line."""
-        words = [self.stage_now, self._words, self._left(), f"{_since(self.begun):.0f} s"]
+        words = [self.stage_now, self._words, self._left(), _told(_since(self.begun))]
         return ", ".join(filter(None, words))
 
     def _left(self) -> str:
@@ -87,7 +87,7 @@ class Display:
         if done <= TELLING * (done + missing):
             return ""
         seconds = _since(since) * missing / done
-        return f"{timedelta(seconds=round(seconds))} left"
+        return f"{_told(seconds)} left"
 
     def listen(self) -> None:
         """Hear of the compiler once it is loaded; loading it for this would take a second."""
@@ -114,6 +114,15 @@ class Display:
 
 def _since(moment: float) -> float:
     return time.monotonic() - moment
+
+
+def _told(seconds: float) -> str:
+    """Real time, by its two largest units."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
 def _listener(display: Display) -> Any:

@@ -119,7 +119,7 @@ export class Gantt {
     if (!answer.chart) {
       this.view?.finalize();
       this.view = null;
-      this.holder.replaceChildren(make("p", { class: "note" }, `${answer.cluster}: no job ran in this time.`));
+      this.holder.replaceChildren(make("p", { class: "note" }, `${answer.cluster}: no job that ran in this time has ended. Those that run are drawn when they end.`));
       return;
     }
     const seconds = answer.unit_s;

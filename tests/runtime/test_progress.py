@@ -42,9 +42,21 @@ def test_a_line_tells_stage_jobs_and_time_left(clock: Clock) -> None:
     clock.now += 8
     run(3600_000_000, 50, 200, "2 killed")
     assert display.line() == (
-        "running, virtual time 1:00:00, 50 of 200 jobs ended, 5 a second, 2 killed, "
-        "0:00:30 left, 10 s"
+        "running, virtual time 1:00:00, 50 of 200 jobs ended, 5 a second, 2 killed, 30 s left, 10 s"
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7260, "2 h 1 min")],
+)
+def test_real_time_is_told_by_its_two_largest_units(
+    clock: Clock, seconds: float, words: str
+) -> None:
+    display = Display()
+    display.stage("running")
+    clock.now += seconds
+    assert display.line() == f"running, {words}"
 
 
 def test_time_left_is_not_guessed_from_what_was_not_compiled(clock: Clock) -> None:
@@ -124,7 +136,7 @@ def test_time_left_of_a_sweep_counts_from_its_first_new_run_on(
     clock.now += 19
     told(Tally(110, 50, done=19, failed=1, running=2))
     assert display.line() == (
-        "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 0:00:40 left, 79 s"
+        "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 40 s left, 1 min 19 s"
     )
 
 

@@ -26,3 +26,6 @@ def test_a_run_that_was_cut_short_gives_no_reasons(tmp_path: Path) -> None:
         cut = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "2", *more])
         assert cut.exit_code == 0
         assert cut.stdout.endswith(f"{NOT_KEPT}\n") and "Why" not in cut.stdout
+    later = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "3"])
+    assert later.exit_code == 2
+    assert "expected one that was submitted before the run was cut short" in later.stderr
