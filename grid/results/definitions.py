@@ -55,8 +55,8 @@ OF_JOBS = (
     ),
     Metric(
         "user_utility_one_minus_root", "PU Eq. 3 with the root", "",
-        "1 - root of (sum of the utilities of a user's jobs) / (number of the user's jobs). It "
-        "falls as users do better. Another way to read the garbled Eq. 3.",
+        "1 - r / (number of the user's jobs), where r is the square root of the sum of their "
+        "utilities. It falls as users do better. Another way to read the garbled Eq. 3.",
         "mean over users", SHARE, "less", "PU Eq. 3, second reading",
     ),
     Metric(
