@@ -163,8 +163,9 @@ class Store:
             yield
 
     def _refuse_other_folders(self) -> None:
-        if self.folder.exists() and not self.folder.is_dir():
-            raise self._mistake("a file", "a new folder, or that of a sweep")
+        if not self.folder.is_dir() and (self.folder.exists() or self.folder.is_symlink()):
+            found = "a file" if self.folder.exists() else "a link to nothing"
+            raise self._mistake(found, "a new folder, or that of a sweep")
         names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
         # One that was killed before it had begun has less in it.
         is_ours = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
@@ -211,12 +212,16 @@ def write_text(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     # What is there of this name, such as a link, is nothing to write to.
     partial.unlink(missing_ok=True)
-    with partial.open("x", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        # Else a machine that loses its power may keep the name and lose the content.
-        os.fsync(file.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            # Else a machine that loses its power may keep the name and lose the content.
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def refuse_sweep(folder: Path) -> None:

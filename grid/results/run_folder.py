@@ -121,7 +121,7 @@ def _check(folder: Path, scenario: str, live: bool, force: bool) -> None:
 
 def _check_new(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
-        raise _mistake(folder, "a file")
+        raise _mistake(folder, "a file" if folder.exists() else "a link to nothing")
     if folder.resolve().exists():
         raise _mistake(folder, "a path through a folder that is not there")
     parent = next(parent for parent in folder.resolve().parents if parent.exists())

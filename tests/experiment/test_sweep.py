@@ -244,6 +244,24 @@ def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:
         grid.load_results(folder)
 
 
+def test_a_link_to_nothing_is_no_folder_for_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("nowhere")
+    with pytest.raises(InputError, match="out: found a link to nothing, expected a new folder, "):
+        sweep(write(tmp_path), tmp_path / "out")
+
+
+def test_a_folder_in_the_place_of_a_result_is_named(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    lost = min((folder / "runs").iterdir())
+    lost.unlink()
+    lost.mkdir()
+    with pytest.raises(IsADirectoryError) as found:
+        sweep(path, folder)
+    assert found.value.filename == str(lost)
+    assert not list(folder.rglob(".*.partial"))
+
+
 def test_two_sweeps_do_not_share_a_folder_at_once(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     sweep(path, folder)
