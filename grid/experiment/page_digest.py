@@ -50,7 +50,7 @@ NOT_BEHIND: dict[str, tuple[str, ...]] = {
 """Parts of paths of modules that a paper's runs have nothing to do with."""
 NOWHERE_BEHIND = (
     "definitions", "/live", "parquet", "gwf", "swf", "trace", "convert", "commands", "summary",
-    "files", "checked", "faults", "reliable", "crash", "log_file", "stochastic",
+    "files", "run_folder", "checked", "faults", "reliable", "crash", "log_file", "stochastic",
 )  # fmt: skip
 """Of modules that no paper's runs use: words, traces, files, failures, textbook streams."""
 
