@@ -251,6 +251,7 @@ def test_a_log_is_not_written_in_place_of_a_pipe(run: Path, tmp_path: Path) -> N
 )
 def test_files_that_a_run_wrote_are_not_replaced(words: list[str], run: Path) -> None:
     (run / "link.json").symlink_to("metrics.json")
+    (run / "schedule.csv").write_text("as an older export has left it here")
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     command, *options, out = words
     answer = CliRunner().invoke(app, [command, str(run), *options, str(run / out), "-q"])
