@@ -77,13 +77,13 @@ class GridInformation:
         return self._overlay().acquaintances(self.audience)
 
     @cached_property
-    def _known_first(self) -> list[set[int]]:
+    def _known_first(self) -> list[list[int]]:
         """Of which other VOs each one knows from the beginning that they are in the grid."""
-        known: list[set[int]] = [set() for _ in self._vos]
+        known: list[list[int]] = [[] for _ in self._vos]
         for vo, told in enumerate(self.acquaintances):
             if self._vos[vo].membership.joins_us == 0:
                 for other in told:
-                    known[other].add(vo)
+                    known[other].append(vo)
         return known
 
     @cached_property
@@ -177,8 +177,8 @@ class GridInformation:
             last_submission_us=self._last_submission_us,
             classes=self._classes,
         )
-        known_first = self._known_first[position]
-        others = {vo: self._resources[vo] for vo, _ in board_vos if vo in known_first}
+        members = {vo for vo, _ in board_vos}
+        others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
         known = KnownStatus(position, own, board_vos, hears, overlay.view_size, others)
         return InformationService(position, known, sources, self._vos[position].membership)
 
