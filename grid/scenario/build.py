@@ -386,7 +386,7 @@ class Grid:
             membership=vo.membership,
             directory=tuple(
                 self._information.services[other]
-                for other in self._information.acquaintances[position]
+                for other in self._information.told_of(position)
                 if other in self._members
             ),
         )

@@ -23,7 +23,7 @@ from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
 from grid.model.distances import Distances
 from grid.model.grid_settings import GridSettings
-from grid.model.platform import VirtualOrganization
+from grid.model.platform import ALWAYS, VirtualOrganization
 from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time
 from grid.parts.registry import Parts
@@ -73,8 +73,13 @@ class GridInformation:
 
     @cached_property
     def acquaintances(self) -> Whom:
-        """Who hears that each VO joins."""
+        """Who knows that each VO is in the grid."""
         return self._overlay().acquaintances(self.audience)
+
+    def told_of(self, position: int) -> Sequence[int]:
+        """Who hears that the VO joins later, or leaves: nobody of one that is always there."""
+        is_always = self._vos[position].membership == ALWAYS
+        return () if is_always else self.acquaintances[position]
 
     @cached_property
     def _known_first(self) -> list[list[int]]:

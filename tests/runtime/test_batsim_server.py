@@ -102,6 +102,14 @@ def test_what_cannot_come_then(now: float, kind: str, data: Any, said: str) -> N
         served.answer({"now": now, "events": [event(now, kind, data)]})
 
 
+def test_a_job_id_is_taken_from_the_message_on_that_has_it() -> None:
+    """The policy has not seen the first of the two when the second comes."""
+    begin = event(0, "SIMULATION_BEGINS", {"nb_compute_resources": 4})
+    job = event(0, "JOB_SUBMITTED", {"job_id": "w!1", "job": {"res": 1}})
+    with pytest.raises(ProtocolError, match="found the job 'w!1' again"):
+        server("fcfs").answer({"now": 0, "events": [begin, job, job]})
+
+
 def test_the_end_of_a_job_that_does_not_run() -> None:
     served = server("easy")
     begin = {"nb_compute_resources": 4}
