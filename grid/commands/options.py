@@ -30,7 +30,11 @@ ExperimentFile = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter, or any key by its path."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a parameter, or any key by its path; the last change counts.",
+    ),
 ]
 Address = Annotated[
     str | None,

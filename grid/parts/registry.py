@@ -17,7 +17,7 @@ from typing import Any
 
 from grid.model.errors import PartFailed, WrongPart, expected_name, shorten
 from grid.parts.identity import identity_of, identity_of_package
-from grid.parts.kind import Kind
+from grid.parts.kind import Kind, refuse_other_arguments
 from grid.parts.origin import (
     Origin,
     WithSettings,
@@ -119,6 +119,8 @@ class Parts:
             made = WithSettings(part.target, values) if values else part.target
         else:
             made = _made(part, values)
+            if kind.given and not part.is_own and callable(made):
+                refuse_other_arguments(part.origin, made, "__call__", kind.given)
         return made if part.is_own else kind.guard(part.origin, made)
 
     def shown(self, name: str) -> str:

@@ -289,6 +289,15 @@ def test_a_function_of_too_few_arguments_is_found_before_a_run(tmp_path: Path) -
         grid.load_scenario(scenario("fcfs", metrics={"vo": ["few.py:few"]}))
 
 
+def test_a_class_asked_with_other_arguments_is_found_before_a_run(tmp_path: Path) -> None:
+    method = "    def __call__(self, results, directory{}):\n        return 1.0\n"
+    text = "class Right:\n" + method.format(", scale=2.0")
+    (tmp_path / "asked.py").write_text(text + "class More:\n" + method.format(", scale"))
+    grid.load_scenario(scenario("fcfs", metrics={"vo": ["asked.py:Right"]}))
+    with pytest.raises(InputError, match=r"\(asked.py:4\), expected __call__\(self, results, dir"):
+        grid.load_scenario(scenario("fcfs", metrics={"vo": ["asked.py:More"]}))
+
+
 def test_a_sweep_runs_a_changed_file_again(mine: Path, tmp_path: Path) -> None:
     experiment = {"name": "study", "scenario": scenario(), "seeds": 1}
     runs = []
