@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import DEFAULTS, Job, JobRequest, Requirement, column, dtypes, setters
+from grid.model.job import DEFAULTS, Job, JobRequest, column, dtypes, setters
+from grid.model.requirement_columns import OfJob, RequirementColumns, joined
 from grid.model.time import NEVER
+
+Requirements = list[OfJob] | RequirementColumns
 
 
 class Predecessors(NamedTuple):
@@ -31,20 +34,19 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     """One row a job, every column of shape (n,); see `Job` for meanings and units.
 
     `site` is the number that routes a job to its VO (a log's partition, group, queue or user), -1
-    where there is none. `requirements` is empty, or holds one tuple a row. Where there are
-    `predecessors`, jobs that have one come later or earlier than `submit_us` says.
+    where there is none. `requirements` is empty, or holds one tuple a row; of many jobs with
+    requirements of their own, as columns. Where there are `predecessors`, jobs that have one come
+    later or earlier than `submit_us` says.
     """
 
     number: Ints = column(0, 2**53)
     run_us: Ints = column(1, NEVER - 1)
     site: Ints
-    requirements: list[tuple[Requirement, ...]] = field(default_factory=list)
+    requirements: Requirements = field(default_factory=list)
     predecessors: Predecessors | None = None
 
     @classmethod
-    def of(
-        cls, requirements: list[tuple[Requirement, ...]] | None = None, **columns: npt.ArrayLike
-    ) -> JobTable:
+    def of(cls, requirements: Requirements | None = None, **columns: npt.ArrayLike) -> JobTable:
         """A table of the given columns, the others at their defaults.
 
         Raises TypeError where a column is missing or there is none of that name.
@@ -61,16 +63,26 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     def __len__(self) -> int:
         return len(self.number)
 
+    @property
+    def has_requirements(self) -> Bools:
+        """Whether each job has any. Shape (n,)."""
+        if isinstance(self.requirements, RequirementColumns):
+            return self.requirements.is_any
+        return np.array([bool(wanted) for wanted in self.requirements or [()] * len(self)], bool)
+
     def take(self, rows: npt.NDArray[np.intp] | Bools | slice) -> JobTable:
         """The given rows, in the given order."""
         columns: dict[str, Any] = {"number": self.number[rows]}
         for name in COLUMNS:
             if name not in columns:
                 columns[name] = _taken(getattr(self, name), rows, len(columns["number"]))
-        requirements: list[tuple[Requirement, ...]] = []
+        requirements: Requirements = []
         if self.requirements:
             indexes = np.arange(len(self))[rows]
-            requirements = [self.requirements[int(index)] for index in indexes]
+            if isinstance(self.requirements, RequirementColumns):
+                requirements = self.requirements.take(indexes)
+            else:
+                requirements = [self.requirements[int(index)] for index in indexes]
         before = self.predecessors
         if before is not None:
             before = Predecessors(before.after[rows], before.think_us[rows])
@@ -125,15 +137,23 @@ def concatenate(tables: Sequence[JobTable]) -> JobTable:
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(table, name) for table in tables]) for name in COLUMNS
     }
-    requirements: list[tuple[Requirement, ...]] = []
-    if any(table.requirements for table in tables):
-        for table in tables:
-            requirements += table.requirements or [()] * len(table)
     before = None
     if any(table.predecessors for table in tables):
         each = [table.predecessors or _none_before(len(table)) for table in tables]
         before = Predecessors(*map(np.concatenate, zip(*each, strict=True)))
-    return JobTable(**columns, requirements=requirements, predecessors=before)
+    return JobTable(**columns, requirements=_all_requirements(tables), predecessors=before)
+
+
+def _all_requirements(tables: Sequence[JobTable]) -> Requirements:
+    each = [table.requirements for table in tables]
+    columns = [one for one in each if isinstance(one, RequirementColumns)]
+    if len(columns) == len(tables):
+        return joined(columns)
+    requirements: list[OfJob] = []
+    if any(each):
+        for table in tables:
+            requirements += table.requirements or [()] * len(table)
+    return requirements
 
 
 def _none_before(count: int) -> Predecessors:

@@ -91,7 +91,7 @@ def _certain_work(table: JobTable, factor: float, widest: int) -> float:
     """Microseconds times MIPS of the jobs that will run, whatever happens."""
     certain = (table.processors <= widest) & (table.licenses == 0)
     if table.requirements:
-        certain &= np.array([not wanted for wanted in table.requirements])
+        certain &= ~table.has_requirements
     run_us: Floats = np.minimum(table.run_us, table.estimate_us * factor)
     return float((run_us * table.processors * table.reference_mips)[certain].sum())
 

@@ -24,15 +24,17 @@ four intervals; resources drawn by the same method. What it leaves open, and how
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypeVar
+from itertools import pairwise
+from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from grid.model.arrays import Floats
-from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.arrays import Floats, Ints
+from grid.model.job import RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine, VirtualOrganization
+from grid.model.requirement_columns import RequirementColumns
 from grid.model.time import SECOND_US, from_seconds
 
 _UTILITY_INTERVALS = 4
@@ -121,14 +123,14 @@ def partial_utility_jobs(
         size=count,
         endpoint=True,
     )
-    kinds = (
+    kinds: tuple[tuple[RequirementKind, Sequence[float]], ...] = (
         (RequirementKind.OPERATING_SYSTEM, range(len(OPERATING_SYSTEMS))),
         (RequirementKind.ARCHITECTURE, range(len(ARCHITECTURES))),
         (RequirementKind.EXECUTION_TIME, settings.execution_times_s),
         (RequirementKind.SPEED, settings.speeds_mips),
     )
     most = 1 if settings.one_option else None
-    requirements = [_requirements(kind, values, count, rng, most) for kind, values in kinds]
+    drawn = [_options(values, count, rng, most) for _, values in kinds]
     user = np.repeat(np.arange(users), each)
     jobs = JobTable.of(
         number=np.arange(count),
@@ -137,20 +139,29 @@ def partial_utility_jobs(
         processors=np.ones(count),
         estimate_us=run_us,
         run_us=run_us,
-        requirements=list(zip(*requirements, strict=True)),
-    ).take(np.argsort(submit_us, kind="stable"))
-    vo = vo_of_user[jobs.user]
-    return {name: jobs.take(vo == position) for position, name in enumerate(names)}
+        requirements=_requirements([kind for kind, _ in kinds], drawn),
+    )
+    vo = vo_of_user[user]
+    # By VO, and each VO's in order of submission.
+    jobs = jobs.take(np.lexsort((submit_us, vo)))
+    first = np.searchsorted(vo_of_user[jobs.user], np.arange(len(names) + 1)).tolist()
+    return {
+        name: jobs.take(slice(*of_vo)) for name, of_vo in zip(names, pairwise(first), strict=True)
+    }
 
 
-def _requirements(
-    kind: RequirementKind,
-    values: Sequence[float],
-    jobs: int,
-    rng: np.random.Generator,
-    most: int | None,
-) -> list[Requirement]:
-    """A requirement of that kind for each job, its options in order of falling utility.
+class _Drawn(NamedTuple):
+    """The options of a requirement of each job: so many, the first of each row of the others."""
+
+    kept: Ints
+    value: Floats
+    utility: Floats
+
+
+def _options(
+    values: Sequence[float], jobs: int, rng: np.random.Generator, most: int | None
+) -> _Drawn:
+    """Options for a requirement of each job, in order of falling utility, and of falling value.
 
     Of the options that are drawn for a job it keeps the first `most`, or all.
     """
@@ -158,21 +169,34 @@ def _requirements(
     every = np.tile(np.array(values, np.float64), (jobs, 1))
     chosen = rng.permuted(every, axis=1)
     utilities = _utilities((jobs, len(values)), rng)
-    return [
-        Requirement(
-            kind,
-            tuple(
-                Option(value, utility)
-                for utility, value in sorted(zip(of[:count], among[:count], strict=True))[::-1]
-            ),
-        )
-        for count, among, of in zip(
-            np.minimum(counts, most or len(values)).tolist(),
-            chosen.tolist(),
-            utilities.tolist(),
-            strict=True,
-        )
-    ]
+    kept = np.minimum(counts, most or len(values))
+    is_kept = np.arange(len(values)) < kept[:, None]
+    # Those that it does not keep come last.
+    order = np.lexsort((chosen, np.where(is_kept, utilities, -1.0)), axis=1)[:, ::-1]
+    return _Drawn(
+        kept, np.take_along_axis(chosen, order, 1), np.take_along_axis(utilities, order, 1)
+    )
+
+
+def _requirements(kinds: Sequence[RequirementKind], drawn: Sequence[_Drawn]) -> RequirementColumns:
+    """A requirement of each of the kinds, in their order, for each job."""
+    kept = np.stack([one.kept for one in drawn], axis=1).ravel()
+    jobs = len(kept) // len(kinds)
+    most = max(one.value.shape[1] for one in drawn)
+    is_kept = np.arange(most) < kept[:, None]
+
+    def column(parts: Sequence[Floats]) -> Floats:
+        padded = [np.pad(part, ((0, 0), (0, most - part.shape[1]))) for part in parts]
+        return np.stack(padded, axis=1).reshape(-1, most)[is_kept]
+
+    return RequirementColumns(
+        np.arange(0, jobs * len(kinds) + 1, len(kinds)),
+        np.tile(np.array(kinds, np.int8), jobs),
+        np.ones(jobs * len(kinds)),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)]),
+        column([one.value for one in drawn]),
+        column([one.utility for one in drawn]),
+    )
 
 
 def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> Floats:

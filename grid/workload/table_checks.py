@@ -9,6 +9,7 @@ import numpy as np
 from grid.model.errors import Path, shorten
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
+from grid.model.requirement_columns import RequirementColumns
 
 Problem = tuple[Path, str, str]
 """Where it is in the table, what was found there, and what was expected."""
@@ -54,7 +55,8 @@ def _requirement_problems(path: Path, table: JobTable, size: int) -> Iterator[Pr
         found = f"those of {len(table.requirements)} jobs"
         yield path, found, f"none, or a tuple for each of {size} jobs"
         return
-    if _are_right(table.requirements):
+    columns = table.requirements
+    if columns.are_right if isinstance(columns, RequirementColumns) else _are_right(columns):
         return
     for row, wanted in enumerate(table.requirements):
         if not _are_right([wanted]):

@@ -16,6 +16,7 @@ from grid.workload.generators import generate_jobs, generate_machines
 from grid.workload.partial_utility import (
     PartialUtilityJobs,
     PartialUtilityMachines,
+    _options,
     partial_utility_jobs,
     partial_utility_machines,
 )
@@ -224,3 +225,23 @@ def test_one_option_is_one_of_those_that_the_job_would_have_drawn_at_random() ->
     # Of 1, 2, 3 or 4 options, each as probable: 25/48; of 1 or 2: 3/4.
     share = (3 * 25 / 48 + 3 / 4) / 4
     assert best / (4 * len(jobs)) == pytest.approx(share, abs=0.01)
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.permutations([5.0, 10.0, 15.0]))
+def test_options_stand_in_order_of_falling_utility(
+    seed: int, one_option: bool, times_s: list[float]
+) -> None:
+    """As they are drawn, job by job."""
+    rng = np.random.default_rng(seed)
+    drawn = _options(times_s, 20, rng, 1 if one_option else None)
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 3, size=20, endpoint=True)
+    values = rng.permuted(np.tile(times_s, (20, 1)), axis=1)
+    intervals = rng.integers(4, size=(20, 3))
+    utilities = (intervals + rng.random((20, 3))) / 4
+    for job in range(20):
+        kept = 1 if one_option else int(counts[job])
+        pairs = list(zip(utilities[job, :kept], values[job, :kept], strict=True))
+        found = zip(drawn.utility[job, :kept], drawn.value[job, :kept], strict=True)
+        assert drawn.kept[job] == kept
+        assert list(found) == sorted(pairs, reverse=True)
