@@ -8,19 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from grid.commands.endings import lines_of, wrong
-from grid.commands.options import Overrides, ShowTraceback
+from grid.commands.options import Overrides, ScenarioOrExperimentFiles, ShowTraceback
 from grid.model.errors import InputError, Mistake
 
 
 def check(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
-            show_default=False,
-        ),
-    ],
+    files: ScenarioOrExperimentFiles,
     overrides: Overrides = None,
     traceback: ShowTraceback = False,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from glob import escape, glob
 from pathlib import Path
 from typing import Annotated
 
@@ -12,17 +14,62 @@ DIGITS = 18
 MAX_SEEDS = 10_000
 """As many as an experiment may have; to read its schema here would make every command slower."""
 
+
+def _names(incomplete: str, of: Sequence[bool]) -> list[str]:
+    """Names of scenarios (False), experiments (True) or both that begin so, each once."""
+    from grid.scenario.shipped import all_shipped
+
+    names = dict.fromkeys(one.name for one in all_shipped() if one.is_experiment in of)
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _files_or_names(incomplete: str, of: Sequence[bool]) -> list[str]:
+    """Folders and files in YAML that begin so, then names of what comes with the emulator."""
+    found = glob(f"{escape(incomplete)}*")  # noqa: PTH207
+    files = [f"{path}/" if Path(path).is_dir() else path for path in found]
+    here = sorted(path for path in files if path.endswith(("/", ".yaml", ".yml")))
+    return [*here, *_names(incomplete, of)]
+
+
+def shipped_names(incomplete: str) -> list[str]:
+    """What a shell may complete the name of something shipped to."""
+    return _names(incomplete, [False, True])
+
+
+def _scenarios(incomplete: str) -> list[str]:
+    return _files_or_names(incomplete, [False])
+
+
+def _experiments(incomplete: str) -> list[str]:
+    return _files_or_names(incomplete, [True])
+
+
+def _any_files(incomplete: str) -> list[str]:
+    return _files_or_names(incomplete, [False, True])
+
+
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
+        autocompletion=_scenarios,
         metavar="SCENARIO",
         help="A scenario in YAML: a file, or the name of one that `grid scenarios` lists.",
+        show_default=False,
+    ),
+]
+ScenarioOrExperimentFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        autocompletion=_any_files,
+        metavar="FILE...",
+        help="Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
         show_default=False,
     ),
 ]
 ExperimentFile = Annotated[
     Path,
     typer.Argument(
+        autocompletion=_experiments,
         metavar="EXPERIMENT",
         help="An experiment in YAML: a file, or the name of one that `grid scenarios` lists.",
         show_default=False,

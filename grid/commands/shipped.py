@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from grid.commands.endings import endings, wrong
+from grid.commands.options import shipped_names
 
 START = "two-vos"
 WIDEST = 110
@@ -57,6 +58,7 @@ def init(
         str,
         typer.Option(
             "--from",
+            autocompletion=shipped_names,
             metavar="NAME",
             help="A name of `grid scenarios`, or experiments/NAME if both kinds have it.",
         ),

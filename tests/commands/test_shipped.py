@@ -34,6 +34,29 @@ def test_all_are_listed_with_a_line_each() -> None:
         assert len(one.about) > 20 and one.about[-1] in ".?", one
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("run two", ["two.yaml", "two-vos"]),
+        ("sweep two", ["two.yaml"]),
+        ("check old-", ["old-information"]),
+        ("sweep old-", ["old-information"]),
+        ("run mine/", ["mine/own.yaml"]),
+        ("run mine", ["mine/"]),
+        ("init DIR --from two", ["two-vos"]),
+        ("run [", []),
+    ],
+)
+def test_a_shell_completes_files_and_names(words: str, found: list[str]) -> None:
+    Path("mine").mkdir()
+    for file in ("mine/own.yaml", "mine/notes.txt", "two.yaml", "two.csv"):
+        Path(file).touch()
+    asked = {"_GRID_COMPLETE": "complete_bash", "COMP_WORDS": f"grid {words}"}
+    asked["COMP_CWORD"] = str(len(words.split()))
+    result = CliRunner().invoke(app, env=asked, prog_name="grid")
+    assert result.stdout.split() == found
+
+
 @pytest.mark.parametrize("columns", [50, 80, 300])
 def test_a_terminal_has_each_sentence_whole_and_none_of_its_lines_too_long(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
