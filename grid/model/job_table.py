@@ -49,11 +49,13 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     def of(cls, requirements: Requirements | None = None, **columns: npt.ArrayLike) -> JobTable:
         """A table of the given columns, the others at their defaults.
 
-        Raises TypeError where a column is missing or there is none of that name.
+        Raises TypeError where a column is missing or there is none of that name, and
+        ArithmeticError or ValueError for what is no whole number in a column of those.
         """
-        made: dict[str, Any] = {
-            name: np.asarray(values, COLUMNS.get(name)) for name, values in columns.items()
-        }
+        with np.errstate(invalid="raise"):
+            made: dict[str, Any] = {
+                name: np.asarray(values, COLUMNS.get(name)) for name, values in columns.items()
+            }
         size = len(made["submit_us"])
         for name, value in (DEFAULTS | {"site": -1}).items():
             if name not in made:
