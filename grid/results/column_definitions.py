@@ -127,8 +127,8 @@ EVENT_COLUMNS: Columns = {
     ),
     "age_us": (
         "us",
-        "For how long that belief may have been wrong; 0 of the VO's own resources, empty where "
-        "none had come.",
+        "For how long that belief may have been wrong; 0 of the VO's own resources. Both are empty "
+        "where nothing had come, and where a job goes to a bidder or to a VO that asked for work.",
     ),
     "load": ("", "CPUs that jobs hold or wait for, over CPUs: of a cluster, or of the whole VO."),
     "state": ("", "How the job ended, or what an answer says."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from grid.model.event import DECISION, MESSAGE, Event
 from grid.model.job import JobKey
 from grid.model.time import SECOND_US
 from grid.results.event_reading import EventFile
+from grid.scenario.load import load_scenario
+from grid.scenario.workload import realize
 from grid.story import ClusterLog, job_story, whereabouts, why_waiting
 from grid.story.cluster_log import Stay
 from tests.story.random_runs import Told, random_grid, told
@@ -90,6 +93,28 @@ def test_what_was_believed_is_what_the_scheduler_had_been_told(runs: list[Told])
             assert run.events[place - 1].event in ("resources", "forward")
             checked += 1
     assert checked > 50
+
+
+@pytest.mark.parametrize("lease_s", [0.0, 100.0])
+def test_a_job_that_goes_to_the_best_bid_is_not_said_to_go_by_old_status(
+    tmp_path: Path, lease_s: float
+) -> None:
+    """The rule calls all for each job: nobody goes by what was told before."""
+    auction = {"name": "auction", "settings": {"when": "always", "lease_s": lease_s}}
+    pools = [("slow", 500), ("fast", 4000)]
+    jobs = [{"submit_s": 40 + n, "run_s": 60} for n in range(3)]
+    scenario: dict[str, Any] = {
+        "protocol": {"when_busy": auction, "snapshot_period_s": 10, "ttl": 1},
+        "vos": [
+            {"name": name, "clusters": [{"policy": "fcfs", "processors": 4, "mips": mips}]}
+            for name, mips in pools
+        ],
+    }
+    scenario["vos"][0]["workload"] = {"jobs": jobs}
+    run = told(realize(load_scenario(scenario), "here")[0], tmp_path)
+    events = [one for one in run.events if one.event == "forward"]
+    assert [one.to_vo for one in events] == ["fast"] * 3
+    assert all(one.free_cpus is None and one.age_us is None for one in events)
 
 
 def slow_state(events: list[Event], facts: ClusterFacts, time_us: int) -> tuple[list[Stay], ...]:
