@@ -45,7 +45,7 @@ class Puller:
         """The job that was given; until it has a place, what is free is not to spare."""
 
     def start(self, ctx: Context) -> None:
-        """It may never have work of its own. First the other VOs have to introduce themselves."""
+        """It may never have work of its own. What is posted at the start is heard of first."""
         ctx.set_background_timer(2 * self._distances.longest_us, LOOK)
 
     def ended(self, ctx: Context) -> None:
