@@ -165,6 +165,7 @@ def _ticks(low: float, high: float, is_duration: bool) -> list[float]:
         of = _OFTEN if high < LITTLE * low else DURATIONS if high < MUCH * low else _SELDOM
         return [tick for tick in of if low / 1.01 <= tick <= high]
     first, last = int(np.floor(np.log10(low))), int(np.floor(np.log10(high)))
-    steps = (1, 2, 5) if high < MANY_DECADES * low else (1,)
+    many = high < MANY_DECADES * low
+    steps = (1, 2, 3, 4, 5, 7) if high < 10 * low else (1, 2, 5) if many else (1,)
     ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
     return [tick for tick in ticks if low / 1.01 <= tick <= high]

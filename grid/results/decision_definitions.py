@@ -52,7 +52,8 @@ OF_DECISIONS = (
     ),
     Metric(
         "herd_largest", "herd, largest", "",
-        "The largest such number of VOs.", "told statuses of the VO's resources, or of all",
+        "The most VOs that sent jobs to one resource because of the same status of it.",
+        "told statuses of the VO's resources, or of all",
         COUNT, "less",
     ),
     Metric(
