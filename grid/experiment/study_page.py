@@ -104,7 +104,13 @@ def _axes(study: Study, repeated_over: str | None) -> str:
         said = "; repetitions, from which the intervals are" if name == repeated_over else ""
         lines.append(f"- {name}: {listed}{said}")
     seeds = len({seed for _, seed, _ in study.runs})
-    return "\n".join([*lines, f"- seeds: {seeds}; the same seed means the same jobs"])
+    said = "the same seed means the same jobs, unless an axis changes them"
+    if seeds > 1:
+        said += (
+            ". Values are *not told apart* where the interval of their difference, paired by seed, "
+            f"has 0 in it (Student's, at {100 * study.level:g} %, one by one)"
+        )
+    return "\n".join([*lines, f"- seeds: {seeds}; {said}"])
 
 
 def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:

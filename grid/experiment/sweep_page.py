@@ -121,7 +121,7 @@ def _certainty(study: Study, seeds: int) -> str:
         return "With one seed there are no intervals: nothing here says how sure a mean is."
     return (
         f"Intervals are Student's, at a level of {100 * study.level:g} %; the same seed means the "
-        f"same jobs. {SAME_TOLD}."
+        f"same jobs, unless an axis changes them. {SAME_TOLD}."
     )
 
 
