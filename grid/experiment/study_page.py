@@ -13,7 +13,14 @@ from grid.experiment.repetitions import read_repeated
 from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
 from grid.experiment.study import Study, read_study
 from grid.experiment.sweep_page import charts_left_out, comparison_charts
-from grid.experiment.sweep_texts import SAME, SAME_TOLD, cells_of, measured_line
+from grid.experiment.sweep_texts import (
+    SAME,
+    SAME_TOLD,
+    cells_of,
+    fewer_seeds,
+    measured_line,
+    missing_runs,
+)
 from grid.report.labels import shown
 from grid.results.definitions import METRICS, label_of
 from grid.scenario.shipped import experiments_folder
@@ -39,7 +46,9 @@ def write_study_page(
     """
     study, about = read_repeated(folder), experiment.study
     assert about is not None
-    varied = _axes(read_study(folder), experiment.repeated_over)
+    runs = read_study(folder)
+    varied = _axes(runs, experiment.repeated_over)
+    lacking = filter(None, [missing_runs(folder, len(runs.runs)), fewer_seeds(runs)])
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
     pictures = list(_pictures(study, about, page))
@@ -49,7 +58,7 @@ def write_study_page(
         f"## Question\n\n{_prose(about.question)}",
         f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{varied}",
         "## Pictures\n\n" + "\n\n".join(pictures),
-        "## Answer\n\n" + "\n\n".join(_answer(study, one) for one in about.answers),
+        "\n\n".join(["## Answer", *lacking, *(_answer(study, one) for one in about.answers)]),
     ]
     if about.old_boards is not None:
         parts.append("## Beside the theory\n\n" + _old_boards(study, about.old_boards))

@@ -63,6 +63,25 @@ def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("SMALL-*.svg"))) >= 1
 
 
+def test_a_page_says_before_its_answer_that_runs_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("part.py").write_text("class Fails:\n    def plan(self, view, now):\n        1 / 0\n")
+    best = {"metric": "wait_mean", "better": "less", "best_of": "policy"}
+    asked = experiment(
+        axes={"policy": ["fcfs", "part.py:Fails"]}, study=STUDY | {"answers": [best]}
+    )
+    asked["scenario"]["vos"][0]["clusters"] = [{"processors": 1, "policy": "${policy}"}]
+    asked["scenario"]["parameters"] = {"policy": "fcfs", "ttl": 1}
+    Path("small.yaml").write_text(yaml.safe_dump(asked))
+    words = ["sweep", "small.yaml", "--in-process", "--page", "SMALL.md"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1, done.output
+    answer = Path("SMALL.md").read_text().partition("## Answer")[2]
+    assert answer.startswith("\n\nOf 4 runs 2 are missing: ")
+
+
 def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers(
     tmp_path: Path,
 ) -> None:
