@@ -43,7 +43,8 @@ class Task:
     place: Place
     traceback: bool = False
     quiet: bool = False
-    quick: bool = False
+    options: tuple[str, ...] = ()
+    """Those that changed the experiment, as they were given."""
     study_page: Path | None = None
     watch: bool = False
 
@@ -93,7 +94,7 @@ def sweep(
         with naming_options("address", "cpus"):
             place = Place(address, cpus, in_process)
         _check_page(page, loaded)
-        how = traceback, quiet, quick, page, watch
+        how = traceback, quiet, _given(quick, settings, seeds), page, watch
         task = Task(loaded, file, folder, place, *how)
         if dry_run:
             from grid.experiment.dry_run import dry_run_lines
@@ -103,6 +104,14 @@ def sweep(
                 typer.echo(line)
             return
     carry_out(task)
+
+
+def _given(quick: bool, settings: list[str], seeds: str | None) -> tuple[str, ...]:
+    """The options that change an experiment, as they were given."""
+    given = ["--quick"] if quick else []
+    for setting in settings:
+        given += ["--set", setting]
+    return (*given, *(() if seeds is None else ("--seeds", seeds)))
 
 
 def carry_out(task: Task) -> None:
@@ -157,7 +166,7 @@ def _tell(task: Task, done: Sweep, page: Path | None) -> None:
         from grid.experiment.study_page import write_study_page
 
         at = task.study_page
-        write_study_page(task.experiment, task.folder, at, quick=task.quick, file=task.file)
+        write_study_page(task.experiment, task.folder, at, options=task.options, file=task.file)
         typer.echo(f"page: {at}")
     if done.failures:
         raise typer.Exit(ExitCode.FAILED)

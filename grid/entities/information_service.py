@@ -26,6 +26,7 @@ from grid.model.messages import (
     LeaveVo,
     LocalStatus,
     News,
+    PlacesInLine,
     Probe,
     ProbeAnswer,
     QueryResources,
@@ -112,6 +113,8 @@ class InformationService:
             case LocalStatus(assigned_cpus, work_s):
                 self._known.own_status(assigned_cpus, work_s, ctx.now)
                 self._there_is_news(ctx)
+            case PlacesInLine(cpus):
+                self._known.own_line(cpus)
             case News(entries, asks):
                 self._hear(ctx, self._sources.services.index(sender), entries, asks)
             case Probe(number):

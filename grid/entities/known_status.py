@@ -70,6 +70,8 @@ class KnownStatus:
         self._heard_us: dict[int, Time] = {}
         self._vo = vo
         self._own_assigned = np.zeros(len(own))
+        self._own_line: Floats | float = 0.0
+        self._own_promised = self._own_assigned
         self._own_work_s = NOT_TOLD
         self._own_told_us: Time = 0
         self._view_size = view_size
@@ -99,6 +101,12 @@ class KnownStatus:
     def own_status(self, assigned: Floats, work_s: Floats, now: Time) -> None:
         """The VO's own resources are so from now on."""
         self._own_assigned, self._own_work_s, self._own_told_us = assigned, work_s, now
+        self._own_promised = assigned + self._own_line
+
+    def own_line(self, cpus: Floats) -> None:
+        """Places stand in line for so many CPUs of its resources: it counts them, others do not."""
+        self._own_line = cpus
+        self._own_promised = self._own_assigned + cpus
 
     def own_entry(self, now: Time, summary: bool) -> Entry:
         """The VO's own status now, for others."""
@@ -138,7 +146,7 @@ class KnownStatus:
         rows, heard = (NO_ROWS, NO_PLACES) if board is None else (board, self._heard)
         own = self._own_rows.start if self._vo in self.members else -1
         status = status_now(
-            self._status, rows, heard, self._base, confirmed_us, own, self._own_assigned,
+            self._status, rows, heard, self._base, confirmed_us, own, self._own_promised,
             self._own_work_s_at(now), now,
         )  # fmt: skip
         for entry in answers:
@@ -158,7 +166,7 @@ class KnownStatus:
         `places` are in ascending order, and none of them is of this VO.
         """
         every, status = own_among(
-            places, rows, confirmed_us, classes.first[self._vo], self._own_assigned,
+            places, rows, confirmed_us, classes.first[self._vo], self._own_promised,
             self._own_work_s_at(now), now,
         )  # fmt: skip
         assigned, work_s, told_us, confirmed = status

@@ -35,6 +35,7 @@ from grid.model.messages import (
     NotAdmitted,
     Placed,
     PlaceHeld,
+    PlacesInLine,
     Refused,
     ReleasePlace,
     RunJob,
@@ -180,7 +181,9 @@ class ResourceManager:
             self._tally.add("not_admitted")
             ctx.send(scheduler, NotAdmitted(key))
             return
-        if not wait and self._cpus[resource] - assigned < processors:
+        rank = self._rank(is_guest)
+        waits = self._room.has_line(resource, rank)
+        if not wait and (waits or self._cpus[resource] - assigned < processors):
             self._tally.add("refused")
             ctx.send(scheduler, Refused(key))
             return
@@ -189,9 +192,7 @@ class ResourceManager:
         self._backlog.comes(key, job, resource, ctx.now)
         self._submitted_since += 1
         ctx.send(scheduler, Assigned(key, ctx.now))
-        rank = self._rank(is_guest)
-        held_back = (rank or late) and not self._room.has_room(job, resource)
-        if held_back or self._room.has_line(resource, rank):
+        if waits or ((rank or late) and not self._room.has_room(job, resource)):
             self._room.wait(Waiting(job, None, rank, late), resource)
             if late:
                 ctx.send(scheduler, InLine(key, True))
@@ -229,6 +230,7 @@ class ResourceManager:
             self._room.wait(Waiting(job, asked, rank), resource)
             # Those that are held back count, and it may go before them.
             self._go_on(ctx, resource)
+            self._tell_line(ctx)
         else:
             ctx.send(self._scheduler, PlaceHeld(asked.call, True, free, False, assigned))
 
@@ -278,6 +280,7 @@ class ResourceManager:
             resource = self._room.leave(call)
             if resource >= 0:
                 self._tally.add("cancelled")
+                self._tell_line(ctx)
                 self._go_on(ctx, resource)
 
     def _fall_back(self, ctx: Context, call: CallId) -> None:
@@ -295,11 +298,17 @@ class ResourceManager:
                 ctx.send(self._scheduler, InLine(job.key, False))
             if asked is None:
                 self._send_down(ctx, job, resource)
-            elif self._is_barred(job, ctx.now):
+                continue
+            self._tell_line(ctx)
+            if self._is_barred(job, ctx.now):
                 assigned = float(self._assigned[resource])
                 ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
             else:
                 self._hold(ctx, asked)
+
+    def _tell_line(self, ctx: Context) -> None:
+        """The own VO counts places in line: what is free beside them goes to them first."""
+        ctx.send(self._information, PlacesInLine(self._room.in_line.copy()))
 
     def _count(self, vo: str, resource: int, processors: int, sign: int) -> None:
         """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from grid.model.job import Job, JobKey
 from grid.model.messages import CallId, HoldPlace
 
@@ -27,12 +29,14 @@ class WaitingRoom:
 
     A job that is sent down goes to its cluster, where it may have to wait as well. It counts as
     below until it has ended, and so does a place that is held. `cpus` are those of each resource.
+    `in_line` are the CPUs of each resource for which a place stands in line. Shape (resources,).
     """
 
     def __init__(self, cpus: Sequence[float]) -> None:
         self._cpus = list(cpus)
         self._below = [0] * len(self._cpus)
         self._lines: dict[int, deque[Waiting]] = {}
+        self.in_line = np.zeros(len(self._cpus))
 
     def has_line(self, resource: int, rank: int) -> bool:
         """Whether those are in line who go before a newcomer of that rank."""
@@ -48,6 +52,7 @@ class WaitingRoom:
         while place and line[place - 1].rank > waiting.rank:
             place -= 1
         line.insert(place, waiting)
+        self._count(waiting, resource, 1)
 
     def withdraw(self, key: JobKey, resource: int) -> bool:
         """Take a job out of the line, if it is there."""
@@ -68,8 +73,13 @@ class WaitingRoom:
 
     def _take_out(self, waiting: Waiting, resource: int) -> None:
         self._lines[resource].remove(waiting)
+        self._count(waiting, resource, -1)
         if not self._lines[resource]:
             del self._lines[resource]
+
+    def _count(self, waiting: Waiting, resource: int, sign: int) -> None:
+        if waiting.asked is not None:
+            self.in_line[resource] += sign * waiting.job.processors
 
     def sent_down(self, resource: int, processors: int) -> None:
         """A job that holds so many CPUs of the resource, or waits there, has gone below."""
@@ -84,6 +94,7 @@ class WaitingRoom:
         line = self._lines.get(resource)
         while line and self.has_room(line[0].job, resource):
             waiting = line.popleft()
+            self._count(waiting, resource, -1)
             if not line:
                 del self._lines[resource]
             yield waiting

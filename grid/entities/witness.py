@@ -132,7 +132,9 @@ class Witnessed:
             resource = message.resource
             told = {"resource": resource, "waits": message.wait}
             return told | {"free_cpus": entity.free_cpus(resource)}
-        if isinstance(sent, ForwardJob) and (not sent.belief or math.isnan(sent.belief[1])):
+        if isinstance(sent, ForwardJob) and (
+            not sent.belief or math.isnan(sent.belief.assigned_cpus)
+        ):
             # It goes to the best bid, or to who asked for it, whatever was told before.
             return {"to_vo": to.partition("/")[0]}
         if isinstance(message, Resources) and isinstance(sent, AssignJob | ForwardJob):

@@ -18,6 +18,11 @@ def axis_choices(name: str, axis: Axis) -> list[tuple[Label, dict[str, Any]]]:
     return [(_label(value), {name: value}) for value in axis]
 
 
+def stands_for(given: Label, label: Label) -> bool:
+    """Whether a value that a file gives names this value of an axis, one of `axis_choices`."""
+    return str(label) in (str(given), str(_number_or(str(given))))
+
+
 def _number_or(label: str) -> str | int | float:
     """A label as the number that it is, so that it has its place on an axis; else as it is."""
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.axes import Label, axis_choices
-from grid.experiment.experiment_checks import problems_of, without_seeds
+from grid.experiment.experiment_checks import problems_of, problems_of_study, without_seeds
 from grid.experiment.schema import MAX_RUNS, Axis, ExperimentSection, QuickSection
 from grid.model.errors import InputError, Mistake, one_mistake, shorten
 from grid.model.errors import Path as Steps
@@ -102,7 +102,7 @@ def load_experiment(
         Mistake("--set", None, what[0].removeprefix("set."), *what[1:])
         if what[0].removeprefix("set.") in typed
         else Mistake(root.source, _line_of(root, what[0]), *what)
-        for what in problems_of(chosen)
+        for what in (*problems_of(chosen), *problems_of_study(experiment))
     ]
     if mistakes:
         # What is wrong with the runs is told with it: a name that nothing has, such as the one of

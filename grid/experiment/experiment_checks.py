@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grid.experiment.axes import axis_choices
+from grid.experiment.axes import axis_choices, stands_for
 from grid.experiment.schema import Axis, ExperimentSection
 from grid.model.errors import shorten
 
@@ -40,6 +40,26 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
             if all(any(_is_within(key, own) for own in keys) for keys in given):
                 found = f"{shorten(experiment.set[key])} for all runs"
                 yield f"set.{key}", found, f"none, for each value of the axis {name} sets it"
+
+
+def problems_of_study(experiment: ExperimentSection) -> Iterator[Problem]:
+    """What its page could not answer. `experiment` is the whole one, whatever --quick leaves."""
+    study, axes = experiment.study, experiment.axes
+    if study is None:
+        return
+    for name in study.axes():
+        if name not in axes:
+            yield "study", f"{name!r}, which is no axis", f"axes: {', '.join(axes) or 'none'}"
+    for answer in study.answers:
+        name = answer.best_of
+        if answer.along == name:
+            others = ", ".join(other for other in axes if other != name)
+            yield "study", f"the best {name} along {name}", f"another axis: {others or 'none'}"
+        labels = [label for label, _ in axis_choices(name, axes.get(name, ()))]
+        for value in answer.among or ():
+            if labels and not any(stands_for(value, label) for label in labels):
+                found = f"among {shorten(value)}, which the axis {name} does not have"
+                yield "study", found, f"its values: {', '.join(map(str, labels))}"
 
 
 def _is_within(key: str, whole: str) -> bool:

@@ -86,8 +86,11 @@ class StudySection(Section):
     )
 
     def axes(self) -> tuple[str, ...]:
-        """The axes that it names."""
-        return tuple(name for answer in self.answers for name in answer.axes())
+        """The axes that its answers and its theory name."""
+        of_answers = [name for answer in self.answers for name in answer.axes()]
+        theory = self.old_boards
+        of_theory = [] if theory is None else [theory.choices, theory.load, theory.period_s]
+        return tuple(dict.fromkeys([*of_answers, *of_theory]))
 
 
 class ExperimentSection(Section):
@@ -145,9 +148,6 @@ class ExperimentSection(Section):
         for name in self.quick.axes if self.quick is not None else ():
             if name not in self.axes:
                 raise ValueError(f"`quick.axes` among the axes: {', '.join(self.axes) or 'none'}")
-        for name in self.study.axes() if self.study is not None else ():
-            if name not in self.axes:
-                raise ValueError(f"axes in `study`, not {name}: {', '.join(self.axes)}")
         if self.runs > MAX_RUNS:
             raise ValueError(f"at most {MAX_RUNS} runs in all, not {self.runs}")
         return self

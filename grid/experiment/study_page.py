@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from grid.experiment.axes import stands_for
 from grid.experiment.repetitions import read_repeated
 from grid.experiment.schema import AnswerSection, ExperimentSection, OldBoardsSection, StudySection
 from grid.experiment.study import Study, read_study
@@ -18,6 +20,7 @@ from grid.experiment.sweep_texts import (
     SAME_TOLD,
     cells_of,
     fewer_seeds,
+    listed_numbers,
     measured_line,
     missing_runs,
 )
@@ -37,12 +40,13 @@ def write_study_page(
     folder: Path,
     page: Path,
     *,
-    quick: bool = False,
+    options: Sequence[str] = (),
     file: Path | None = None,
 ) -> None:
     """Write the page of the study in `folder`, and its pictures beside it.
 
-    `file` is where the experiment stands, by which the page says how it was made; None: its name.
+    The page says how it was made: `file` is where the experiment stands (None: by its name), and
+    `options` are those of the command that changed the experiment.
     """
     study, about = read_repeated(folder), experiment.study
     assert about is not None
@@ -52,9 +56,10 @@ def write_study_page(
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
     pictures = list(_pictures(study, about, page))
+    command = ["grid", "sweep", _given(study.name, file), *options, "--page", str(page)]
     parts = [
         f"# {about.title}",
-        f"Written by `{_command(_given(study.name, file), page, quick)}`.{_if_quick(quick)}",
+        f"Written by `{shlex.join(command)}`.{_if_quick('--quick' in options)}",
         f"## Question\n\n{_prose(about.question)}",
         f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{varied}",
         "## Pictures\n\n" + "\n\n".join(pictures),
@@ -80,10 +85,6 @@ def _given(name: str, file: Path | None) -> str:
     if file is None or file.resolve().parent == experiments_folder().resolve():
         return name
     return str(file)
-
-
-def _command(name: str, page: Path, quick: bool) -> str:
-    return f"grid sweep {name}{' --quick' if quick else ''} --page {page}"
 
 
 def _if_quick(quick: bool) -> str:
@@ -112,14 +113,16 @@ def _axes(study: Study, repeated_over: str | None) -> str:
         listed = ", ".join(f"`{value}`" for value in values)
         said = "; repetitions, from which the intervals are" if name == repeated_over else ""
         lines.append(f"- {name}: {listed}{said}")
-    seeds = len({seed for _, seed, _ in study.runs})
+    seeds = sorted({seed for _, seed, _ in study.runs})
     said = "the same seed means the same jobs, unless an axis changes them"
-    if seeds > 1:
+    if len(seeds) > 1:
         said += (
             ". Values are *not told apart* where the interval of their difference, paired by seed, "
             f"has 0 in it (Student's, at {100 * study.level:g} %, one by one)"
         )
-    return "\n".join([*lines, f"- seeds: {seeds}; {said}"])
+    return "\n".join(
+        [*lines, f"- {'seeds' if len(seeds) > 1 else 'seed'}: {listed_numbers(seeds)}; {said}"]
+    )
 
 
 def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:
@@ -188,21 +191,27 @@ def _held(study: Study, answer: AnswerSection) -> list[Any]:
     values = study.axes[answer.best_of]
     if answer.among is None:
         return values
-    # A label such as "1" is a number where results are read.
-    among = [str(value) for value in answer.among]
-    return [value for value in values if str(value) in among]
+    return [value for value in values if any(stands_for(one, value) for one in answer.among)]
 
 
 def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> tuple[Any, str]:
     """The best value at a point, its mean, and what cannot be told apart from it; None: nothing."""
     axis, metric = answer.best_of, answer.metric
-    means = {}
-    for value in _held(study, answer):
-        interval = study.interval(metric, {**point, axis: value})
-        if interval is not None:
-            means[value] = interval.mean
-    if not means:
+    by_seed = {
+        value: study.values(metric, {**point, axis: value}) for value in _held(study, answer)
+    }
+    by_seed = {value: of_seeds for value, of_seeds in by_seed.items() if of_seeds}
+    if not by_seed:
         return None, ""
+    # Means of different seeds would be of different jobs.
+    every = set.union(*map(set, by_seed.values()))
+    seeds = sorted(every.intersection(*by_seed.values()))
+    if not seeds:
+        return None, ""
+    means = {
+        value: sum(of_seeds[seed] for seed in seeds) / len(seeds)
+        for value, of_seeds in by_seed.items()
+    }
     best = (min if answer.better == "less" else max)(means, key=lambda value: means[value])
     like = []
     for value, mean in means.items():
@@ -213,6 +222,9 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
             like.append(f"`{value}` {shown(mean)}")
     worst = (max if answer.better == "less" else min)(means.values())
     said = f"{shown(means[best])}, the worst {shown(worst)}"
+    if len(seeds) < len(every):
+        counted = "one repetition" if len(seeds) == 1 else f"{len(seeds)} repetitions"
+        said += f"; by the {counted} that all of them have"
     return best, said + (f"; not told apart: {', '.join(like)}" if like else "")
 
 

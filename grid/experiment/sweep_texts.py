@@ -86,6 +86,19 @@ def missing_runs(folder: Path, there: int) -> str:
     )
 
 
+def listed_numbers(numbers: Sequence[int]) -> str:
+    """Ascending numbers, with how many there are if several: "4 (1 to 3, 7)"."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1][1:] = [number]
+        else:
+            spans.append([number])
+    texts = [" to ".join(map(str, span)) for span in spans]
+    listed = ", ".join(texts)
+    return f"{len(numbers):,} ({listed})" if len(numbers) > 1 else listed
+
+
 COMBINATIONS_NAMED = 3
 
 

@@ -109,12 +109,12 @@ def redundant(
     stands in a queue is a place. When its turn comes, its CPUs are held and the job's scheduler is
     told, which sends the job to the first that says so and cancels the others. So it starts once.
     """
-    home = question.at_home()
-    if home.free >= 0:
-        return Destination(home.free, False)
     held = _held(question)
     if held:
         return Award(held[0])
+    home = question.at_home()
+    if home.free >= 0:
+        return Destination(home.free, False)
     if question.own_only:
         return stay_if_possible(question, home)
     lease_us = from_seconds(lease_s)

@@ -35,6 +35,15 @@ def setters(kind: type, names: Sequence[str]) -> list[Callable[[Any, Any], None]
     return [getattr(kind, name).__set__ for name in names]
 
 
+def filled(kind: Any, fill_ins: Sequence[Callable[[Any, Any], None]], columns: Any) -> list[Any]:
+    """Objects of a class from lists of equal length, one for each of its `setters`."""
+    made = [kind.__new__(kind) for _ in columns[0]]
+    for fill_in, values in zip(fill_ins, columns, strict=True):
+        for one, value in zip(made, values, strict=True):
+            fill_in(one, value)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One acceptable value of a requirement and the utility in [0, 1] that it has for the user."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import DEFAULTS, Job, JobRequest, column, dtypes, setters
+from grid.model.job import DEFAULTS, Job, JobRequest, column, dtypes, filled, setters
 from grid.model.requirement_columns import OfJob, RequirementColumns, joined
 from grid.model.time import NEVER
 
@@ -97,14 +97,10 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     def jobs(self, first: int, end: int, vo: str) -> list[Job]:
         """Rows `first` to before `end` as jobs of `vo`, in less time than one by one."""
         columns = [one[first:end].tolist() for one in _columns_of_a_job(self)]
-        # A frozen dataclass takes long to make one by one: here they are filled in by columns.
-        jobs = [Job.__new__(Job) for _ in columns[0]]
-        columns.append([vo] * len(jobs))
-        columns.append(self.requirements[first:end] or [()] * len(jobs))
-        for fill_in, values in zip(_FILL_IN, columns, strict=True):
-            for job, value in zip(jobs, values, strict=True):
-                fill_in(job, value)
-        return jobs
+        count = len(columns[0])
+        columns.append([vo] * count)
+        columns.append(self.requirements[first:end] or [()] * count)
+        return filled(Job, _FILL_IN, columns)
 
 
 COLUMNS = dtypes(JobTable)

@@ -305,6 +305,15 @@ class LocalStatus(NamedTuple):
     work_s: Floats = NOT_TOLD
 
 
+class PlacesInLine(NamedTuple):
+    """Resource Manager to its own Information Service: places stand in line for so many CPUs.
+
+    No other VO is told. Shape (resources,).
+    """
+
+    cpus: Floats
+
+
 class Entry(NamedTuple):
     """What an Information Service knows of VO number `vo`: its status `rows`.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import Option, Requirement, RequirementKind, setters
+from grid.model.job import Option, Requirement, RequirementKind, filled, setters
 
 OfJob = tuple[Requirement, ...]
 """What one job asks for."""
@@ -95,13 +95,15 @@ class RequirementColumns(Sequence[OfJob]):
         wanted = slice(of_jobs[0], of_jobs[-1])
         of_wanted = self.first_option[wanted.start : wanted.stop + 1].tolist()
         among = slice(of_wanted[0], of_wanted[-1])
-        options: list[Option] = _filled(Option, self.value[among], self.utility[among])
+        of_options = (self.value[among].tolist(), self.utility[among].tolist())
+        options: list[Option] = filled(Option, _OF_AN_OPTION, of_options)
         of_each = [
             tuple(options[one - among.start : other - among.start])
             for one, other in pairwise(of_wanted)
         ]
         kinds = [_KINDS[kind] for kind in self.kind[wanted].tolist()]
-        made: list[Requirement] = _filled(Requirement, kinds, of_each, self.weight[wanted])
+        of_requirements = (kinds, of_each, self.weight[wanted].tolist())
+        made: list[Requirement] = filled(Requirement, _OF_A_REQUIREMENT, of_requirements)
         return [
             tuple(made[one - wanted.start : other - wanted.start])
             for one, other in pairwise(of_jobs)
@@ -109,20 +111,8 @@ class RequirementColumns(Sequence[OfJob]):
 
 
 _KINDS = tuple(RequirementKind)
-_FILL_IN = {
-    Option: setters(Option, ("value", "utility")),
-    Requirement: setters(Requirement, ("kind", "options", "weight")),
-}
-
-
-def _filled(kind: Any, *columns: Any) -> list[Any]:
-    """Objects of a class, a column for each of its fields."""
-    made = [kind.__new__(kind) for _ in range(len(columns[0]))]
-    for fill_in, column in zip(_FILL_IN[kind], columns, strict=True):
-        values = column.tolist() if isinstance(column, np.ndarray) else column
-        for one, value in zip(made, values, strict=True):
-            fill_in(one, value)
-    return made
+_OF_AN_OPTION = setters(Option, ("value", "utility"))
+_OF_A_REQUIREMENT = setters(Requirement, ("kind", "options", "weight"))
 
 
 def joined(parts: Sequence[RequirementColumns]) -> RequirementColumns:

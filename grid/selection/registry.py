@@ -29,7 +29,8 @@ class GuardedSelection:
     """A selection that another plugged in. Utilities are those of Eq. 1, whatever chose.
 
     Its `choose` is given the random stream where it takes one more argument. What resources are
-    worth to forwarding rules is told by its `worth`, if it has one, else by Eq. 1.
+    worth to forwarding rules is told by its `worth`, if it has one, else by Eq. 1: the utility that
+    `partial` counts, whatever its `choose` goes by.
     """
 
     def __init__(self, origin: Origin, selection: Any) -> None:

@@ -23,6 +23,7 @@ from grid.model.messages import (
     JobEnded,
     LocalStatus,
     PlaceHeld,
+    PlacesInLine,
     Refused,
     ReleasePlace,
     RunJob,
@@ -115,11 +116,33 @@ def test_a_place_is_held_at_once_before_jobs_that_are_held_back() -> None:
     assert RunJob not in map(type, desk.tell(AssignJob(job(1, 4, "b"), 1, True)))
     calls = [("a/scheduler", number) for number in (1, 2)]
     held = [
-        type(answer) is PlaceHeld and answer.held
+        [one.held for one in desk.tell(HoldPlace(call, job(2, processors), 1, 5, True))
+         if isinstance(one, PlaceHeld)]
         for call, processors in zip(calls, (3, 1), strict=True)
-        for answer in desk.tell(HoldPlace(call, job(2, processors), 1, 5, True))[:1]
-    ]
-    assert held == [True]
+    ]  # fmt: skip
+    assert held == [[True], []]
+
+
+def test_what_is_free_beside_a_place_in_line_is_for_that_place() -> None:
+    """A wide job has a place in line beside a running one. Who was told of two free CPUs is
+    refused, and the own VO knows of the line until the wide job does without."""
+    desk = Desk()
+    desk.tell(AssignJob(job(1, 2), 1, False))
+    call = ("b/scheduler", 1)
+    assert desk.tell(HoldPlace(call, job(2, 3, "b"), 1, 5, True))[0].cpus.tolist() == [0, 3]
+    assert desk.tell(AssignJob(job(3), 1, False)) == [Refused(("a", 3))]
+    assert Assigned(("a", 4), 0) in desk.tell(AssignJob(job(4), 0, False))
+    assert desk.tell(ReleasePlace(call))[0].cpus.tolist() == [0, 0]
+    assert Assigned(("a", 3), 0) in desk.tell(AssignJob(job(3), 1, False))
+
+
+def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
+    desk = Desk()
+    desk.tell(AssignJob(job(1, 4), 1, False))
+    desk.tell(HoldPlace(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
+    told = {type(one): one for one in desk.end(1)}
+    assert told[PlacesInLine].cpus.tolist() == [0, 0]
+    assert told[LocalStatus].assigned_cpus.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize(("limit", "published_at"), [(1, [2, 4]), (2, [3])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ from typer.testing import CliRunner
 
 from grid.cli import app
 from grid.experiment.cases import load_experiment
+from grid.experiment.study_page import write_study_page
 from grid.model.errors import InputError
 
 JOBS = [{"submit_s": number, "run_s": 10} for number in range(6)]
+BEST = {"metric": "wait_mean", "better": "less", "best_of": "processors"}
 STUDY = {
     "title": "Are more processors better?",
     "question": "Does a job wait for less time?",
     "set_up": "Jobs of ten seconds.",
     "hangs_on": "The jobs.",
-    "answers": [{"metric": "wait_mean", "better": "less", "best_of": "processors", "along": "ttl"}],
+    "answers": [BEST | {"along": "ttl"}],
 }
 
 
@@ -82,12 +85,36 @@ def test_a_page_says_before_its_answer_that_runs_are_missing(
     assert answer.startswith("\n\nOf 4 runs 2 are missing: ")
 
 
+def test_the_best_is_found_by_seeds_that_all_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six processors are best. Where `one` lacks the second seed, all are compared by the first."""
+    monkeypatch.chdir(tmp_path)
+    words = ["sweep", "small.yaml", "--in-process", "--set", "run_s=7", "--seeds", "3,5"]
+    asked = experiment(seeds=2)
+    asked["scenario"]["parameters"]["run_s"] = 1
+    jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
+    asked["scenario"]["vos"][0]["workload"] = {"jobs": jobs}
+    Path("small.yaml").write_text(yaml.safe_dump(asked))
+    assert CliRunner().invoke(app, [*words, "--page", "SMALL.md"]).exit_code == 0
+    text = Path("SMALL.md").read_text()
+    assert " ".join(["`grid", *words[:2], *words[3:], "--page", "SMALL.md`."]) in text
+    assert "- seeds: 2 (3, 5); " in text
+    sweep = Path("sweeps/small")
+    cases = json.loads((sweep / "sweep.json").read_text())["cases"]
+    gone = next(one for one in cases if one["point"] == {"processors": "one", "ttl": 0})
+    for file in sweep.rglob(f"{gone['key']}*"):
+        file.unlink()
+    write_study_page(load_experiment("small.yaml"), sweep, Path("AGAIN.md"))
+    answer = Path("AGAIN.md").read_text().partition("## Answer")[2]
+    assert "; by the one repetition that all of them have" in answer
+
+
 def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers(
     tmp_path: Path,
 ) -> None:
     """As with days of a log: one seed, and what is repeated are the values of an axis."""
-    answers = [{"metric": "wait_mean", "better": "less", "best_of": "processors"}]
-    study = STUDY | {"answers": answers}
+    study = STUDY | {"answers": [BEST]}
     jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
     vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": jobs}}
     scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
@@ -112,7 +139,7 @@ def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers
 
 def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
     file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    answer = STUDY["answers"][0] | {"among": ["one", "seven"]}  # type: ignore[index]
+    answer = BEST | {"along": "ttl", "among": ["one", "seven"]}
     given = experiment(seeds=1, study=STUDY | {"answers": [answer]})
     file.write_text(yaml.safe_dump(given, sort_keys=False))
     words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
@@ -128,7 +155,14 @@ def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
     ("study", "says"),
     [
         (STUDY | {"answers": []}, "answers"),
-        (STUDY | {"answers": [STUDY["answers"][0] | {"along": "size"}]}, "not size"),  # type: ignore[index]
+        (STUDY | {"answers": [BEST | {"along": "size"}]}, "'size', which is no axis"),
+        (STUDY | {"answers": [BEST | {"along": "processors"}]}, "another axis: ttl"),
+        (STUDY | {"answers": [BEST | {"among": ["one", "eight"]}]}, "values: one, six, seven"),
+        (
+            STUDY
+            | {"old_boards": {"choices": "ttl", "load": "rho", "period_s": "ttl", "work_s": 1}},
+            "'rho', which is no axis",
+        ),
     ],
 )
 def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:
@@ -157,4 +191,4 @@ def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
     # As a scenario has it, so that it can be copied there.
     limit = "- set: `protocol.snapshot_load_limit: null`\n- processors: "
     assert f"- set: `network.latency_s: 0.5`\n{limit}" in text
-    assert "- seeds: 3;" in text
+    assert "- seeds: 3 (1 to 3);" in text

@@ -124,6 +124,10 @@ MORE: dict[str, dict[str, Any]] = {
         "protocol": rule("redundant", copies=3, wave=1, wave_s=1, lease_s=5),
         "vos": [vo("a", 1, [job(1), job(2)]), *busy_vos("b"), fast("c", job(1))],
     },
+    "redundant_behind_a_wide_job": {
+        "protocol": rule("redundant", copies=2, lease_s=5),
+        "vos": [vo("a", 2, [job(1), job(2, processors=2), job(3)]), vo("b", 1)],
+    },
     "lease_over": {
         "protocol": rule("reserve", lease_s=5, wait_s=1),
         "network": {"bandwidth_mbps": 100},

@@ -27,6 +27,7 @@ from grid.model.messages import (
     NotAdmitted,
     Placed,
     PlaceHeld,
+    PlacesInLine,
     Probe,
     ProbeAnswer,
     QueryLoad,
@@ -93,7 +94,7 @@ class _Overheard:
         self.entity.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        if self.directory or not isinstance(message, (JoinVo, LeaveVo, LocalStatus)):
+        if self.directory or not isinstance(message, (JoinVo, LeaveVo, LocalStatus, PlacesInLine)):
             self.lines.append(f"{ctx.now:>9} {sender} -> {self.name}: {_words(message)}")
         self.entity.handle(ctx, sender, message)
 
@@ -187,6 +188,8 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"VO {vo} leaves"
         case LocalStatus(assigned):
             return f"assigned {assigned.tolist()}"
+        case PlacesInLine(cpus):
+            return f"in line {cpus.tolist()}"
         case News(entries, asks):
             return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
         case Probe(number):
