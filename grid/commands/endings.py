@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
@@ -146,16 +146,16 @@ MOST_LINES = 5
 
 @contextmanager
 def endings(
-    interrupted: str = "Nothing was written.",
+    interrupted: str | Callable[[], str] = "Nothing was written.",
     folder: Path | None = None,
     *,
     traceback: bool = False,
 ) -> Iterator[None]:
     """Around the work of a command: errors become lines on stderr and exit codes.
 
-    `interrupted` says what is left after an interruption. `folder` is where a file could not be
-    written that the system does not name. With `traceback`, a part that was plugged in shows where
-    it failed.
+    `interrupted` says what is left after an interruption, or finds it out then. `folder` is where a
+    file could not be written that the system does not name. With `traceback`, a part that was
+    plugged in shows where it failed.
     """
     _interrupts.works = True
     try:
@@ -180,8 +180,16 @@ def endings(
     except (KeyboardInterrupt, Exception) as error:
         if not is_interruption(error):
             raise
-        typer.echo(f"interrupted. {interrupted}", err=True)
+        left = interrupted if isinstance(interrupted, str) else interrupted()
+        typer.echo(f"interrupted. {left}", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def runs_left(folder: Path) -> str:
+    """What is left in the folder of a sweep, or of several, after an interruption."""
+    if any(folder.rglob("runs/*.json")):
+        return f"Finished runs are in {folder}; the same command goes on."
+    return "No run was finished; the same command begins again."
 
 
 @contextmanager

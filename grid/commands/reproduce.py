@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, failed, naming_options
+from grid.commands.endings import ExitCode, endings, failed, naming_options, runs_left
 from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def reproduce(
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     if quick:
         typer.echo(QUICK)
-    words = f"Finished runs are in {folder}; the same command goes on."
-    with endings(words, folder), display_on(sys.stderr, quiet=quiet) as display:
+    left = partial(runs_left, folder)
+    with endings(left, folder), display_on(sys.stderr, quiet=quiet) as display:
         progress = sweep_progress(display, in_process=in_process)
         how = How(place, quick, progress, as_is)
         found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)

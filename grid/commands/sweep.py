@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, naming_options, wrong
+from grid.commands.endings import ExitCode, endings, naming_options, runs_left, wrong
 from grid.commands.options import (
     NO_EVENTS,
     Address,
@@ -116,8 +117,8 @@ def _given(quick: bool, settings: list[str], seeds: str | None) -> tuple[str, ..
 
 def carry_out(task: Task) -> None:
     """Do the runs that are missing, print the results, write the report."""
-    words = f"Finished runs are in {task.folder}; the same command goes on."
-    with endings(words, task.folder, traceback=task.traceback):
+    left = partial(runs_left, task.folder)
+    with endings(left, task.folder, traceback=task.traceback):
         done, page = _run(task)
         _tell(task, done, page)
 
@@ -150,10 +151,16 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
 
 
 def _tell(task: Task, done: Sweep, page: Path | None) -> None:
-    """Print the results, and write the page of a study. Raises typer.Exit where runs failed."""
+    """Write the page of a study, and print the results. Raises typer.Exit where runs failed."""
     from grid.experiment.sweep_table import print_sweep_table
     from grid.results.run_folder import REPORT
 
+    at = task.study_page if page is not None else None
+    if at is not None:
+        # First: whoever reads what is printed may stop reading, such as `| head`.
+        from grid.experiment.study_page import write_study_page
+
+        write_study_page(task.experiment, task.folder, at, options=task.options, file=task.file)
     _say_failures(done, task.traceback)
     if page is not None:
         print_sweep_table(task.folder)
@@ -162,11 +169,7 @@ def _tell(task: Task, done: Sweep, page: Path | None) -> None:
         typer.echo(f"report: {page}")
     elif (task.folder / REPORT).exists():
         typer.echo(f"{task.folder / REPORT} is of earlier results, of which none is left")
-    if page is not None and task.study_page is not None:
-        from grid.experiment.study_page import write_study_page
-
-        at = task.study_page
-        write_study_page(task.experiment, task.folder, at, options=task.options, file=task.file)
+    if at is not None:
         typer.echo(f"page: {at}")
     if done.failures:
         raise typer.Exit(ExitCode.FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import shlex
@@ -239,9 +240,14 @@ def _means(study: Study, metrics: Sequence[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Rows) -> str:
-    """A table in Markdown."""
-    lines = [header, ["---"] * len(header), *rows]
+    """A table in Markdown, of plain texts."""
+    lines = [map(_plain, header), ["---"] * len(header), *(map(_plain, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text such as a label, so that Markdown takes nothing in it for its own."""
+    return html.escape(text, quote=False).replace("|", "\\|")
 
 
 def _old_boards(study: Study, theory: OldBoardsSection) -> str:

@@ -38,7 +38,7 @@ from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.model.errors import one_mistake
 from grid.report.axes import WIDE
-from grid.report.charts import Labels, Series, are_lines, chart, reach
+from grid.report.charts import Labels, Series, any_cut, are_lines, chart, reach
 from grid.report.labels import counted, shown
 from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import hints_of, save_pictures
@@ -125,6 +125,9 @@ def _certainty(study: Study, seeds: int) -> str:
     )
 
 
+CUT = "An interval that reaches beyond the axis ends there."
+
+
 def comparison_charts(study: Study, metric: str, along: str | None = None) -> Iterator[Picture]:
     """The metric over the axes: the compared one as lines or bars, another (`along`) as x."""
     across, unique = _axes_of_charts(study, along)
@@ -141,8 +144,10 @@ def comparison_charts(study: Study, metric: str, along: str | None = None) -> It
         caption = f"{y[0].upper()}{y[1:]}{f', {fixed_at}' if fixed_at else ''}."
         name = f"compare-{metric.replace('_', '-')}{suffix}"
         x = across or study.compare or ""
-        labels = Labels(name, caption, x, y, subtitle=fixed_at, of=values_of(study))
-        yield chart(replace(labels, **reaches), series)
+        labels = Labels(name, caption, x, y, subtitle=fixed_at, of=values_of(study), **reaches)
+        if any_cut(labels, series):
+            labels = replace(labels, caption=f"{caption} {CUT}")
+        yield chart(labels, series)
 
 
 def charts_left_out(study: Study, along: str | None = None) -> str:

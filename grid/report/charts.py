@@ -68,6 +68,14 @@ def are_lines(series: Sequence[Series]) -> bool:
     return numeric and max(len(one.x) for one in series) > 1
 
 
+def any_cut(labels: Labels, series: Sequence[Series]) -> bool:
+    """Whether an interval reaches beyond what the chart can show."""
+    least, most = labels.y_bounds
+    return any(low < least for one in series for low in one.low or ()) or any(
+        high > most for one in series for high in one.high or ()
+    )
+
+
 def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
     """A line for each of `series`, at the places where its figures are, with their intervals."""
     columns = dict(_columns(series))

@@ -218,6 +218,14 @@
     }
   });
   for (const holder of find(".scroll")) watch.observe(holder);
+  const watchCharts = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const isMore =
+        target.scrollWidth > target.clientWidth + 1 || target.scrollHeight > target.clientHeight + 1;
+      target.closest("figure").classList.toggle("scrolls", isMore);
+    }
+  });
+  for (const holder of find("figure .chart")) watchCharts.observe(holder);
   showChosen();
   if (find("figure[data-chart]").length) {
     drawAll();

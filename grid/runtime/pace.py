@@ -59,11 +59,11 @@ def live_lines(live: dict[str, Any]) -> list[str]:
             f"--speedup {slower:.2g}"
         )
     left = live["unfinished"]
-    jobs = f"{left:,} job{'s' * (left != 1)} had ended"
+    jobs = f"{left:,} job{'s' * (left != 1)} had not ended"
     if left and live.get("interrupted"):
-        lines.append(f"interrupted before {jobs}; this is what came")
+        lines.append(f"interrupted: {jobs}; this is what came")
     elif left:
-        lines.append(f"warning: the time was over before {jobs}")
+        lines.append(f"warning: the time was over, and {jobs}")
     if live["unfinished"] and live.get("not_healed"):
         lines.append(f"never healed: {', '.join(live['not_healed'])}")
     return lines

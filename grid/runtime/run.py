@@ -149,7 +149,8 @@ class How:
         placed = self.placed
         number = placed.isdecimal() and len(placed) <= MOST_DIGITS and int(placed) > 0
         if placed not in PLACEMENTS and not number:
-            expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors above 0"
+            most = 10**MOST_DIGITS - 1
+            expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors from 1 to {most}"
             raise one_mistake("placement", shorten(placed), expected)
         if self.transport not in (None, *TRANSPORTS):
             raise one_mistake("transport", shorten(self.transport), " or ".join(TRANSPORTS))

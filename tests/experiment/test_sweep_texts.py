@@ -83,9 +83,20 @@ def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
     scale = line["encoding"]["y"]["scale"]
     assert scale["type"] == "log" and scale["domain"][0] == 1
     assert {"calculate": "max(datum.low, 1)", "as": "drawn_low"} in interval["transform"]
+    assert chart.caption.endswith("An interval that reaches beyond the axis ends there.")
     narrow = replace(study_of(tmp_path, "narrow", points[:2]), compare="rule")
     (chart,) = comparison_charts(narrow, "wait_mean")
     assert "type" not in chart.specification["layer"][0]["encoding"]["y"]["scale"]
+
+
+@pytest.mark.parametrize(("wait_s", "is_cut"), [(2.0, True), (20.0, False)])
+def test_a_caption_says_where_intervals_are_cut(
+    tmp_path: Path, wait_s: float, is_cut: bool
+) -> None:
+    """The interval of two values that are 1 s apart reaches 6.4 s to both sides."""
+    points = [({"rule": rule}, {"wait_mean": [wait_s, wait_s + 1]}) for rule in "ab"]
+    (chart,) = comparison_charts(study_of(tmp_path, "cut", points), "wait_mean")
+    assert ("beyond the axis" in chart.caption) is is_cut
 
 
 def test_an_axis_of_one_value_has_no_charts_of_its_own(tmp_path: Path) -> None:

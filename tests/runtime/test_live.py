@@ -161,7 +161,7 @@ class TestOnRay:
         ended = len((out / "jobs.csv").read_text(encoding="utf-8").splitlines()) - 1
         unfinished = manifest["live"]["unfinished"]
         assert 0 < unfinished == sum(grid_of("two").jobs_by_vo()) - ended
-        assert f"the time was over before {unfinished} jobs had ended" in done.output
+        assert f"the time was over, and {unfinished} jobs had not ended" in done.output
 
     def test_an_interrupted_run_gives_what_there_is(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,7 +182,7 @@ class TestOnRay:
         ended = len((out / "jobs.csv").read_text(encoding="utf-8").splitlines()) - 1
         jobs = sum(grid_of("two").jobs_by_vo())
         assert live["interrupted"] and 0 < ended == jobs - live["unfinished"]
-        assert f"interrupted before {live['unfinished']} jobs had ended" in done.output
+        assert f"interrupted: {live['unfinished']} jobs had not ended" in done.output
         assert {total for _, total, _ in seen} == {jobs}
         assert all("wait or run, 0 actors killed" in more for _, _, more in seen)
 
@@ -251,4 +251,4 @@ def test_a_machine_that_cannot_keep_up_is_told_of() -> None:
     live["late"]["share"] = 0.05
     assert not [line for line in live_lines(live) if "warning" in line]
     live["unfinished"] = 2
-    assert live_lines(live)[-1] == "warning: the time was over before 2 jobs had ended"
+    assert live_lines(live)[-1] == "warning: the time was over, and 2 jobs had not ended"
