@@ -24,6 +24,7 @@ WIDEST = 400
 """More than all columns that are ever shown take."""
 ROWS_SHOWN = 40
 COLUMNS_SHOWN = 5
+NO_VALUE = "-"
 UNSURE = "?"
 UNSURE_TOLD = f"{UNSURE}: the interval contains zero, so these seeds do not tell which is better"
 _GAP = 2
@@ -55,14 +56,15 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         lines.append(
             f"means over seeds ± half of their {100 * study.level:g} % confidence interval"
         )
-    if any(text.endswith(f" {SAME}") for texts in figures.values() for text in texts):
+    cells = [text for metric, texts in figures.items() if metric not in no_room for text in texts]
+    if NO_VALUE in cells:
+        lines.append(f"{NO_VALUE}: the figure does not apply there")
+    if any(text.endswith(f" {SAME}") for text in cells):
         lines.append(SAME_TOLD)
-    if line := repetitions_told(folder):
+    for line in filter(None, (repetitions_told(folder), fewer_seeds(study))):
         lines.append(f"{line[0].lower()}{line[1:-1]}")
     if line := without_effect(study):
         lines.append(line[:-1])
-    if line := fewer_seeds(study):
-        lines.append(f"{line[0].lower()}{line[1:-1]}")
     if line := measured_line(folder):
         lines.append(f"{line[0].lower()}{line[1:-1]}")
         records = study.records.values()
@@ -93,12 +95,15 @@ def _print_differences(
         intervals = [found.get(name) for name in shown]
         texts = zip(_texts(intervals), intervals, strict=True)
         figures[metric] = [text + (f" {UNSURE}" if _is_unsure(one) else "") for text, one in texts]
+    lacking = [label_of(metric) for metric in metrics if metric not in from_first]
     _say(console, ["", f"Differences from {axis} {first}, with the same seeds:"])
     no_room = _print_table(console, _axes_at(study, list(shown.values())), figures)
     lines = []
     if len(points) > len(shown) or no_room:
         where = f"{folder}/differences.csv"
         lines.append(f"There is no room for all of them here; they are in {where}.")
+    if lacking:
+        lines.append(f"{axis} {first} has no value of {', '.join(lacking)} to hold others against")
     seen = [text for metric, texts in figures.items() if metric not in no_room for text in texts]
     if any(text.endswith(f" {UNSURE}") for text in seen):
         lines.append(UNSURE_TOLD)
@@ -181,7 +186,7 @@ def _texts(intervals: list[Interval | None]) -> list[str]:
 
     def text(one: Interval | None) -> str:
         if one is None:
-            return "-"
+            return NO_VALUE
         if is_same(one):
             return f"{one.mean:z,.{digits}f} {SAME}"
         half = one.half_width

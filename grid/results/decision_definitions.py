@@ -26,14 +26,15 @@ OF_DECISIONS = (
         "misjudged_arrivals", "jobs sent where no room was", "",
         "Jobs that came from another VO, which believed that there was room for them, and there "
         "was none: such a job over-commits a resource, or is refused or not admitted. One that is "
-        "turned away though there is room is in not_admitted alone. Where the sender had a bid, it "
-        "believed what the bid said; places that were held and lost are leases_lost.",
+        "turned away though there is room is among the jobs not admitted alone. Where the sender "
+        "had a bid, it believed what the bid said. Places that were held and lost are leases lost.",
         f"sum over {_CAME}", COUNT, "less",
     ),
     Metric(
         "refusals", "refusals", "",
-        "How often a resource was asked to take a job at once, and had no room. "
-        "Jobs that may queue there are not refused; see misjudged_arrivals.",
+        "How often a resource was asked to take a job at once, and had no room, or places stood "
+        "in line there. Jobs that may queue there are not refused: see jobs sent where no room "
+        "was.",
         "sum over all jobs that came to the VO, its own as well, or all", COUNT, "less",
     ),
     Metric(
@@ -45,8 +46,8 @@ OF_DECISIONS = (
     Metric(
         "herd_mean", "herd, mean", "",
         "How many VOs sent jobs to one resource because of the same status of it, told at one "
-        "time, when it joined or later. VOs, not jobs: many jobs of one VO count as 1; see "
-        "misjudged_arrivals.",
+        "time, when it joined or later. VOs, not jobs: many jobs of one VO count as 1; see jobs "
+        "sent where no room was.",
         "mean over the told statuses that any VO acted on, of the VO's resources, or all",
         "1 or more", "less",
     ),

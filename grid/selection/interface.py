@@ -92,10 +92,18 @@ def best_choice(
         )
     utilities = np.asarray(utilities, np.float64)
     if not utilities @ utilities >= 0.0:
+        utilities = within_reach(utilities, table)
+    if not utilities @ utilities >= 0.0:
         raise ValueError("found a utility that is not a number")
     if ties not in TIES:
         raise ValueError(f"found ties {ties!r}, expected one of {', '.join(TIES)}")
     return best_rows(utilities, job, table, own_vo, own_only, ties, rng, rows)
+
+
+def within_reach(utilities: Floats, table: ResourceTable) -> Floats:
+    """The same, and 0 where a job may not go: what follows from the CPUs there is not a number."""
+    within: Floats = np.where(np.isnan(table.assigned_cpus), 0.0, utilities)
+    return within
 
 
 def best_rows(

@@ -15,7 +15,7 @@ from grid.model.resources import ResourceTable
 from grid.parts.kind import Kind, refuse_other_arguments
 from grid.parts.lent_table import lent
 from grid.parts.origin import Origin, ask, is_whole
-from grid.selection.interface import Choice, Selection
+from grid.selection.interface import Choice, Selection, within_reach
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -60,7 +60,7 @@ class GuardedSelection:
             return self._partial().worth(job, table)
         with lent(self.origin, "worth", table) as copy:
             found: Floats = ask(self.origin, "worth", own, _worth_problem, job, copy)
-        return found
+        return within_reach(found, table)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         return self._partial().utility(job, table, row)
@@ -76,7 +76,8 @@ def _worth_problem(worth: Any, _: Job, table: ResourceTable) -> str | None:
     count = len(table.columns.vo)
     if not isinstance(worth, np.ndarray) or worth.shape != (count,) or worth.dtype != np.float64:
         return f"gave no array of {count} numbers (float64), one for each resource"
-    return None if (worth >= 0.0).all() else "gave a worth that is not a number of at least 0"
+    is_right = (within_reach(worth, table) >= 0.0).all()
+    return None if is_right else "gave a worth that is not a number of at least 0"
 
 
 def _problem(

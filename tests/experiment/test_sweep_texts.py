@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
 from grid.report.page import Choice, Table, When
 from grid.report.style import Picture
+from grid.results.run_folder import SWEEP_FILE
 from tests.experiment.studies import study_of
 
 
@@ -87,6 +89,25 @@ def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
     narrow = replace(study_of(tmp_path, "narrow", points[:2]), compare="rule")
     (chart,) = comparison_charts(narrow, "wait_mean")
     assert "type" not in chart.specification["layer"][0]["encoding"]["y"]["scale"]
+
+
+def test_a_figure_that_the_first_value_lacks_is_said_to_have_no_differences(
+    tmp_path: Path,
+) -> None:
+    """FCFS holds no leases, and the first of the compared values is FCFS."""
+    points = [
+        ({"rule": "fcfs"}, {"wait_mean": [5.0, 6.0], "leases": [None, None]}),
+        ({"rule": "redundant"}, {"wait_mean": [4.0, 4.5], "leases": [3.0, 7.0]}),
+    ]
+    study_of(tmp_path, "lacking", points)
+    file = tmp_path / "lacking" / SWEEP_FILE
+    sweep = json.loads(file.read_text()) | {"metrics": ["wait_mean", "leases"]}
+    file.write_text(json.dumps(sweep))
+    said = io.StringIO()
+    print_sweep_table(tmp_path / "lacking", Console(file=said, width=120))
+    lines = said.getvalue().splitlines()
+    assert "-: the figure does not apply there" in lines
+    assert "rule fcfs has no value of leases to hold others against" in lines
 
 
 @pytest.mark.parametrize(("wait_s", "is_cut"), [(2.0, True), (20.0, False)])

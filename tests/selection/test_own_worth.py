@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,10 @@ from tests.selection.test_utility import job, table
 GRID = table([[Machine("m", 4)], [Machine("m", 2)], [Machine("m", 8)]], [0, 0, 0])
 
 
+BARRED = replace(GRID, assigned_cpus=np.array([1.0, np.nan, 2.0]))
+"""A job may not go to the second."""
+
+
 def choose(job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Any:
     return best_choice(table.columns.mips, job, table, own_vo, own_only)
 
@@ -33,6 +38,16 @@ def test_its_own_worth_counts_else_that_of_the_paper() -> None:
     by_cpus = guarded(worth=lambda _, table: table.columns.cpus / 8.0)
     assert by_cpus.worth(job(), GRID).tolist() == [0.5, 0.25, 1.0]
     assert guarded().worth(job(), GRID).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
+    """Without this, a selection by load ended the run as soon as a VO took a job not in."""
+    by_load = guarded(worth=lambda _, table: 1.0 / (1.0 + table.assigned_cpus))
+    assert by_load.worth(job(), BARRED).tolist() == [0.5, 0.0, 1 / 3]
+    loads = 5.0 - BARRED.assigned_cpus
+    assert best_choice(loads, job(), BARRED, 1, False).free == 0
+    with pytest.raises(ValueError, match="not a number"):
+        best_choice(loads, job(), GRID, 1, False)
 
 
 @pytest.mark.parametrize(
