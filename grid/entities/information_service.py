@@ -86,6 +86,7 @@ class InformationService:
         self._vo = vo
         self._membership = membership
         self._known = known
+        self._name = sources.services[vo].partition("/")[0]
         self._tally = Tally(vo, sources.services[vo])
         self._sources = sources
         self._overlay = sources.overlay
@@ -113,8 +114,8 @@ class InformationService:
             case LocalStatus(assigned_cpus, work_s):
                 self._known.own_status(assigned_cpus, work_s, ctx.now)
                 self._there_is_news(ctx)
-            case PlacesInLine(cpus):
-                self._known.own_line(cpus)
+            case PlacesInLine():
+                self._known.own_line(message)
             case News(entries, asks):
                 self._hear(ctx, self._sources.services.index(sender), entries, asks)
             case Probe(number):
@@ -148,12 +149,12 @@ class InformationService:
         asked: list[int] = []
         if not self._membership.holds(ctx.now):
             # Who is not in the grid has its own resources alone.
-            ctx.send(scheduler, Resources(key, self._table(ctx, ()).of(self._vo)))
+            ctx.send(scheduler, Resources(key, self._table(ctx, (), key).of(self._vo)))
             return
         if self._overlay.probes_first:
             asked += self._overlay.probes(self._view(ctx), ctx.rng)
         if not asked:
-            ctx.send(scheduler, Resources(key, self._table(ctx, ())))
+            ctx.send(scheduler, Resources(key, self._table(ctx, (), key)))
             return
         self._probes += 1
         self._probing[self._probes] = _Probing(key, scheduler, asked)
@@ -177,11 +178,13 @@ class InformationService:
     def _reply(self, ctx: Context, number: int) -> None:
         """Answer a query with what has come by now."""
         probing = self._probing.pop(number)
-        ctx.send(probing.scheduler, Resources(probing.key, self._table(ctx, probing.answers)))
+        table = self._table(ctx, probing.answers, probing.key)
+        ctx.send(probing.scheduler, Resources(probing.key, table))
 
-    def _table(self, ctx: Context, answers: Iterable[Entry]) -> ResourceTable:
+    def _table(self, ctx: Context, answers: Iterable[Entry], key: JobKey) -> ResourceTable:
+        """What is known, for a job or a call: that of another VO is a guest's."""
         sources = self._sources
-        table = self._told(ctx, answers)
+        table = self._told(ctx, answers, key[0].partition("/")[0] != self._name)
         if sources.period_us is not None and sources.delays_us is not None:
             seen_us = np.maximum(0, ctx.now - sources.delays_us)
             told_us = (seen_us - seen_us % sources.period_us)[table.columns.vo]
@@ -191,7 +194,7 @@ class InformationService:
             return table
         return replace(table, assigned_cpus=sources.discount(table, self._vo))
 
-    def _told(self, ctx: Context, answers: Iterable[Entry]) -> ResourceTable:
+    def _told(self, ctx: Context, answers: Iterable[Entry], is_guest: bool) -> ResourceTable:
         """What was told of all resources, and is surely right until the slowest could be heard."""
         sources = self._sources
         confirmed_us = 0
@@ -202,9 +205,9 @@ class InformationService:
         if classes is not None and self._known.has_all(classes):
             best = ctx.read_least(classes.classes)
             if best is not None:
-                return self._known.best_of(classes, ctx.now, *best, confirmed_us)
+                return self._known.best_of(classes, ctx.now, *best, confirmed_us, is_guest=is_guest)
         board = ctx.read_board() if sources.reads_board else None
-        return self._known.table(ctx.now, board, answers, confirmed_us)
+        return self._known.table(ctx.now, board, answers, confirmed_us, is_guest=is_guest)
 
     # Letters
 

@@ -10,7 +10,7 @@ import numpy as np
 from grid.kernel.entity import Rows
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.messages import Entry
+from grid.model.messages import Entry, PlacesInLine
 from grid.model.resources import (
     ASSIGNED_CPUS,
     NOT_TOLD,
@@ -70,8 +70,7 @@ class KnownStatus:
         self._heard_us: dict[int, Time] = {}
         self._vo = vo
         self._own_assigned = np.zeros(len(own))
-        self._own_line: Floats | float = 0.0
-        self._own_promised = self._own_assigned
+        self._own_line: PlacesInLine | None = None
         self._own_work_s = NOT_TOLD
         self._own_told_us: Time = 0
         self._view_size = view_size
@@ -101,12 +100,18 @@ class KnownStatus:
     def own_status(self, assigned: Floats, work_s: Floats, now: Time) -> None:
         """The VO's own resources are so from now on."""
         self._own_assigned, self._own_work_s, self._own_told_us = assigned, work_s, now
-        self._own_promised = assigned + self._own_line
 
-    def own_line(self, cpus: Floats) -> None:
-        """Places stand in line for so many CPUs of its resources: it counts them, others do not."""
-        self._own_line = cpus
-        self._own_promised = self._own_assigned + cpus
+    def own_line(self, line: PlacesInLine) -> None:
+        """Places stand in line for its own resources: it counts them, others do not."""
+        self._own_line = line
+
+    def _own_promised(self, is_guest: bool) -> Floats:
+        """CPUs of its own that are assigned, or for which places stand before such a job."""
+        if self._own_line is None:
+            return self._own_assigned
+        line = self._own_line.before_guests if is_guest else self._own_line.before_own
+        promised: Floats = self._own_assigned + line
+        return promised
 
     def own_entry(self, now: Time, summary: bool) -> Entry:
         """The VO's own status now, for others."""
@@ -134,11 +139,18 @@ class KnownStatus:
         return is_new
 
     def table(
-        self, now: Time, board: Rows | None, answers: Iterable[Entry], confirmed_us: Time
+        self,
+        now: Time,
+        board: Rows | None,
+        answers: Iterable[Entry],
+        confirmed_us: Time,
+        *,
+        is_guest: bool = False,
     ) -> ResourceTable:
         """All members' resources, from the rows of the board, the entries, and `answers`.
 
-        Of what is on the board it is known that it had not changed by `confirmed_us`.
+        `is_guest`: for a job of another VO. Of what is on the board it is known that it had not
+        changed by `confirmed_us`.
         """
         if not self._laid_out:
             self._lay_out()
@@ -146,8 +158,8 @@ class KnownStatus:
         rows, heard = (NO_ROWS, NO_PLACES) if board is None else (board, self._heard)
         own = self._own_rows.start if self._vo in self.members else -1
         status = status_now(
-            self._status, rows, heard, self._base, confirmed_us, own, self._own_promised,
-            self._own_work_s_at(now), now,
+            self._status, rows, heard, self._base, confirmed_us, own,
+            self._own_promised(is_guest), self._own_work_s_at(now), now,
         )  # fmt: skip
         for entry in answers:
             self._fill_in(status, entry)
@@ -159,14 +171,22 @@ class KnownStatus:
         return len(self.members) == len(classes.first) - 1
 
     def best_of(
-        self, classes: ResourceClasses, now: Time, places: Ints, rows: Rows, confirmed_us: Time
+        self,
+        classes: ResourceClasses,
+        now: Time,
+        places: Ints,
+        rows: Rows,
+        confirmed_us: Time,
+        *,
+        is_guest: bool = False,
     ) -> ResourceTable:
         """Its own resources, and those of others at these places on the board, in one order.
 
-        `places` are in ascending order, and none of them is of this VO.
+        `is_guest`: for a job of another VO. `places` are in ascending order, and none of them is
+        of this VO.
         """
         every, status = own_among(
-            places, rows, confirmed_us, classes.first[self._vo], self._own_promised,
+            places, rows, confirmed_us, classes.first[self._vo], self._own_promised(is_guest),
             self._own_work_s_at(now), now,
         )  # fmt: skip
         assigned, work_s, told_us, confirmed = status

@@ -276,12 +276,10 @@ class ResourceManager:
             self._tally.add("cancelled")
             ctx.cancel_timer(_lease(call))
             self._fall_back(ctx, call)
-        else:
-            resource = self._room.leave(call)
-            if resource >= 0:
-                self._tally.add("cancelled")
-                self._tell_line(ctx)
-                self._go_on(ctx, resource)
+        elif (resource := self._room.leave(call)) >= 0:
+            self._tally.add("cancelled")
+            self._tell_line(ctx)
+            self._go_on(ctx, resource)
 
     def _fall_back(self, ctx: Context, call: CallId) -> None:
         job, resource = self._leases.pop(call)
@@ -308,7 +306,8 @@ class ResourceManager:
 
     def _tell_line(self, ctx: Context) -> None:
         """The own VO counts places in line: what is free beside them goes to them first."""
-        ctx.send(self._information, PlacesInLine(self._room.in_line.copy()))
+        own, guests = self._room.in_line.cumsum(axis=0)[[self._rank(False), self._rank(True)]]
+        ctx.send(self._information, PlacesInLine(own, guests))
 
     def _count(self, vo: str, resource: int, processors: int, sign: int) -> None:
         """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""

@@ -29,14 +29,15 @@ class WaitingRoom:
 
     A job that is sent down goes to its cluster, where it may have to wait as well. It counts as
     below until it has ended, and so does a place that is held. `cpus` are those of each resource.
-    `in_line` are the CPUs of each resource for which a place stands in line. Shape (resources,).
+    `in_line` are the CPUs for which places stand in line, by rank and resource. Shape (2,
+    resources).
     """
 
     def __init__(self, cpus: Sequence[float]) -> None:
         self._cpus = list(cpus)
         self._below = [0] * len(self._cpus)
         self._lines: dict[int, deque[Waiting]] = {}
-        self.in_line = np.zeros(len(self._cpus))
+        self.in_line = np.zeros((2, len(self._cpus)))
 
     def has_line(self, resource: int, rank: int) -> bool:
         """Whether those are in line who go before a newcomer of that rank."""
@@ -79,7 +80,7 @@ class WaitingRoom:
 
     def _count(self, waiting: Waiting, resource: int, sign: int) -> None:
         if waiting.asked is not None:
-            self.in_line[resource] += sign * waiting.job.processors
+            self.in_line[waiting.rank, resource] += sign * waiting.job.processors
 
     def sent_down(self, resource: int, processors: int) -> None:
         """A job that holds so many CPUs of the resource, or waits there, has gone below."""

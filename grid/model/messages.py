@@ -308,10 +308,12 @@ class LocalStatus(NamedTuple):
 class PlacesInLine(NamedTuple):
     """Resource Manager to its own Information Service: places stand in line for so many CPUs.
 
-    No other VO is told. Shape (resources,).
+    Those are counted that go before a job of the VO's own users, or before a guest: one of another
+    VO. No other VO is told. Both are of shape (resources,).
     """
 
-    cpus: Floats
+    before_own: Floats
+    before_guests: Floats
 
 
 class Entry(NamedTuple):

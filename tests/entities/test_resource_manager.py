@@ -129,11 +129,29 @@ def test_what_is_free_beside_a_place_in_line_is_for_that_place() -> None:
     desk = Desk()
     desk.tell(AssignJob(job(1, 2), 1, False))
     call = ("b/scheduler", 1)
-    assert desk.tell(HoldPlace(call, job(2, 3, "b"), 1, 5, True))[0].cpus.tolist() == [0, 3]
+    assert desk.tell(HoldPlace(call, job(2, 3, "b"), 1, 5, True))[0].before_own.tolist() == [0, 3]
     assert desk.tell(AssignJob(job(3), 1, False)) == [Refused(("a", 3))]
     assert Assigned(("a", 4), 0) in desk.tell(AssignJob(job(4), 0, False))
-    assert desk.tell(ReleasePlace(call))[0].cpus.tolist() == [0, 0]
+    assert desk.tell(ReleasePlace(call))[0].before_own.tolist() == [0, 0]
     assert Assigned(("a", 3), 0) in desk.tell(AssignJob(job(3), 1, False))
+
+
+@pytest.mark.parametrize(
+    ("priority", "before_own", "before_guests"),
+    [("none", [4, 3], [4, 3]), ("home", [4, 0], [4, 3]), ("afar", [4, 3], [0, 3])],
+)
+def test_places_in_line_count_for_those_who_stand_behind_them(
+    priority: str, before_own: list[int], before_guests: list[int]
+) -> None:
+    """Two places of its own users for two CPUs each at one resource, one of a guest at another."""
+    desk = Desk(cpus=(2, 4), reception=Reception(priority=priority))
+    for number, (resource, processors) in enumerate([(0, 2), (1, 4)]):
+        desk.tell(AssignJob(job(number, processors), resource, False))
+    for number, (vo, resource, processors) in enumerate([("a", 0, 2), ("a", 0, 2), ("b", 1, 3)]):
+        call = (f"{vo}/scheduler", number)
+        told = desk.tell(HoldPlace(call, job(9 + number, processors, vo), resource, 5, True))
+    assert told[-1].before_own.tolist() == before_own
+    assert told[-1].before_guests.tolist() == before_guests
 
 
 def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
@@ -141,7 +159,7 @@ def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
     desk.tell(AssignJob(job(1, 4), 1, False))
     desk.tell(HoldPlace(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
     told = {type(one): one for one in desk.end(1)}
-    assert told[PlacesInLine].cpus.tolist() == [0, 0]
+    assert told[PlacesInLine].before_own.tolist() == [0, 0]
     assert told[LocalStatus].assigned_cpus.tolist() == [0, 3]
 
 

@@ -188,8 +188,8 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"VO {vo} leaves"
         case LocalStatus(assigned):
             return f"assigned {assigned.tolist()}"
-        case PlacesInLine(cpus):
-            return f"in line {cpus.tolist()}"
+        case PlacesInLine(own, guests):
+            return f"in line before own {own.tolist()}, before guests {guests.tolist()}"
         case News(entries, asks):
             return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
         case Probe(number):
