@@ -106,7 +106,7 @@ def _write(folder: Path, to: Format, target: Path) -> int:
         with replacing_folder(target) as partial:
             write_batsim(partial, folder)
         return 0
-    check_file(target, "--out", replaced=True)
+    check_file(target, "--out", Path(FILES[to]).suffix, replaced=True)
     schedule = read_schedule(folder, for_traces=to in _TRACES)
     if to is Format.SWF:
         from grid.export.tables import write_swf

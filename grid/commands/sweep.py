@@ -184,7 +184,7 @@ def _check_page(page: Path | None, experiment: ExperimentSection) -> None:
         return
     if experiment.study is None:
         raise one_mistake("--page", f"{experiment.name} without `study`", "a study")
-    check_file(page, "--page")
+    check_file(page, "--page", ".md")
 
 
 def _say_failures(done: Sweep, traceback: bool) -> None:

@@ -52,7 +52,7 @@ def verify(
 
     with endings(folder=page), display_on(sys.stderr, quiet=quiet) as display:
         if page is not None:
-            check_file(page, "--page")
+            check_file(page, "--page", ".md")
         chosen = _chosen(cases, overrides)
         figures: list[Figure] = []
         with _processes(cpus or usable_cpus(), display) as over:

@@ -232,6 +232,7 @@ class ResourceManager:
             self._go_on(ctx, resource)
             self._tell_line(ctx)
         else:
+            assigned += float(self._room.in_line[: rank + 1, resource].sum())
             ctx.send(self._scheduler, PlaceHeld(asked.call, True, free, False, assigned))
 
     def _rank(self, is_guest: bool) -> int:

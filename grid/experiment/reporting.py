@@ -28,7 +28,7 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     page = folder / REPORT if page is None else page
     try:
         write = _writer(folder)
-        check_file(page, "--out")
+        check_file(page, "--out", ".html", ".htm")
         # A folder that somebody gave us may lead elsewhere.
         for path in (folder / REPORT, page.parent / PICTURES):
             if path.is_symlink():

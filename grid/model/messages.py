@@ -89,7 +89,8 @@ class HoldPlace(NamedTuple):
 class PlaceHeld(NamedTuple):
     """Resource Manager to Local Scheduler: whether the resource is free, and is held now.
 
-    `assigned` of its CPUs are promised to other jobs.
+    `assigned` of its CPUs are promised to other jobs; where nothing is held, those of places that
+    stand in line before it are among them.
     """
 
     call: CallId

@@ -66,9 +66,10 @@ def check_place(folder: Path) -> None:
             _check_new(folder)
 
 
-def check_file(path: Path, option: str, *, replaced: bool = False) -> None:
-    """Raises InputError where no file can be written at `path`, or a run's or sweep's is there.
+def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) -> None:
+    """Raises InputError where no file can be written at `path`, or another's is there.
 
+    That is one of a run or a sweep, or one that has none of these `suffixes`, if any are given.
     With `replaced` that will be a new file, which must not take the place of a device or a pipe.
     """
     with _told(path, option):
@@ -82,6 +83,10 @@ def check_file(path: Path, option: str, *, replaced: bool = False) -> None:
             raise _mistake(path, "a device or a pipe", "a file, or nothing there", option)
         elif _is_kept(path.resolve()):
             raise _mistake(path, "a file that a run or a sweep wrote", "another path", option)
+        elif suffixes and path.is_file() and path.suffix not in suffixes:
+            endings = " or ".join(suffixes)
+            found = f"a file that is there and does not end in {endings}"
+            raise _mistake(path, found, "a new file, or one with that ending", option)
         elif not os.access(path, os.W_OK):
             raise _mistake(path, "a file that may not be written", "another path", option)
 

@@ -154,6 +154,15 @@ def test_places_in_line_count_for_those_who_stand_behind_them(
     assert told[-1].before_guests.tolist() == before_guests
 
 
+def test_a_bid_counts_the_places_in_line_before_it() -> None:
+    """One CPU is free, and a place for two stands in line: who asks waits for three of them."""
+    desk = Desk(cpus=(2,))
+    desk.tell(AssignJob(job(1), 0, False))
+    desk.tell(HoldPlace(("a/scheduler", 1), job(2, 2), 0, 5, True))
+    (answer,) = desk.tell(HoldPlace(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
+    assert (answer.free, answer.held, answer.assigned) == (False, False, 3)
+
+
 def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
     desk = Desk()
     desk.tell(AssignJob(job(1, 4), 1, False))

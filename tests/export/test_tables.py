@@ -260,6 +260,26 @@ def test_files_that_a_run_wrote_are_not_replaced(words: list[str], run: Path) ->
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["export", "--to", to] for to in ("chrome", "paje", "parquet", "swf")),
+        ["report"],
+    ],
+)
+def test_a_file_of_another_kind_is_not_replaced(
+    words: list[str], run: Path, tmp_path: Path
+) -> None:
+    """Such as a scenario: `--out` with the wrong name is soon typed."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("name: mine")
+    command, *options = words
+    answer = CliRunner().invoke(app, [command, str(run), *options, "--out", str(mine), "-q"])
+    assert answer.exit_code == 2
+    assert len(answer.stderr.splitlines()) == 1
+    assert mine.read_text() == "name: mine"
+
+
 def test_files_that_a_sweep_wrote_are_not_replaced(run: Path, tmp_path: Path) -> None:
     kept = [tmp_path / "sweep" / name for name in ("sweep.json", "results.csv", "runs/7.json")]
     for path in kept:
