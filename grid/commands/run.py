@@ -221,7 +221,7 @@ def _run_one(
     from contextlib import nullcontext
 
     from grid.commands.pages import page_that_says
-    from grid.results.run_folder import check_folder
+    from grid.results.run_folder import beside_a_whole_one, check_folder
     from grid.runtime.compiling import compiling_ahead
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import execute, save
@@ -243,9 +243,12 @@ def _run_one(
                 with naming_options("placement", "address", "transport"):
                     finished = execute(loaded, str(path), **how)
             display.stage("writing the results")
-            with naming_folder(folder):
-                save(finished, folder)
-    _say(finished, folder)
+            place = folder if force else beside_a_whole_one(folder, finished.manifest.get("live"))
+            with naming_folder(place):
+                save(finished, place)
+    _say(finished, place)
+    if place != folder:
+        typer.echo(f"{folder} keeps the run whose jobs have all ended")
 
 
 def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:

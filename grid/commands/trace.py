@@ -60,6 +60,7 @@ def trace(
     quiet: Quiet = False,
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
+    from grid.model.errors import one_mistake
     from grid.results.run_folder import check_file
     from grid.runtime.progress import display_on
     from grid.workload.convert import read_any_log, write_log
@@ -68,6 +69,8 @@ def trace(
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
             check_file(to, "--to", replaced=True)
+            if to.exists() and log.exists() and to.samefile(log):
+                raise one_mistake("--to", f"{to}, the log itself", "another file")
         display.stage("reading the log")
         read = read_any_log(log)
         chosen = filter_log(

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from grid.experiment.axes import Label, axis_choices
+from grid.experiment.axes import Label, axis_choices, stands_for
 from grid.experiment.experiment_checks import problems_of, problems_of_study, without_seeds
 from grid.experiment.schema import MAX_RUNS, Axis, ExperimentSection, QuickSection
 from grid.model.errors import InputError, Mistake, one_mistake, shorten
@@ -193,7 +193,7 @@ def expand(
             _check_metrics(experiment, scenario, file)
             _check_measure(experiment, scenario, file)
         except InputError as error:
-            refused.append((point, _of_experiment(error, file)))
+            refused.append((point, _of_experiment(error, file, point)))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
@@ -280,15 +280,15 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
         raise InputError([_mistake_in(file, ("scenario",), found, mistake.expected)]) from None
 
 
-def _of_experiment(error: InputError, file: Path | None) -> InputError:
-    """The same mistakes, those in settings reported against the line of the file that has them."""
+def _of_experiment(error: InputError, file: Path | None, point: Point) -> InputError:
+    """The same mistakes at `point`; those in settings are told at the line of the file."""
     if file is None:
         return error
     root = _read(file)[0]
 
     def of_file(mistake: Mistake) -> Mistake:
         setting = mistake.file.removeprefix(OVERRIDE)
-        line = _line_of_setting(root, setting.partition("=")[0])
+        line = _line_of_setting(root, setting.partition("=")[0], point)
         if setting == mistake.file or line is None:
             # Of the scenario, or from the command line.
             return mistake
@@ -300,13 +300,22 @@ def _of_experiment(error: InputError, file: Path | None) -> InputError:
     return InputError([of_file(one) for one in error.mistakes])
 
 
-def _line_of_setting(root: Node, key: str) -> int | None:
-    """The first line that sets `key`: in `set`, as an axis, or for a value of an axis."""
+def _line_of_setting(root: Node, key: str, point: Point) -> int | None:
+    """The line that sets `key`: in `set`, as an axis of values, or for a label of `point`."""
     axes = child(root, "axes")
-    inner = axes.value.values() if axes is not None and isinstance(axes.value, dict) else ()
-    labelled = [one.value.values() for one in inner if isinstance(one.value, dict)]
-    places = [child(root, "set"), axes, *itertools.chain.from_iterable(labelled)]
+    given = axes.value if axes is not None and isinstance(axes.value, dict) else {}
+    labels = {name: axis.value for name, axis in given.items() if isinstance(axis.value, dict)}
+    chosen = [
+        inner
+        for name, inners in labels.items()
+        for text, inner in inners.items()
+        if name in point and stands_for(text, point[name])
+    ]
+    places = [child(root, "set"), *chosen]
     found = [None if place is None else child(place, key) for place in places]
+    axis = given.get(key)
+    if axis is not None and not isinstance(axis.value, dict):
+        found.insert(1, axis)
     return next((one.line for one in found if one is not None), None)
 
 

@@ -33,9 +33,14 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
             yield "seeds", f"{seed} again", "each seed once"
     for metric in _more_than_once(experiment.metrics):
         yield "metrics", f"{metric} again", "each metric once"
+    set_by: dict[str, str] = {}
     for name, axis in experiment.axes.items():
         yield from _problems_of_axis(name, axis)
         given = [set(settings) for _, settings in axis_choices(name, axis)]
+        for key in sorted(set().union(*given)):
+            if (other := set_by.setdefault(key, name)) != name:
+                found = f"a value of {key}, which the axis {other} sets, too"
+                yield f"axes.{name}", found, "each key in one axis"
         for key in sorted(experiment.set) if given else ():
             if all(any(_is_within(key, own) for own in keys) for keys in given):
                 found = f"{shorten(experiment.set[key])} for all runs"

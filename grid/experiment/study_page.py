@@ -21,10 +21,12 @@ from grid.experiment.sweep_texts import (
     SAME_TOLD,
     cells_of,
     fewer_seeds,
+    jobs_turned_away,
     listed_numbers,
     measured_line,
     missing_runs,
 )
+from grid.experiment.telling import without_effect
 from grid.report.labels import shown
 from grid.results.definitions import METRICS, label_of
 from grid.scenario.shipped import experiments_folder
@@ -52,8 +54,9 @@ def write_study_page(
     study, about = read_repeated(folder), experiment.study
     assert about is not None
     runs = read_study(folder)
-    varied = _axes(runs, experiment.repeated_over)
-    lacking = filter(None, [missing_runs(folder, len(runs.runs)), fewer_seeds(runs)])
+    varied = _axes(runs, experiment.repeated_over, len(study.runs) > len(study.points))
+    warnings = missing_runs(folder, len(runs.runs)), fewer_seeds(runs), jobs_turned_away(study)
+    said_first = filter(None, [*warnings, without_effect(study)])
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
     pictures = list(_pictures(study, about, page))
@@ -64,7 +67,7 @@ def write_study_page(
         f"## Question\n\n{_prose(about.question)}",
         f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set(experiment)}{varied}",
         "## Pictures\n\n" + "\n\n".join(pictures),
-        "\n\n".join(["## Answer", *lacking, *(_answer(study, one) for one in about.answers)]),
+        "\n\n".join(["## Answer", *said_first, *(_answer(study, one) for one in about.answers)]),
     ]
     if about.old_boards is not None:
         parts.append("## Beside the theory\n\n" + _old_boards(study, about.old_boards))
@@ -108,7 +111,7 @@ def _set(experiment: ExperimentSection) -> str:
     return "".join(f"- set: `{key}: {value}`\n" for key, value in written.items())
 
 
-def _axes(study: Study, repeated_over: str | None) -> str:
+def _axes(study: Study, repeated_over: str | None, is_repeated: bool) -> str:
     lines = []
     for name, values in study.axes.items():
         listed = ", ".join(f"`{value}`" for value in values)
@@ -116,9 +119,10 @@ def _axes(study: Study, repeated_over: str | None) -> str:
         lines.append(f"- {name}: {listed}{said}")
     seeds = sorted({seed for _, seed, _ in study.runs})
     said = "the same seed means the same jobs, unless an axis changes them"
-    if len(seeds) > 1:
+    if is_repeated:
         said += (
-            ". Values are *not told apart* where the interval of their difference, paired by seed, "
+            ". Values are *not told apart* where the interval of their difference, paired by "
+            f"{repeated_over or 'seed'}, "
             f"has 0 in it (Student's, at {100 * study.level:g} %, one by one)"
         )
     return "\n".join(
@@ -159,14 +163,19 @@ def _answer(study: Study, answer: AnswerSection) -> str:
         if found:
             said = ", ".join(f"{name} `{value}`" for name, value in where.items())
             lines.append(f"- {said + ': ' if said else ''}{'; '.join(found)}.")
+    return f"{_head(answer)}\n\n" + ("\n".join(lines) or "No run has this figure.")
+
+
+def _head(answer: AnswerSection) -> str:
+    """What is answered, and what the figure is by which."""
     known = METRICS.get(answer.metric)
-    meaning = "" if known is None else f" {known.meaning}"
+    meaning = "" if known is None else f" {known.meaning} Taken over: {known.over}."
     metric = label_of(answer.metric)
     among = (
         "" if answer.among is None else f" among {', '.join(f'`{one}`' for one in answer.among)}"
     )
     head = f"**The best {answer.best_of} by {metric}**{among} ({answer.better} is better)."
-    return f"{head}{meaning}\n\n" + "\n".join(lines)
+    return f"{head}{meaning}"
 
 
 def _best_along(study: Study, answer: AnswerSection, where: Mapping[str, Any]) -> list[str]:
@@ -219,7 +228,7 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
         if value == best:
             continue
         apart = study.difference(metric, {**point, axis: best}, {**point, axis: value})
-        if apart is not None and apart.low <= 0 <= apart.high:
+        if apart is not None and apart.count > 1 and apart.low <= 0 <= apart.high:
             like.append(f"`{value}` {shown(mean)}")
     worst = (max if answer.better == "less" else min)(means.values())
     said = f"{shown(means[best])}, the worst {shown(worst)}"

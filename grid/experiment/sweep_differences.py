@@ -40,7 +40,7 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     baselines = list(dict.fromkeys(baseline for baseline, _, _, _ in found))
     known = [metric for metric in metrics if any(one[1] == metric for one in found)]
     return [
-        "The value of each row less that of the baseline, with the same seeds."
+        "The value of each row minus that of the baseline, with the same seeds."
         + (" A difference whose interval contains zero is unsure." if over_seeds(study) else "")
         + (f" {SAME_TOLD}." if any(is_same(one) for *_, one in found) else ""),
         Choice("baseline", f"Baseline of {axis}", {name: name for name in baselines}),
@@ -83,7 +83,7 @@ def _chart(study: Study, found: Sequence[Found], metrics: Sequence[str]) -> Pict
         "width": "container",
         "height": len(names) * (LINE_PX * (names[0].count(LINE) + 1) + 8),
         "title": {
-            "text": {"expr": "[titles[difference_metric], 'less that of ' + baseline]"},
+            "text": {"expr": "[titles[difference_metric], 'minus that of ' + baseline]"},
             "frame": "bounds",
         },
         "data": {"name": "differences"},
@@ -98,7 +98,7 @@ def _chart(study: Study, found: Sequence[Found], metrics: Sequence[str]) -> Pict
         ],
         "layer": _layers(names, kinds, "top" if is_tall else "bottom"),
     }
-    caption = "The metric less that of the baseline, both chosen above."
+    caption = "The metric minus that of the baseline, both chosen above."
     return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
 
 

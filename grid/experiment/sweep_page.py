@@ -28,6 +28,7 @@ from grid.experiment.sweep_texts import (
     cells_of,
     fewer_seeds,
     is_same,
+    jobs_turned_away,
     measured_line,
     missing_runs,
     named,
@@ -85,6 +86,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
                     missing_runs(folder, len(study.runs)),
                     without_effect(study),
                     fewer_seeds(study),
+                    jobs_turned_away(study),
                     measured_line(folder),
                 ),
             )

@@ -13,7 +13,14 @@ from grid.experiment.paired import paired_differences
 from grid.experiment.repetitions import read_repeated, repetitions_told
 from grid.experiment.statistics import Interval
 from grid.experiment.study import Study
-from grid.experiment.sweep_texts import SAME, SAME_TOLD, fewer_seeds, is_same, measured_line
+from grid.experiment.sweep_texts import (
+    SAME,
+    SAME_TOLD,
+    fewer_seeds,
+    is_same,
+    jobs_turned_away,
+    measured_line,
+)
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.results.definitions import label_of
 
@@ -61,7 +68,8 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
         lines.append(f"{NO_VALUE}: the figure does not apply there")
     if any(text.endswith(f" {SAME}") for text in cells):
         lines.append(SAME_TOLD)
-    for line in filter(None, (repetitions_told(folder), fewer_seeds(study))):
+    told = repetitions_told(folder), fewer_seeds(study), jobs_turned_away(study)
+    for line in filter(None, told):
         lines.append(f"{line[0].lower()}{line[1:-1]}")
     if line := without_effect(study):
         lines.append(line[:-1])

@@ -100,6 +100,9 @@ def listed_numbers(numbers: Sequence[int]) -> str:
 
 
 COMBINATIONS_NAMED = 3
+TURNED_AWAY = ("jobs_failed", "jobs_rejected")
+NEARLY_ALIKE = 0.001
+"""Shares of jobs that differ by less are not told."""
 
 
 def fewer_seeds(study: Study) -> str:
@@ -118,6 +121,29 @@ def fewer_seeds(study: Study) -> str:
     return (
         f"Some means are over fewer seeds, since runs failed or were not done ({which}): "
         "compare them by their differences, which are paired by seed."
+    )
+
+
+def jobs_turned_away(study: Study) -> str:
+    """How many jobs failed or were rejected, if that hangs on the settings; empty otherwise.
+
+    Means are over jobs that ran, so whoever turns away what would wait has the shortest waits.
+    """
+    shares = {}
+    for place, point in enumerate(study.points):
+        figures = [study.records[key]["metrics"]["grid"] for key in study.keys(point).values()]
+        jobs = sum(one.get("jobs_submitted") or 0 for one in figures)
+        gone = sum((one.get(name) or 0) for one in figures for name in TURNED_AWAY)
+        if jobs:
+            shares[place] = gone / jobs
+    if not shares or max(shares.values()) - min(shares.values()) < NEARLY_ALIKE:
+        return ""
+    most = max(shares, key=lambda place: shares[place])
+    where = ", ".join(named(axis, value) for axis, value in study.points[most].items())
+    least = 100 * min(shares.values())
+    return (
+        f"Of the jobs, {least:.1f} % to {100 * shares[most]:.1f} % failed or were rejected, most "
+        f"with {where}: look at these beside means over jobs that ran."
     )
 
 

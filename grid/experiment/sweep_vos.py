@@ -100,7 +100,7 @@ def _differences(
     all_settings = list(dict.fromkeys(chosen for chosen, _ in places))
     cells = len(all_settings) * len(metrics) * len(vos) * len(names)
     baselines = names[: max(1, min(BASELINES, CELLS // cells))]
-    yield "The same less that of the baseline, VO by VO, paired by seed:"
+    yield "The same minus that of the baseline, VO by VO, paired by seed:"
     yield Choice(BASELINE, f"Baseline of {study.compare}", {name: name for name in baselines})
     for chosen in all_settings:
         for metric in metrics:

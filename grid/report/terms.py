@@ -48,7 +48,7 @@ TERMS: Mapping[str, str] = {
     "seeds is Student's confidence interval at the level of the experiment.",
     "to": "Where it ends.",
     "less": "What the values are compared with: the baseline that the reader chose.",
-    "difference": "The metric less that at the baseline, seed by seed, and then the mean. "
+    "difference": "The metric minus that at the baseline, seed by seed, and then the mean. "
     "(unsure): its interval contains zero. (equal): both have the same value with every seed.",
     "repetitions for ± 5 % of each mean": "So many seeds would make the interval of each mean of "
     "the row as narrow as ± 5 % of it, if they scatter as those that were run do.",

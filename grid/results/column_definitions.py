@@ -214,7 +214,7 @@ DIFFERENCE_COLUMNS: Columns = {
         "each axis of the sweep.",
     ),
     "metric": ("", "Name of the figure, of the whole grid."),
-    "difference": ("", "Mean over seeds of the figure less that of the baseline."),
+    "difference": ("", "Mean over seeds of the figure minus that of the baseline."),
     "low": ("", "Where its confidence interval begins (Student's t, paired by seed)."),
     "high": ("", "Where it ends. An interval without zero is a significant difference."),
     "level": ("0 to 1", "Confidence level of the interval, not corrected for their number."),

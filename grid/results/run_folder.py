@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ KEPT_OF_A_SWEEP = (".csv", ".json", ".parquet", ".yaml")
 PARTIAL = ".partial"
 REPORT = "report.html"
 """What `grid report` makes of a run or a sweep, in its folder."""
+WRITTEN_BY = "Written by `grid "
+"""Below the title of every page."""
 LARGEST_MANIFEST = 1 << 24
 
 
@@ -69,7 +71,8 @@ def check_place(folder: Path) -> None:
 def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) -> None:
     """Raises InputError where no file can be written at `path`, or another's is there.
 
-    That is one of a run or a sweep, or one that has none of these `suffixes`, if any are given.
+    That is one of a run or a sweep; one that has none of these `suffixes`, if any are given; and
+    in Markdown, which people write as well, one that is no page of ours.
     With `replaced` that will be a new file, which must not take the place of a device or a pipe.
     """
     with _told(path, option):
@@ -87,8 +90,16 @@ def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) 
             endings = " or ".join(suffixes)
             found = f"a file that is there and does not end in {endings}"
             raise _mistake(path, found, "a new file, or one with that ending", option)
+        elif ".md" in suffixes and path.is_file() and not is_page(path):
+            raise _mistake(path, "a file that is no such page", "a new file, or a page", option)
         elif not os.access(path, os.W_OK):
             raise _mistake(path, "a file that may not be written", "another path", option)
+
+
+def is_page(path: Path) -> bool:
+    """Is it a page that `grid` wrote? It says so below its title."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return WRITTEN_BY in file.read(4096)
 
 
 def _is_kept(path: Path) -> bool:
@@ -167,6 +178,20 @@ def earlier_run(folder: Path) -> dict[str, Any] | None:
     digest = manifest.get("digest") if isinstance(manifest, dict) else None
     is_run = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
     return manifest if is_run and isinstance(manifest.get("jobs"), dict) else None
+
+
+def beside_a_whole_one(folder: Path, live: Mapping[str, Any] | None) -> Path:
+    """Where a run belongs whose manifest says this of a live run; None: it is not live.
+
+    No two live runs are the same. So one whose jobs have not all ended does not take the place of
+    one whose jobs have, and belongs beside it.
+    """
+    earlier = (earlier_run(folder) or {}).get("live")
+    if live is None or not live["unfinished"] or not earlier or earlier.get("unfinished"):
+        return folder
+    beside = folder.with_name(f"{folder.name}-unfinished")
+    is_free = not beside.exists() or earlier_run(beside) is not None
+    return beside if is_free else folder
 
 
 def write_files(folder: Path, write: Callable[[Path], None]) -> None:

@@ -95,7 +95,7 @@ def _belief(event: Event) -> str:
     if event.free_cpus is None:
         return ", of which it knew nothing"
     free = event.free_cpus
-    promised = f"{_cpus(-free)} more promised than it has"
+    promised = f"{_cpus(-free)} more promised, or waited for in line, than it has"
     found = f"{_cpus(free)} free" if free >= 0 else promised
     if not event.age_us:
         return f", which has {found}"

@@ -76,7 +76,8 @@ export class Courses {
       axis: { format: FIGURE, tickCount: 5 },
     };
     const rows = this.rows(figure);
-    const scale = rows.length ? {} : { domain: [0, 1] };
+    // Zeros alone would be drawn in the middle.
+    const scale = rows.some(({ value }) => value) ? {} : { domain: [0, 1] };
     const axis = { format: FIGURE, tickCount: 4 };
     const y = { field: "value", type: "quantitative", title: null, axis, scale };
     const colour = {

@@ -49,6 +49,14 @@ def test_what_is_in_a_log(tmp_path: Path) -> None:
     assert said["statuses"] == "1 failed, 1 completed, 1 cancelled"
 
 
+def test_a_log_is_not_replaced_by_a_part_of_itself(tmp_path: Path) -> None:
+    log = made(tmp_path, "made.swf", JOBS)
+    result = trace(log, "--to", log, "--user", 7)
+    assert result.exit_code == 2
+    assert result.output == f"--to: found {log}, the log itself, expected another file\n"
+    assert log.read_text() == JOBS
+
+
 def test_parts_of_a_log(tmp_path: Path) -> None:
     log = made(tmp_path, "made.swf", JOBS)
     for options, jobs in (

@@ -129,6 +129,12 @@ WRONG = {
         EXPERIMENT.replace("axes:\n", "axes:\n  protocol.ttl: [1, 1]\n", 1),
         "4: axes.protocol.ttl: found 1 again, expected each value once",
     ),
+    "one key in two axes": (
+        EXPERIMENT.replace(
+            "axes:\n", "axes:\n  protocol.ttl: [1, 2]\n  more: {a: {protocol.ttl: 3}, b: {}}\n", 1
+        ),
+        "5: axes.more: found a value of protocol.ttl, which the axis protocol.ttl sets, too",
+    ),
     "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
 }
 
@@ -145,6 +151,16 @@ def test_what_is_wrong_with_an_experiment_is_said_in_a_line(tmp_path: Path, name
     lines = [str(mistake) for mistake in caught.value.mistakes]
     assert any(expected in line for line in lines), lines
     assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
+
+
+def test_a_wrong_value_of_a_label_is_told_at_its_line(tmp_path: Path) -> None:
+    """The axis has the name of the parameter, too, and is some lines above."""
+    labels = "  selection:\n    best: {selection: partial}\n    mine: {selection: {name: binary}}\n"
+    text = EXPERIMENT.replace("  selection: [partial, binary, matchmaking]\n", labels)
+    path = write(tmp_path, text)
+    (refused,) = [error for _, error in expand(load_experiment(path), path)[1]]
+    line = 1 + text.splitlines().index("    mine: {selection: {name: binary}}")
+    assert str(refused).startswith(f"{path}:{line}: selection: found a mapping")
 
 
 def test_more_runs_than_anyone_wants_are_a_mistake(tmp_path: Path) -> None:

@@ -170,6 +170,51 @@ def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: s
         load_experiment(experiment(study=study))
 
 
+@pytest.mark.parametrize("name", ["small.yaml", "NOTES.md"])
+def test_a_page_replaces_nothing_but_a_page(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(yaml.safe_dump(experiment(seeds=1)))
+    Path("NOTES.md").write_text("# Notes")
+    before = Path(name).read_text()
+    words = ["sweep", "small.yaml", "--in-process", "--page"]
+    done = CliRunner().invoke(app, [*words, name])
+    assert done.exit_code == 2, done.output
+    assert Path(name).read_text() == before
+    assert not Path("sweeps").exists()
+    for _ in range(2):
+        assert CliRunner().invoke(app, [*words, "PAGE.md"]).exit_code == 0
+
+
+def test_a_page_says_how_many_were_turned_away_and_which_figure_there_is_none_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one seed there is no interval by which anything could be told apart."""
+    monkeypatch.chdir(tmp_path)
+    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": JOBS}}
+    scenario = {"name": "s", "vos": [vo], "protocol": {"ttl": 1}}
+    answers = [
+        {"metric": metric, "better": "less", "best_of": "protocol.when_busy"}
+        for metric in ("wait_mean", "late_percent")
+    ]
+    given = experiment(
+        scenario=scenario, axes={"protocol.when_busy": ["queue", "reject", "never"]}, seeds=1,
+        study=STUDY | {"answers": answers}, metrics=["wait_mean"],
+    )  # fmt: skip
+    Path("small.yaml").write_text(yaml.safe_dump(given))
+    words = ["sweep", "small.yaml", "--in-process", "--page", "PAGE.md"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    turned_away = "f the jobs, 0.0 % to 83.3 % failed or were rejected, most with reject: look at"
+    answer = Path("PAGE.md").read_text().partition("## Answer")[2].partition("## What")[0]
+    assert f"O{turned_away}" in answer and f"o{turned_away}" in done.output
+    assert "O" + turned_away in Path("sweeps/small/report.html").read_text()
+    assert "- `reject` (" in answer and "not told apart" not in answer
+    assert "Taken over: " in answer
+    assert answer.rstrip().endswith("No run has this figure.")
+
+
 def test_only_a_study_has_a_page(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(yaml.safe_dump(experiment(study=None)))
