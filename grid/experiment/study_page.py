@@ -56,7 +56,7 @@ def write_study_page(
     runs = read_study(folder)
     varied = _axes(runs, experiment.repeated_over, len(study.runs) > len(study.points))
     warnings = missing_runs(folder, len(runs.runs)), fewer_seeds(runs), jobs_turned_away(study)
-    said_first = filter(None, [*warnings, without_effect(study)])
+    said_first = map(_plain, filter(None, [*warnings, without_effect(study)]))
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
     pictures = list(_pictures(study, about, page))
