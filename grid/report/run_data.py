@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,15 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
+import yaml  # type: ignore[import-untyped]
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError, Mistake
 from grid.report.axes import time_unit
+from grid.report.labels import shown
 from grid.results.files import CPUS
 from grid.scenario.text_file import read_mapping, read_text, reason, refuse_no_file
 
 EXPECTED = "a file of a run"
 MAX_BYTES = 1 << 26
+MOST_PARSED = 1 << 21
+"""A scenario of more letters is not read for the sake of a sentence: it takes seconds."""
+_LEAVES = re.compile(r"^ *leaves_s: ", re.MULTILINE)
+_JOINS = re.compile(r"^ *joins_s: (?!0\.0$)", re.MULTILINE)
 LEAST_BYTES, MOST_TIMES_PACKED = 1 << 20, 100
 """Tables of equal rows are packed well, but no table of a run so well as to fill the memory."""
 
@@ -52,6 +59,26 @@ class RunData:
     def places(self) -> dict[str, int]:
         """What the jobs of each VO are called, with the place of its colour in all charts."""
         return {f"jobs of {vo}": place for place, vo in enumerate(self.vos)}
+
+    @cached_property
+    def part_time(self) -> list[str]:
+        """The VOs that are in the grid for a part of the time, with when that is."""
+        told = _LEAVES.search(self.scenario) or _JOINS.search(self.scenario)
+        if told is None or len(self.scenario) > MOST_PARSED:
+            return []
+        found = []
+        # Somebody may have changed the file.
+        with suppress(
+            yaml.YAMLError, AttributeError, KeyError, RecursionError, TypeError, ValueError
+        ):
+            scenario = yaml.load(self.scenario, Loader=yaml.CSafeLoader)
+            for vo in scenario["vos"]:
+                joins_s, leaves_s = vo["joins_s"], vo.get("leaves_s")
+                since = f" from {shown(joins_s)} s on" if joins_s else ""
+                until = "" if leaves_s is None else f" until {shown(leaves_s)} s"
+                if since or until:
+                    found.append(f"{vo['name']}{since}{until}")
+        return found
 
     def column(self, name: str) -> Floats:
         """A column of jobs as floats, nulls as NaN."""

@@ -54,6 +54,10 @@ def write_run_page(folder: Path, page: Path) -> None:
     if unfinished:
         why = "interrupted" if manifest["live"].get("interrupted") else "out of time"
         introduction += f" {counted(unfinished, 'job')} had not ended: the run was {why}."
+    if run.part_time:
+        more = f"; {len(run.part_time) - BESIDE} others" * (len(run.part_time) > BESIDE)
+        listed = "; ".join(run.part_time[:BESIDE])
+        introduction += f" In the grid for a part of the time: {listed}{more}."
     measured = measured_line(manifest)
     if measured is not None:
         others = "figures of machines, and all charts but that by VO, are of the whole run"

@@ -55,6 +55,30 @@ def test_a_bar_is_labelled_as_the_table_has_it(tmp_path: Path) -> None:
     assert b">21,129.6<" in picture.svg
 
 
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ("", ""),
+        ("joins_s: 5, ", "b from 5 s on."),
+        ("leaves_s: 2.5, ", "b until 2.5 s."),
+        ("joins_s: 5, leaves_s: 4000, ", "b from 5 s on until 4,000 s."),
+    ],
+)
+def test_a_report_says_who_is_not_in_the_grid_all_the_time(
+    times: str, told: str, tmp_path: Path
+) -> None:
+    vos = [f"{{name: {vo}, {more}clusters: [{{processors: 1}}], workload: {{jobs: [{{run_s: 9}}]}}}}"
+           for vo, more in (("a", ""), ("b", times))]  # fmt: skip
+    scenario, folder = tmp_path / "two.yaml", tmp_path / "run"
+    scenario.write_text(f"vos: [{', '.join(vos)}]\n")
+    grid.run(scenario, out=folder)
+    page = write_report(folder).read_text()
+    begin = "In the grid for a part of the time: "
+    assert f"{begin}{told}" in page if told else begin not in page
+    (folder / "scenario.yaml").write_text("leaves_s: 3\nvos: 7\n")
+    assert begin not in write_report(folder).read_text()
+
+
 def test_what_one_cluster_of_many_has_is_shown_of_it_alone(tmp_path: Path) -> None:
     jobs = "workload: {jobs: [{run_s: 10, processors: 2}, {run_s: 10, processors: 2}]}"
     vos = [f"{{name: vo{n}, clusters: [{{processors: 3, policy: {policy}}}], {jobs}}}"
