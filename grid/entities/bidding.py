@@ -44,7 +44,11 @@ class Conversation:
     missing: int = 0
     """How many have not answered in this round."""
     enough: int = 0
-    """With so many free bids of this round, the round is over."""
+    """With so many free bids of this round or held places, the round is over."""
+    free: int = 0
+    """Free bids of this round under which no place is held."""
+    held: int = 0
+    """Bids of all rounds under which a place is held."""
     is_waiting: bool = False
 
 
@@ -66,8 +70,7 @@ class Caller:
         talk = self._conversations.get(key)
         if talk is None:
             return (), (), 0
-        held = sum(bid.held for bid in talk.bids)
-        return tuple(talk.asked), tuple(talk.bids), len(talk.open) - held
+        return tuple(talk.asked), tuple(talk.bids), len(talk.open) - talk.held
 
     def ask(self, ctx: Context, job: Job, ask: Ask, rule: object) -> None:
         """Begin a round, for `rule`."""
@@ -79,6 +82,7 @@ class Caller:
         talk.round_number = self._calls
         self._job_of[self._calls] = job.key
         talk.missing, talk.enough, talk.is_waiting = len(ask.vos), ask.enough, True
+        talk.free = 0
         for vo in ask.vos:
             self._calls += 1
             self._job_of[self._calls] = job.key
@@ -101,9 +105,11 @@ class Caller:
         talk.bids.append(bid)
         if not bid.held:
             del talk.open[number], self._job_of[number]
-        talk.missing -= number > talk.round_number
-        free = sum(one.free for one in talk.bids if one.call[1] > talk.round_number or one.held)
-        if talk.missing == 0 or (talk.enough and free >= talk.enough):
+        is_new = number > talk.round_number
+        talk.missing -= is_new
+        talk.held += bid.held
+        talk.free += is_new and bid.free and not bid.held
+        if talk.missing == 0 or 0 < talk.enough <= talk.free + talk.held:
             return self._close(ctx, talk)
         return None
 

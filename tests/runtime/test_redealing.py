@@ -103,6 +103,7 @@ class Redealt:
         ]
 
 
+@pytest.mark.thorough
 def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All events are the same, all messages and snapshots are counted once, and who watches is
     shown each job once."""

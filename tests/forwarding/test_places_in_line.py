@@ -1,0 +1,65 @@
+"""Places in line under `redundant`: who passes them, and what a job does that has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import grid
+
+PROTOCOL = {
+    "ttl": 3,
+    "when_busy": {"name": "redundant", "settings": {"copies": 2}},
+    "snapshot_period_s": None,
+    "snapshot_load_limit": None,
+    "snapshot_jobs_limit": None,
+}
+
+
+def vo(
+    name: str, processors: list[int], jobs: list[tuple[float, float, int]], **more: Any
+) -> dict[str, Any]:
+    """A VO with a cluster for each number of processors, and jobs (submitted, run time, CPUs)."""
+    return more | {
+        "name": name,
+        "clusters": [{"name": f"c{n}", "processors": one} for n, one in enumerate(processors)],
+        "workload": {
+            "jobs": [{"submit_s": at, "run_s": run, "processors": cpus} for at, run, cpus in jobs]
+        },
+    }
+
+
+def jobs_of(*vos: dict[str, Any]) -> dict[str, tuple[str, float]]:
+    """Of each job, named by its VO and number, the VO where it ran and when it started."""
+    network = {"latency_s": 0.05, "local_latency_s": 0.001}
+    run = grid.run({"name": "line", "protocol": PROTOCOL, "network": network, "vos": list(vos)})
+    table = run.jobs()
+    rows = zip(table.vo, table.executed_vo, table.starting_time, strict=True)
+    return {f"{vo}{n}": (there, start) for n, (vo, there, start) in enumerate(rows)}
+
+
+@pytest.mark.parametrize("rule", ["redundant", "never"])
+def test_jobs_of_its_own_users_pass_places_of_guests(rule: str) -> None:
+    """The guest waits for six of eight CPUs, of which four are busy; c1 is busy throughout."""
+    own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (10, 10, 1)], priority="home")
+    if rule == "never":
+        own["when_busy"] = "never"
+    found = jobs_of(own, vo("b", [8], [(1, 2000, 8), (3, 10, 6)]))
+    there, start_s = next(one for one in found.values() if 10 <= one[1] < 1000)
+    assert there == "a" and start_s < 10.1
+
+
+def test_guests_pass_places_of_its_own_users_where_they_go_first() -> None:
+    own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (3, 10, 6)], priority="afar")
+    found = jobs_of(own, vo("b", [4], [(1, 2000, 4), (10, 10, 1)]))
+    there, start_s = next(one for one in found.values() if 10 <= one[1] < 1000)
+    assert there == "a" and start_s < 10.3
+
+
+def test_a_place_that_is_held_elsewhere_goes_before_a_free_resource_at_home() -> None:
+    """When the news of b's place is there, c1 has become free; the job stands in the line of c0."""
+    busy = [(1, 100, 1), (1, 4.52, 1)]
+    found = jobs_of(vo("a", [1, 1], [*busy, (2, 10, 1)]), vo("b", [1], [(1, 4.5, 1)]))
+    (last,) = [one for one in found.values() if one[1] > 5]
+    assert last[0] == "b" and last[1] < 6
