@@ -67,8 +67,8 @@ def test_a_bar_is_labelled_as_the_table_has_it(tmp_path: Path) -> None:
 def test_a_report_says_who_is_not_in_the_grid_all_the_time(
     times: str, told: str, tmp_path: Path
 ) -> None:
-    vos = [f"{{name: {vo}, {more}clusters: [{{processors: 1}}], workload: {{jobs: [{{}}]}}}}"
-           for vo, more in (("a", ""), ("b", times))]  # fmt: skip
+    rest = "clusters: [{processors: 1}], workload: {jobs: [{run_s: 9}]}"
+    vos = [f"{{name: {vo}, {more}{rest}}}" for vo, more in (("a", ""), ("b", times))]
     scenario, folder = tmp_path / "two.yaml", tmp_path / "run"
     scenario.write_text(f"vos: [{', '.join(vos)}]\n")
     grid.run(scenario, out=folder)
