@@ -60,17 +60,13 @@ def trace(
     quiet: Quiet = False,
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
-    from grid.model.errors import one_mistake
-    from grid.results.run_folder import check_file
     from grid.runtime.progress import display_on
     from grid.workload.convert import read_any_log, write_log
     from grid.workload.trace import describe, filter_log
 
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
-            check_file(to, "--to", replaced=True)
-            if to.exists() and log.exists() and to.samefile(log):
-                raise one_mistake("--to", f"{to}, the log itself", "another file")
+            _check_target(to, log)
         display.stage("reading the log")
         read = read_any_log(log)
         chosen = filter_log(
@@ -92,6 +88,16 @@ def trace(
     _print(chosen, said, as_json=json)
     if to is not None:
         typer.echo(f"written to {to}", err=json)
+
+
+def _check_target(to: Path, log: Path) -> None:
+    """Raises InputError where no log can be written, or the one that is read stands."""
+    from grid.model.errors import one_mistake
+    from grid.results.run_folder import check_file
+
+    check_file(to, "--to", replaced=True)
+    if to.exists() and log.exists() and to.samefile(log):
+        raise one_mistake("--to", f"{to}, the log itself", "another file")
 
 
 def _time(option: str, seconds: float | None) -> int | None:

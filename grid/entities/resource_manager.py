@@ -232,7 +232,7 @@ class ResourceManager:
             self._go_on(ctx, resource)
             self._tell_line(ctx)
         else:
-            assigned += float(self._room.in_line[: rank + 1, resource].sum())
+            assigned += float(self._room.places_before(rank)[resource])
             ctx.send(self._scheduler, PlaceHeld(asked.call, True, free, False, assigned))
 
     def _rank(self, is_guest: bool) -> int:
@@ -307,7 +307,7 @@ class ResourceManager:
 
     def _tell_line(self, ctx: Context) -> None:
         """The own VO counts places in line: what is free beside them goes to them first."""
-        own, guests = self._room.in_line.cumsum(axis=0)[[self._rank(False), self._rank(True)]]
+        own, guests = (self._room.places_before(self._rank(is_guest)) for is_guest in (False, True))
         ctx.send(self._information, PlacesInLine(own, guests))
 
     def _count(self, vo: str, resource: int, processors: int, sign: int) -> None:

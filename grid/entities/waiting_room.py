@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey
 from grid.model.messages import CallId, HoldPlace
 
@@ -29,15 +30,14 @@ class WaitingRoom:
 
     A job that is sent down goes to its cluster, where it may have to wait as well. It counts as
     below until it has ended, and so does a place that is held. `cpus` are those of each resource.
-    `in_line` are the CPUs for which places stand in line, by rank and resource. Shape (2,
-    resources).
     """
 
     def __init__(self, cpus: Sequence[float]) -> None:
         self._cpus = list(cpus)
         self._below = [0] * len(self._cpus)
         self._lines: dict[int, deque[Waiting]] = {}
-        self.in_line = np.zeros((2, len(self._cpus)))
+        self._places = np.zeros((2, len(self._cpus)))
+        """The CPUs for which places stand in line, by rank and resource."""
 
     def has_line(self, resource: int, rank: int) -> bool:
         """Whether those are in line who go before a newcomer of that rank."""
@@ -80,7 +80,12 @@ class WaitingRoom:
 
     def _count(self, waiting: Waiting, resource: int, sign: int) -> None:
         if waiting.asked is not None:
-            self.in_line[waiting.rank, resource] += sign * waiting.job.processors
+            self._places[waiting.rank, resource] += sign * waiting.job.processors
+
+    def places_before(self, rank: int) -> Floats:
+        """CPUs for which places stand in line before a newcomer of that rank: (resources,)."""
+        before: Floats = self._places[: rank + 1].sum(axis=0)
+        return before
 
     def sent_down(self, resource: int, processors: int) -> None:
         """A job that holds so many CPUs of the resource, or waits there, has gone below."""
