@@ -19,7 +19,7 @@ from tests.report import chromium, small_reports
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
 
-WIDTHS = (400, 1280)
+WIDTHS = (400, 1280, 1920)
 WANTED = {
     "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-stretch", "flows"},
     "four_vos": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "flows"},
