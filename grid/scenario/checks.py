@@ -15,8 +15,9 @@ from grid.scenario.fault_checks import Places, fault_problems
 from grid.scenario.grid_checks import MAX_LICENSES, edge_problems, link_problems, too_large
 from grid.scenario.grid_settings import grid_faults, grid_settings
 from grid.scenario.job_checks import END_S
+from grid.scenario.message_time_checks import message_time_problems
 from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario, VoSection
-from grid.scenario.sections import PartSection, name_and_settings
+from grid.scenario.sections import name_and_settings
 from grid.scenario.value_checks import Problem, repeated
 from grid.scenario.workload_sections import (
     AnnotateSection,
@@ -24,10 +25,6 @@ from grid.scenario.workload_sections import (
     RequirementSection,
     WorkloadSection,
 )
-
-LEASE_MESSAGES = 5
-"""From a held place to the job in it: to the Local Scheduler and, as a bid, to the one that called;
-a look at the Information Service and back; then the job comes."""
 
 
 def problems(scenario: Scenario) -> Iterator[Problem]:
@@ -52,7 +49,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
             yield from _licenses(cluster, ("vos", v, "clusters", c))
             yield from _estimates(cluster, ("vos", v, "clusters", c))
     yield from _memberships(scenario)
-    yield from _leases(scenario)
+    yield from message_time_problems(scenario)
     yield from _grid_workload(scenario)
     yield from _vo_workloads(scenario)
     yield from _end_of_time(scenario)
@@ -136,25 +133,6 @@ def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
     if cluster.estimates == "exact" and cluster.estimate_factor != 1:
         expected = "1: with `estimates: exact` there is nothing to multiply"
         yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
-
-
-def _leases(scenario: Scenario) -> Iterator[Problem]:
-    """Leases that are over before a job of the VO itself can come to the place that is held.
-
-    The place would fall to the next in line, whose job comes too late as well, and so for ever.
-    """
-    local_s = scenario.network.local_latency_s
-    rules: list[tuple[Path, object]] = [(("protocol",), scenario.protocol.when_busy)]
-    rules += [(("vos", v), vo.when_busy) for v, vo in enumerate(scenario.vos or ())]
-    for path, rule in rules:
-        settings = rule.settings if isinstance(rule, PartSection) else {}
-        lease_s = settings.get("lease_s")
-        if isinstance(lease_s, int | float) and 0 < lease_s <= LEASE_MESSAGES * local_s:
-            expected = (
-                f"more than {LEASE_MESSAGES * local_s:g} s: an offer, the answer to it and the "
-            )
-            expected += f"job take {LEASE_MESSAGES} messages within the VO"
-            yield (*path, "when_busy", "settings", "lease_s"), f"{lease_s:g}", expected
 
 
 def _places(scenario: Scenario) -> Places | None:
