@@ -41,9 +41,9 @@ class ExitCode(IntEnum):
     )
     WRONG_INPUT = (
         2,
-        "The input is wrong: a file, a key, an option; or a job or Ray cluster that it names is not "
-        "there. There is a line for each mistake, in all at most five: file, line, key, what was "
-        "found, what was expected. Nothing was run.",
+        "The input is wrong: a file, a key, an option; or what it names is not there, such as a "
+        "job or a Ray cluster. There is a line for each mistake, in all at most five: file, line, "
+        "key, what was found, what was expected. Nothing was run.",
     )
     INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept, and how to go on."
 

@@ -49,8 +49,8 @@ def to_the_best(question: Question) -> Destination:
 def when_nothing_free(question: Question) -> Destination:
     """A job stays if anything suitable is free here; else it goes to the best that is free.
 
-    If nothing is free anywhere it queues here. It never leaves for a better resource, as with
-    `queue`, which takes the best free one wherever that is.
+    If nothing is free anywhere it queues here. It never leaves only because another resource is
+    better. Under `queue` it does: that takes the best free one wherever it is.
     """
     home, choice = question.at_home(), question.choice
     if home.free < 0 and choice.free >= 0:

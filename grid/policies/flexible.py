@@ -126,7 +126,9 @@ class FlexibleSettings(PartSettings):
         default="mean", description="with cs2007 and cs2: how a job's row becomes one number"
     )
     f1: Literal["mixed", "words", "formula"] = Field(
-        default="words", description="with cs2007: how f1 is read, as that of cs_i_p"
+        default="words",
+        description="with cs2007: how f1 is read; cs_i_p has the same readings, and by default "
+        "another one: `mixed`",
     )
 
     @model_validator(mode="after")

@@ -18,18 +18,18 @@ TERMS: Mapping[str, str] = {
     "share of jobs": "Of the jobs that have a value, those whose value is at most as on the "
     "axis.",
     "wait": "From the submission of a job to its first start: `waiting_time` of jobs.csv.",
-    "slowdown": "Of a completed job, the time from its submission to its end, over its run time "
-    "less what restarts lost. Jobs of run time zero are left out.",
+    "slowdown": "Of a completed job, the time from its submission to its end, over its run time, "
+    "`run_time` of jobs.csv. Jobs of run time zero are left out.",
     "stretch": "Of a completed job, the time from its submission to its end, over the time from "
     "its first start to its end: `stretch` of jobs.csv. The slowdown of a job that was preempted, "
-    "moved or began again is larger: it is over the time for which the job held its CPUs, less "
-    "what restarts lost.",
+    "moved or began again is larger: it is over `run_time`, the time for which the job held its "
+    "CPUs, less what was lost.",
     "median wait": "Half of the jobs of about this size waited at most so long.",
     "a tenth waited at most": "A tenth of the jobs of about this size waited at most so long.",
     "nine tenths at most": "Nine tenths of the jobs of about this size waited at most so long.",
     "CPUs of the job": "`requested_number_of_resources` of jobs.csv. A point stands for all jobs "
     "of a class, at their median; classes double.",
-    "run time": "`execution_time` of jobs.csv. A point stands for all jobs of a class, at their "
+    "run time": "`run_time` of jobs.csv. A point stands for all jobs of a class, at their "
     "median; there are two classes for each power of ten.",
     "jobs": "How many jobs there are of what the other columns, or the axes, say.",
     "job": "`job_id` of jobs.csv.",

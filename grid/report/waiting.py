@@ -132,7 +132,7 @@ def _steps(run: RunData, values: Floats) -> Columns:
 def wait_against_size(run: RunData) -> Iterator[Picture]:
     """The median wait of jobs of about a size, and the middle 80 % of the waits of all."""
     wait = run.column("waiting_time")
-    cpus, length = run.column("requested_number_of_resources"), run.column("execution_time")
+    cpus, length = run.column("requested_number_of_resources"), run.column("run_time")
     with np.errstate(divide="ignore", invalid="ignore"):
         by_cpus, by_length = np.floor(np.log2(cpus)), np.floor(2 * np.log10(length))
     of_cpus, of_length = (

@@ -10,9 +10,9 @@ _CAME = "jobs that other VOs sent to the VO, or all"
 OF_DECISIONS = (
     Metric(
         "information_age_mean", "age of the information used", "s",
-        "Of jobs that are forwarded on what is known of the resources: how old what is known of "
-        "that resource is then. It counts from the last moment at which it was surely right; in a "
-        "scenario with `faults`, from when it was told.",
+        "Of jobs that are forwarded by what is known of resources: how old the status was, when "
+        "the job left, of the resource to which it went. Age counts from the last moment at which "
+        "the status was surely right; in a scenario with `faults`, from when it was told.",
         f"mean over {_SENT}", COUNT, "less",
     ),
     Metric(
@@ -26,7 +26,7 @@ OF_DECISIONS = (
         "misjudged_arrivals", "jobs sent where no room was", "",
         "Jobs that came from another VO, which believed that there was room for them, and there "
         "was none: such a job over-commits a resource, or is refused or not admitted. One that is "
-        "turned away though there is room is among the jobs not admitted alone. Where the sender "
+        "turned away though there is room counts as not admitted only. Where the sender "
         "had a bid, it believed what the bid said. Places that were held and lost are leases lost.",
         f"sum over {_CAME}", COUNT, "less",
     ),
@@ -45,9 +45,9 @@ OF_DECISIONS = (
     ),
     Metric(
         "herd_mean", "herd, mean", "",
-        "How many VOs sent jobs to one resource because of the same status of it, told at one "
-        "time, when it joined or later. VOs, not jobs: many jobs of one VO count as 1; see jobs "
-        "sent where no room was.",
+        "How many VOs sent jobs to one resource by one and the same status of it: what one "
+        "snapshot or answer told, or what was told when its VO joined. VOs, not jobs: many jobs "
+        "of one VO count as 1; see jobs sent where no room was.",
         "mean over the told statuses that any VO acted on, of the VO's resources, or all",
         "1 or more", "less",
     ),

@@ -20,7 +20,11 @@ SWEEP_KEYS: Columns = {
     "meanings.*": ("", "What metrics of your own mean."),
     "measured": ("", "The times between which measured jobs were submitted; empty: all jobs are."),
     "cases": ("", "Each run: the values of its axes, its seed, and its KEY."),
-    "absent": ("", "Combinations that the scenario refuses, with the reason. They have no run."),
+    "absent": (
+        "",
+        "Combinations that the scenario refuses, with the reason. They have no run. Only "
+        "`grid reproduce` leaves some out; `grid sweep` then runs nothing.",
+    ),
 }
 """Of a sweep's sweep.json. A run is in the sweep's tables if `cases` names it: files of earlier
 settings may lie beside it."""
