@@ -3,7 +3,7 @@
 Most of what numba takes to compile a function is not the function. It makes two more of each, one
 for calls from Python and one for calls from C, and each takes apart every array that it is given;
 and it counts the references to all arrays that a function handles. So nothing gets a form for C,
-only a `kernel` gets one for Python, and what makes no array says so.
+only a `kernel` gets one for Python and machine code, and what makes no array says so.
 
 Compiled or not, a function gives the same, bit for bit: it has no sum of an array, which numpy and
 numba add up in different orders, no power and no other function that each has its own form of.
@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from numba import njit
+
+from grid.model.linked_code import LinkedCompiler, compile_once_for_all_values
 
 # Not all of its options are in its types.
 _njit: Any = njit
@@ -32,6 +34,7 @@ def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _
         compiled: Any = _njit(cache=True, **_options(allocates, options))(function)
         if compiled is not function:
             _ask_before_compiling(compiled, _kernels_are_plain)
+            compile_once_for_all_values(compiled)
         return compiled  # type: ignore[no-any-return]
 
     return made
@@ -64,9 +67,10 @@ def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _F
     """A part of compiled functions. Called from Python, it is a plain Python function."""
 
     def made(function: _Function) -> _Function:
-        said = _options(allocates, {"no_cpython_wrapper": True, **options})
-        compiled: Any = _njit(**said)(function)
+        said = {"no_cpython_wrapper": True, "pipeline_class": LinkedCompiler, **options}
+        compiled: Any = _njit(**_options(allocates, said))(function)
         if compiled is not function:
+            compile_once_for_all_values(compiled)
             # What numba takes the function for where compiled code names it.
             function.compiled = compiled  # type: ignore[attr-defined]
             function._numba_type_ = compiled._numba_type_  # type: ignore[attr-defined]

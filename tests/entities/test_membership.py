@@ -16,7 +16,13 @@ RULES: list[Any] = [
     {"name": "pull", "settings": {"every_s": 5.0}},
 ]  # fmt: skip
 PROBES = {"name": "probes", "settings": {"count": 2, "timeout_s": 3.0}}
-OVERLAYS = ["all", "gossip", "index", {"name": "probes", "settings": {"count": 2}}, "none"]
+OVERLAYS = [
+    "all",
+    "gossip",
+    "index",
+    {"name": "probes", "settings": {"count": 2, "timeout_s": 5}},
+    "none",
+]
 
 
 def two_vos(protocol: dict[str, Any] | None = None, **member: Any) -> dict[str, Any]:
