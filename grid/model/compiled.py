@@ -11,7 +11,8 @@ numba add up in different orders, no power and no other function that each has i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from numba import njit
@@ -61,6 +62,17 @@ def plain_while(are_plain: Callable[[], bool] = _compiled) -> None:
     """From now on, a kernel that is not compiled is called as a plain Python function, as long as
     `are_plain()` says so: it is asked at each such call, and may wait. By default it is never."""
     _kernels.are_plain = are_plain
+
+
+@contextmanager
+def plain_kernels() -> Iterator[None]:
+    """Within, kernels that are not compiled are called as plain functions, and no other waits."""
+    before = _kernels.are_plain
+    plain_while(lambda: True)
+    try:
+        yield
+    finally:
+        plain_while(before)
 
 
 def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _Function]:

@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.exchange import GangExchange
+from grid.cluster.gang.core import GangCore
 from grid.entities import names
 from grid.entities.known_status import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
 from grid.kernel.entity import random_stream
 from grid.kernel.least import Least
+from grid.model.compiled import plain_kernels
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.migration_messages import NEVER_RAN
@@ -109,6 +110,9 @@ def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[Warm
             call = partial(_play, cluster, policy, memory, kind)
             is_long = isinstance(policy, GangPolicy | ScheduleBased)
             found.append(WarmUp(repr(kind), call, is_long))
+            if kind.migrates:
+                call = partial(_migrate, cluster, policy, memory, kind)
+                found.append(WarmUp(f"{kind!r}: from cluster to cluster", call))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         selections = {type(made := grid.selection_of(vo)): (vo, made) for vo in grid.vos}
@@ -161,6 +165,15 @@ def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement,
 
 def _play(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind) -> None:
     """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
+    state = _with_jobs(cluster, policy, memory, kind)
+    state.advance(LONG_ENOUGH_US)
+    state.take_ended()
+    state.take_ended_rows()
+
+
+def _with_jobs(
+    cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind
+) -> ClusterShell:
     # Of a license with one copy two jobs at once ask for more than there is.
     licenses = tuple(replace(one, copies=1) for one in cluster.licenses)
     cluster = replace(cluster, licenses=licenses)
@@ -180,24 +193,33 @@ def _play(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Ki
             licenses=np.array([0, 0, 1, 1]) * bool(licenses),
         )
     )
-    if kind.migrates:
-        _migrate(state, cluster.widest)
-    state.advance(LONG_ENOUGH_US)
-    state.take_ended()
-    state.take_ended_rows()
+    return state
 
 
-def _migrate(cluster: ClusterShell, widest: int) -> None:
-    """A gang that waits leaves the cluster, and comes back when it is idle."""
-    exchange, leaves_us, idle_us = GangExchange(cluster), SECOND_US // 2, LONG_ENOUGH_US // 2
-    cluster.advance(leaves_us)
-    waiting = exchange.waiting_gang(widest)
-    left = exchange.send_away(waiting, leaves_us) if waiting is not None else None
-    job, progress = left if left is not None else (_job("", 7, 1), NEVER_RAN)
-    cluster.advance(idle_us)
+def _migrate(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind) -> None:
+    """A gang that waits leaves the cluster, and comes back when it is idle.
+
+    What a cluster does besides is a piece of its own, and may be compiled elsewhere meanwhile.
+    """
+    state = _with_jobs(cluster, policy, memory, kind)
+    core, leaves_us, idle_us = state.core, SECOND_US // 2, LONG_ENOUGH_US // 2
+    assert isinstance(core, GangCore)
+    with plain_kernels():
+        state.advance(leaves_us)
+    waiting = core.waiting_gang(cluster.widest)
+    left = core.withdraw(waiting, leaves_us) if waiting is not None else None
+    job, progress = _job("", 7, 1), NEVER_RAN
+    if left is not None:
+        row, progress = left
+        job = state.withdrawn(row)
+    with plain_kernels():
+        state.advance(idle_us)
     for comes in (False, True):
-        reservation = exchange.reserve(job.processors)
+        reservation = core.reserve(job.processors)
         if reservation is not None and comes:
-            exchange.take_in(job, progress, reservation, idle_us)
+            with plain_kernels():
+                core.admit(idle_us)
+            core.expect(state.submit(job, -1, idle_us), progress)
+            core.fill_reservation(reservation, idle_us)
         elif reservation is not None:
-            exchange.cancel(reservation, idle_us)
+            core.cancel(reservation, idle_us)
