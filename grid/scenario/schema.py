@@ -256,8 +256,8 @@ class ClusterSection(Section):
     overrun: Literal["kill", "extend"] = Field(
         default="kill",
         description="What happens to a job that runs longer than its user's estimate times "
-        "`estimate_factor`: it fails then, or goes on. Jobs of a trace do only where their "
-        "workload has `cut_at_estimate: false`.",
+        "`estimate_factor`: it fails then, or goes on. Jobs of a trace run at most for their "
+        "estimate unless their workload has `cut_at_estimate: false`.",
     )
     estimates: Literal["user", "exact", "average"] = Field(
         default="user",
