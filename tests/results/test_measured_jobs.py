@@ -135,6 +135,7 @@ def test_no_job_in_the_interval_means_figures_of_nothing() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_without_the_warm_up_an_empty_server_no_longer_shortens_the_mean() -> None:
     """M/M/1 at load 0.9: 10 mean run times; runs that begin empty and are short say less."""
     generator = SERVERS["workload"]

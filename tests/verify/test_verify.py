@@ -47,7 +47,8 @@ SMALL = {
 }
 
 LONG = ("rigid-capacity", "shorter-of-two", "until-idle", "steal", "old-information")
-EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in LONG else name for name in SMALL]
+THOROUGH = pytest.mark.thorough
+EACH = [pytest.param(name, marks=THOROUGH) if name in LONG else name for name in SMALL]
 
 
 def figures(name: str, *settings: str, effort: Effort | None = None) -> list[Figure]:
@@ -119,8 +120,8 @@ def test_half_of_the_servers_have_the_load_of_all() -> None:
         ("steal", ("vos=3", "load=0.5")),
         ("until-idle", ("vos=3", "load=0.5", "hops=2")),
         ("retries", ("vos=3", "servers=4", "hops=2")),
-        ("old-information", ("servers=3", "gap_s=667", "d=1")),
-        ("old-information", ("servers=1", "gap_s=2000")),
+        pytest.param("old-information", ("servers=3", "gap_s=667", "d=1"), marks=THOROUGH),
+        pytest.param("old-information", ("servers=1", "gap_s=2000"), marks=THOROUGH),
         ("power-of-d", ("machines=2", "d=3", "load=0.5")),
     ],
 )
