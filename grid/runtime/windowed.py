@@ -167,7 +167,9 @@ class _Workers:
         """Replace the dead, and have all actors be as they were when they last saved."""
         self._count_death()
         self._began_again = True
-        self.begin()
+        # Who is missing here has been counted.
+        if not self._are_there() or not self._connected():
+            self.begin()
 
     def play(self, rounds: int) -> Played:
         """Have all actors play up to so many rounds."""

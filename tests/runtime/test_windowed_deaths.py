@@ -83,6 +83,14 @@ def test_actors_that_are_killed_cannot_be_seen_in_the_result(
     assert outcome.messages == expected.messages
 
 
+def test_a_death_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
+    grid, killer = partial_utility(), Killer(1, seed=1)
+    outcome = run_windowed(grid, actors=2, progress=killer)
+    assert killer.left == 0
+    assert result(outcome) == result(run_sequential(grid))
+
+
 def test_actors_that_die_again_and_again_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
     with pytest.raises(ActorDied, match="in a row"):
