@@ -16,7 +16,13 @@ from grid.scenario.grid_checks import MAX_LICENSES, edge_problems, link_problems
 from grid.scenario.grid_settings import grid_faults, grid_settings
 from grid.scenario.job_checks import END_S
 from grid.scenario.message_time_checks import message_time_problems
-from grid.scenario.schema import ClusterSection, GeneratedMachinesSection, Scenario, VoSection
+from grid.scenario.schema import (
+    ClusterSection,
+    GeneratedMachinesSection,
+    Scenario,
+    VoSection,
+    VosFromTraceSection,
+)
 from grid.scenario.sections import name_and_settings
 from grid.scenario.value_checks import Problem, repeated
 from grid.scenario.workload_sections import (
@@ -48,6 +54,8 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
         for c, cluster in enumerate(vo.clusters):
             yield from _licenses(cluster, ("vos", v, "clusters", c))
             yield from _estimates(cluster, ("vos", v, "clusters", c))
+    if scenario.vos_from_trace is not None:
+        yield from _estimates(scenario.vos_from_trace, ("vos_from_trace",))
     yield from _memberships(scenario)
     yield from message_time_problems(scenario)
     yield from _grid_workload(scenario)
@@ -129,10 +137,10 @@ def _is_for_gangs(cluster: ClusterSection, parts: Parts) -> bool:
     return is_gang_policy(parts.find(POLICIES, name), dict(settings), parts)
 
 
-def _estimates(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
-    if cluster.estimates == "exact" and cluster.estimate_factor != 1:
+def _estimates(section: ClusterSection | VosFromTraceSection, path: Path) -> Iterator[Problem]:
+    if section.estimates == "exact" and section.estimate_factor != 1:
         expected = "1: with `estimates: exact` there is nothing to multiply"
-        yield (*path, "estimate_factor"), str(cluster.estimate_factor), expected
+        yield (*path, "estimate_factor"), str(section.estimate_factor), expected
 
 
 def _places(scenario: Scenario) -> Places | None:

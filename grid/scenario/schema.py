@@ -17,12 +17,15 @@ from grid.scenario.sections import (
     Architecture,
     Bandwidth,
     Count,
+    EstimateFactor,
+    Estimates,
     Joins,
     Leaves,
     Megabytes,
     Mips,
     Name,
     OperatingSystem,
+    Overrun,
     OwnSeed,
     PartName,
     PartSection,
@@ -253,23 +256,9 @@ class ClusterSection(Section):
         "local policy may take any machine of the cluster. Default: machine, but cluster under a "
         "policy of gangs.",
     )
-    overrun: Literal["kill", "extend"] = Field(
-        default="kill",
-        description="What happens to a job that runs longer than its user's estimate times "
-        "`estimate_factor`: it fails then, or goes on. Jobs of a trace run at most for their "
-        "estimate unless their workload has `cut_at_estimate: false`.",
-    )
-    estimates: Literal["user", "exact", "average"] = Field(
-        default="user",
-        description="What the local policy knows of run times: what users say, the truth, or "
-        "the average of the user's last two jobs that ended here, at most what the user says. With "
-        "`overrun: kill` no job is killed under `exact`, and none by a prediction.",
-    )
-    estimate_factor: Annotated[float, Field(ge=0.01, le=100, strict=True)] = Field(
-        default=1.0,
-        description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
-        "that runs for more than half of its estimate fails.",
-    )
+    overrun: Overrun = "kill"
+    estimates: Estimates = "user"
+    estimate_factor: EstimateFactor = 1.0
     one_job_a_machine: Annotated[bool, Field(strict=True)] = Field(
         default=False, description="A job has its machine to itself, whatever CPUs it leaves idle."
     )
@@ -344,6 +333,9 @@ class VosFromTraceSection(Section):
     )
     selection: VoSelection = "partial"
     policy: LocalPolicy = "fcfs"
+    overrun: Overrun = "kill"
+    estimates: Estimates = "user"
+    estimate_factor: EstimateFactor = 1.0
     admission: VoAdmission = "everyone"
     priority: VoPriority = "none"
 

@@ -42,6 +42,32 @@ Leaves = Annotated[
         "there; those on their way to it are turned away (`when_refused`). Default: never."
     ),
 ]
+Overrun = Annotated[
+    Literal["kill", "extend"],
+    Field(
+        description="What happens to a job that runs longer than its user's estimate times "
+        "`estimate_factor`: it fails then, or goes on. Jobs of a trace run at most for their "
+        "estimate unless their workload has `cut_at_estimate: false`."
+    ),
+]
+Estimates = Annotated[
+    Literal["user", "exact", "average"],
+    Field(
+        description="What the local policy knows of run times: what users say, the truth, or "
+        "the average of the user's last two jobs that ended here, at most what the user says. With "
+        "`overrun: kill` no job is killed under `exact`, and none by a prediction."
+    ),
+]
+EstimateFactor = Annotated[
+    float,
+    Field(
+        ge=0.01,
+        le=100,
+        strict=True,
+        description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
+        "that runs for more than half of its estimate fails.",
+    ),
+]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
 

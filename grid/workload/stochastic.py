@@ -176,7 +176,8 @@ def stochastic_jobs(
 ) -> dict[str, JobTable]:
     """Jobs by the laws of queueing theory: each VO has arrivals, work and sizes of its own.
 
-    They come in order of submission and are numbered from 0. Estimates are exact.
+    They come in order of submission and are numbered from 0. Estimates are exact. The times
+    between submissions, the work and the size of a job are drawn apart: none depends on another.
     """
     tables = {}
     for name, vo, stream in zip(names, vos, rng.spawn(len(names)), strict=True):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import grid
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario
 from grid.scenario.platform import share_out
@@ -88,8 +89,26 @@ def test_jobs_are_shared_out_by_the_field_that_routes_them(tmp_path: Path) -> No
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "listed.yaml"
     path.write_text(LISTED % ", route: partition")
-    grid, _ = realize(load_scenario(path), str(path))
-    assert [table and table.number.tolist() for table in grid.submitted] == [[1], [2]]
+    made, _ = realize(load_scenario(path), str(path))
+    assert [table and table.number.tolist() for table in made.submitted] == [[1], [2]]
+
+
+def test_pools_made_from_a_log_deal_with_run_times_as_they_are_told(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+
+    def outcomes(keys: str) -> list[tuple[str, float]]:
+        path.write_text(SITES.replace("8", f"8, {keys}"))
+        jobs = grid.run(path).jobs()
+        times = zip(jobs["final_state"], jobs["execution_time"], strict=True)
+        return [(str(state), float(s)) for state, s in times]
+
+    assert outcomes("overrun: kill") == [("COMPLETED_SUCCESSFULLY", 100.0)] * 2
+    assert outcomes("estimate_factor: 0.5") == [("COMPLETED_FAILED", 50.0)] * 2
+    longer = "estimate_factor: 0.5, overrun: extend"
+    assert outcomes(longer) == [("COMPLETED_SUCCESSFULLY", 100.0)] * 2
+    with pytest.raises(InputError, match=r"_trace\.estimate_factor: found 2\.0, expected 1"):
+        outcomes("estimates: exact, estimate_factor: 2")
 
 
 def test_a_job_that_no_machine_of_the_grid_can_hold_is_left_out(tmp_path: Path) -> None:
@@ -99,8 +118,8 @@ def test_a_job_that_no_machine_of_the_grid_can_hold_is_left_out(tmp_path: Path) 
         "vos: [{name: a, clusters: [{processors: 1}], workload: {trace: log.swf}},\n"
         "  {name: b, clusters: [{processors: 1}]}]\n"
     )
-    grid, left_out = realize(load_scenario(path), str(path))
-    assert (len(grid.submitted[0] or ()), dict(left_out)) == (0, {"too_large": 2})
+    made, left_out = realize(load_scenario(path), str(path))
+    assert (len(made.submitted[0] or ()), dict(left_out)) == (0, {"too_large": 2})
     path.write_text(
         path.read_text().replace("b, clusters: [{processors: 1}", "b, clusters: [{processors: 2}")
     )
@@ -111,10 +130,10 @@ def test_a_farm_or_a_workload_with_its_own_seed_is_the_same_under_every_seed() -
     def made(seed: int, *overrides: str) -> tuple[object, list[int]]:
         path = "scenarios/convergent-2.yaml"
         scenario = load_scenario(path, [f"seed={seed}", "jobs=5", "machines=20", *overrides])
-        grid, _ = realize(scenario, path)
-        (jobs,) = grid.direct
+        made, _ = realize(scenario, path)
+        (jobs,) = made.direct
         assert jobs is not None
-        return grid.vos[0].clusters[0].machines, jobs.submit_us.tolist()
+        return made.vos[0].clusters[0].machines, jobs.submit_us.tolist()
 
     (machines, times), (others, later) = made(1), made(2)
     assert machines != others and times != later
