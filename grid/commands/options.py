@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from glob import escape, glob
 from pathlib import Path
@@ -150,4 +151,7 @@ def seeds_of(text: str | None) -> int | list[int] | None:
                 "--seeds", shorten(part), f"the lower seed first, and at most {MAX_SEEDS}"
             )
         seeds += range(low, high + 1)
+    again = next((seed for seed, count in Counter(seeds).items() if count > 1), None)
+    if again is not None:
+        raise one_mistake("--seeds", f"{again} again", "each seed once")
     return seeds

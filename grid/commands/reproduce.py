@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from grid.commands.endings import ExitCode, endings, failed, naming_options, runs_left
-from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet
+from grid.commands.endings import ExitCode, endings, failed, naming_options, runs_left, wrong
+from grid.commands.options import Address, Cpus, InProcess, Quick, Quiet, Seeds, seeds_of
 
 if TYPE_CHECKING:
     from grid.experiment.place import Place
@@ -28,6 +28,7 @@ Ids = Annotated[
 def reproduce(
     ids: Ids = None,
     quick: Quick = False,
+    seeds: Seeds = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Default: reproduction, or reproduction-quick.", show_default=False),
@@ -67,9 +68,14 @@ def reproduce(
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.runtime.progress import display_on
 
+    others = {"--pages": pages, "--as-is": as_is, "--check-pages": check_pages, "--renew": renew}
+    if seeds is not None and any(others.values()):
+        name = next(name for name, given in others.items() if given)
+        wrong([f"--seeds has no meaning with {name}. Leave one of them out."])
     if check_pages:
         _check_pages(pages)
     with endings(), naming_options("address", "cpus"):
+        which = seeds_of(seeds)
         place = Place(address, cpus, in_process)
     if renew:
         _renew(list(ids or []), pages, place)
@@ -79,7 +85,7 @@ def reproduce(
     left = partial(runs_left, folder)
     with endings(left, folder), display_on(sys.stderr, quiet=quiet) as display:
         progress = sweep_progress(display, in_process=in_process)
-        how = How(place, quick, progress, as_is)
+        how = How(place, quick, progress, as_is, which)
         found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
     typer.echo(tally(found.claims))
     typer.echo(f"tables: {folder}/claims.md; with figures: {folder}/report.html")

@@ -72,14 +72,14 @@ class Expected:
     unknown: int = 0
     places: set[str] = field(default_factory=set)
 
-    def add(self, name: str, runs: int, costs: Costs, quick: bool) -> str:
-        """Count an experiment; says what is known of it."""
+    def add(self, name: str, runs: int, costs: Costs, quick: bool, share: float = 1.0) -> str:
+        """Count an experiment; says what is known of it. `share` of its usual runs are done."""
         self.runs += runs
         known = costs.of(name, quick)
         if known is None:
             self.unknown += 1
             return f"{name}: {runs:,} runs, never run here before"
-        cost, place = known
+        cost, place = known[0] * share, known[1]
         self.seconds += cost
         self.places.add(place)
         return f"{name}: {runs:,} runs, {cost:,.0f} CPU seconds {place}"

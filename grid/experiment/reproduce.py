@@ -47,6 +47,8 @@ class How:
 
     For a page, some are done again if they were made with other code.
     """
+    seeds: int | Sequence[int] | None = None
+    """Repetitions of every experiment, instead of those that it gives: how many, or which."""
 
 
 @dataclass(slots=True)
@@ -125,9 +127,11 @@ def reproduce(
                 for drawn in judgement.pictures:
                     drawn.save(out / PICTURES)
                 done.judgements.append(judgement)
-                costs.note(how.quick, {n: cpu_seconds(s) for n, s in judgement.studies.items()})
-                costs.write(out)
-                _write(out, done, how.quick)
+                if how.seeds is None:
+                    took = {name: cpu_seconds(study) for name, study in judgement.studies.items()}
+                    costs.note(how.quick, took)
+                    costs.write(out)
+                _write(out, done, how)
                 if pages is not None and judgement.is_whole:
                     _leave_page(pages, judgement, how, say, done)
                     costs.write(pages, to_ship=True)
@@ -181,7 +185,7 @@ def _wanted(
     for name in dict.fromkeys(names):
         file = EXPERIMENTS / f"{name}.yaml"
         try:
-            experiment = load_experiment(file, quick=how.quick)
+            experiment = load_experiment(file, quick=how.quick, seeds=how.seeds)
         except InputError as error:
             absent[name] = str(error.mistakes[0])
             continue
@@ -200,7 +204,9 @@ def _announce(
     wanted, _ = _wanted(papers, out, how)
     expected = Expected()
     for one in wanted:
-        line = expected.add(one.folder.name, one.experiment.runs, costs, how.quick)
+        name, runs = one.folder.name, one.experiment.runs
+        usual = load_experiment(EXPERIMENTS / f"{name}.yaml", quick=how.quick).runs
+        line = expected.add(name, runs, costs, how.quick, runs / usual)
         say(f"will run {line}")
     say(expected.in_words(how.place.cpus if not how.place.in_process else 1))
 
@@ -249,9 +255,20 @@ def _studies(
     return Studies(found, absent)
 
 
-def _write(out: Path, done: Reproduction, quick: bool) -> None:
+def _repetitions(seeds: int | Sequence[int]) -> str:
+    """Says which seeds all experiments had."""
+    which = range(1, seeds + 1) if isinstance(seeds, int) else seeds
+    first, last = which[0], which[-1]
+    if list(which) == list(range(first, last + 1)):
+        return f"Every experiment had the seeds {first} to {last}."
+    return f"Every experiment had the seeds {', '.join(map(str, which))}."
+
+
+def _write(out: Path, done: Reproduction, how: How) -> None:
     introduction = f"{tally(done.claims)}. Verdicts are computed from the runs."
-    if quick:
+    if how.seeds is not None:
+        introduction += f" {_repetitions(how.seeds)}"
+    if how.quick:
         introduction = f"{QUICK} {introduction}"
     parts = []
     for one in done.judgements:

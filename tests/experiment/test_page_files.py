@@ -9,7 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from grid.cli import app
 from grid.experiment.claims import Finding, Studies, SubClaim, Verdict
 from grid.experiment.code import code_version
 from grid.experiment.costs import Costs, Expected
@@ -121,6 +123,33 @@ def test_partial_utility_is_reproduced_in_one_go(
     said = []
     reproduce(["PU"], out, How(HERE, quick=True), said.append)
     assert "CPU seconds here last time" in said[0]
+
+
+def test_experiments_have_the_repetitions_that_are_asked_for(
+    quick: tuple[Path, Reproduction, list[str]], tmp_path: Path
+) -> None:
+    """And take as many of the seconds of last time as they are of the usual ones."""
+    out = tmp_path / "out"
+    shutil.copytree(quick[0] / "out", out)
+    noted = (out / "costs.json").read_text()
+    seconds = Costs.read(out, shipped=PAGES).of("partial-utility", quick=True)
+    said: list[str] = []
+    fewer = reproduce(["PU-1"], out, How(HERE, quick=True, seeds=[1, 3]), said.append)
+    asked = re.search(r": 6 runs, (\d+) CPU seconds", said[0])
+    assert seconds and asked and abs(int(asked[1]) - seconds[0] / 2) <= 0.5
+    (study,) = fewer.judgements[0].studies.values()
+    assert {seed for _, seed, _ in study.runs} == {1, 3}
+    assert "Every experiment had the seeds 1, 3." in (out / "claims.md").read_text()
+    assert (out / "costs.json").read_text() == noted
+    reproduce(["PU-1"], out, How(HERE, quick=True, seeds=2), [].append)
+    assert "Every experiment had the seeds 1 to 2." in (out / "claims.md").read_text()
+
+
+@pytest.mark.parametrize("other", ["--as-is", "--check-pages", "--renew", "--pages=there"])
+def test_repetitions_are_refused_beside_what_runs_none(other: str) -> None:
+    answer = CliRunner().invoke(app, ["reproduce", "PU-1", "--seeds", "40", other])
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith("--seeds has no meaning with " + other.partition("=")[0])
 
 
 def test_what_was_measured_elsewhere_is_not_said_to_have_run_here(tmp_path: Path) -> None:

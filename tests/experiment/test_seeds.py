@@ -24,7 +24,7 @@ from tests.experiment.small_experiments import write
         ("101-103", [101, 102, 103]),
         ("0-0", [0]),
         ("3,9-10,5", [3, 9, 10, 5]),
-        ("5,5", [5, 5]),
+        ("7,5", [7, 5]),
         ("3-1", None),
         ("1-10000", list(range(1, 10_001))),
         ("1-10001", None),
@@ -70,7 +70,7 @@ def test_a_run_takes_a_list_of_them_too(tmp_path: Path, monkeypatch: pytest.Monk
     ("options", "mistake"),
     [
         (["--seeds", "0"], "--seeds: found '0', expected 1 to 10000 seeds"),
-        (["--seeds", "5,5"], "seeds: found 5 again, expected each seed once"),
+        (["--seeds", "5,5"], "--seeds: found 5 again, expected each seed once"),
         (["--seeds", "9999999"], "--seeds: found '9999999', expected 1 to 10000 seeds"),
         (["--seeds", "x"], "--seeds: found 'x', expected the seeds 1 to N, or those of a list"),
         (
