@@ -173,6 +173,17 @@ def _keys_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
 # Cores and citations.
 
 
+KEYS = {
+    "memory": "ram_mb",
+    "machine outages": "faults.machine_outages",
+    "machines switched off": "switch_off",
+    "jobs over their estimates": "overrun: extend",
+    "exact or longer estimates": "estimates: exact, estimate_factor",
+    "predicted estimates": "estimates: average",
+}
+"""Of features whose field does not say it all."""
+
+
 def cores_page() -> str:
     """Which core plays which cluster."""
     cores = list(engines.CAPABILITIES)
@@ -185,11 +196,11 @@ def cores_page() -> str:
     for core in cores:
         about = inspect.getdoc(import_module(f"grid.cluster.{core}")) or ""
         lines.append(f"`{core}`\n: {markdown(about.partition(chr(10))[0])}\n")
-    lines.append("| what a scenario may ask for | " + " | ".join(cores) + " |")
-    lines.append("| --- |" + " --- |" * len(cores))
-    for feature in engines.FEATURES:
+    lines.append("| what a scenario may ask for | by the key | " + " | ".join(cores) + " |")
+    lines.append("| --- | --- |" + " --- |" * len(cores))
+    for feature, (field, _) in engines.FEATURES.items():
         marks = ["yes" if feature in engines.CAPABILITIES[core] else "-" for core in cores]
-        lines.append(f"| {feature} | " + " | ".join(marks) + " |")
+        lines.append(f"| {feature} | `{KEYS.get(feature, field)}` | " + " | ".join(marks) + " |")
     lines.append("\n| policy | takes no account of |\n| --- | --- |")
     for features, policies in ignored_by_policies().items():
         named = ", ".join(f"`{name}`" for name in policies)

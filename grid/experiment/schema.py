@@ -133,8 +133,8 @@ class ExperimentSection(Section):
     )
     metrics: tuple[Label, ...] = Field(
         default=(),
-        description="What the report compares, as `grid metrics` names it. Default: of "
-        "your own and the customary ones those that differ, at most eight.",
+        description="What the report compares, as `grid metrics` names it. Default: your own "
+        "and the usual ones, as far as settings differ in them; at most eight.",
     )
     quick: QuickSection | None = Field(
         default=None, description="What `--quick` has instead. Default: nothing else."

@@ -83,8 +83,8 @@ class ConvergentJobs(_Settings):
     )
     deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = Field(
         default="beyond_estimate",
-        description="what `deadline_percent` means: percent of the estimate beyond its end, or "
-        "after submission, or seconds after submission",
+        description="what `deadline_percent` means: percent of the estimate, counted from its end; "
+        "percent of it, counted from the submission; or seconds after its end",
     )
     without_deadline: _Probability = Field(default=0.3, description="share of the jobs")
     processors: _CountRange = Field(default=(1, 8), description="least and most of a job")

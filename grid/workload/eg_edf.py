@@ -70,7 +70,7 @@ class EgEdfJobs(_Settings):
         default=0.7, description="share of the jobs"
     )
     deadline_percent: _Percents = Field(
-        default=(25.0, 150.0), description="least and most, of the estimate, beyond it"
+        default=(25.0, 150.0), description="least and most, of the run time, beyond its end"
     )
     reference_mips: _Mips = Field(default=300.0, description="that run times are given for")
     estimate_per_run: _Range = Field(
