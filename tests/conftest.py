@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,5 +50,16 @@ def browser(open_browser: chromium.Browser) -> Iterator[chromium.Browser]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The reports of small runs and sweeps, by name; their charts take seconds to draw."""
-    return small_reports.write(tmp_path_factory.mktemp("reports"))
+    """The reports of small runs and sweeps, by name.
+
+    Their charts take seconds to draw: processes that share the tests share them, too.
+    """
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "reports"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "written").exists():
+            small_reports.write(folder)
+            (folder / "written").touch()
+    return {name: folder / name / "report.html" for name in small_reports.NAMES}

@@ -118,8 +118,8 @@ WIDE = (
 )  # fmt: skip
 
 
-def write(folder: Path) -> dict[str, Path]:
-    """Run all of them in `folder`; their reports by name."""
+def write(folder: Path) -> None:
+    """Run all of them in `folder`, each in a folder of its name with its report."""
     (folder / "scenario.yaml").write_text(SCENARIO)
     (folder / "experiment.yaml").write_text(EXPERIMENT)
     (folder / "many.yaml").write_text(MANY)
@@ -136,4 +136,5 @@ def write(folder: Path) -> dict[str, Path]:
     grid.sweep(folder / "experiment.yaml", folder / "sweep", in_process=True)
     grid.sweep(folder / "one.yaml", folder / "one_seed", in_process=True)
     grid.sweep(folder / "many.yaml", folder / "many", in_process=True)
-    return {name: write_report(folder / name) for name in NAMES}
+    for name in NAMES:
+        write_report(folder / name)

@@ -361,7 +361,7 @@ def test_a_log_without_a_job_that_can_run_has_no_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "records", "without_run_time", "processors"),
     [
-        ("LCG-2005.swf.gz", 188_041, 521, "24515"),
+        pytest.param("LCG-2005.swf.gz", 188_041, 521, "24515", marks=pytest.mark.thorough),
         ("NASA-iPSC-1993-3.1-cln.swf.gz", 18_239, 173, "128"),
     ],
 )
