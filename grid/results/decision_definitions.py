@@ -63,7 +63,7 @@ OF_DECISIONS = (
     ),
     Metric(
         "leases_lost", "leases lost", "",
-        "Leases that were over before the job came, or its scheduler gave the place back.",
+        "Leases that ended before the job came and before its scheduler gave the place back.",
         "sum over places", COUNT, "less",
     ),
     Metric(

@@ -252,9 +252,9 @@ class ClusterSection(Section):
     )
     bind: Literal["machine", "cluster"] | None = Field(
         default=None,
-        description="A selected job is bound to the machine that the selection chose, or the "
-        "local policy may take any machine of the cluster. Default: machine, but cluster under a "
-        "policy of gangs.",
+        description="`machine`: a selected job runs on the machine that the selection chose. "
+        "`cluster`: the local policy may take any machine of the cluster. Default: machine, but "
+        "cluster under a policy of gangs.",
     )
     overrun: Overrun = "kill"
     estimates: Estimates = "user"

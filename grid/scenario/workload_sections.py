@@ -53,8 +53,8 @@ class RequirementSection(Section):
     weight: Utility = Field(
         default=1.0,
         description="Factor of this requirement. The utility of a resource is the sum of weight "
-        "times worth over the number of requirements, so less than 1 where weights are. A job "
-        "whose only requirement has weight 0 finds no place.",
+        "times worth over the number of requirements, so it is below 1 if a weight is below 1. A "
+        "job whose only requirement has weight 0 finds no place.",
     )
 
 
@@ -91,7 +91,7 @@ class JobSection(Section):
     checkpointable: Annotated[bool, Field(strict=True)] = Field(
         default=False,
         description="It keeps all that it has done when it goes on on another machine, and when "
-        "its machine was down. What that costs says `preemption`.",
+        "its machine was down. `preemption` says what that costs.",
     )
     power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
         default=1.0, description="Factor of the watts that a busy CPU of its machine draws."
@@ -242,7 +242,7 @@ class WorkloadSection(Section):
     repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
         default=1,
         description="The jobs of the trace come so many times, one time after the other. Each "
-        "begins one mean time between submissions after the last, and numbers jobs on.",
+        "begins one mean time between submissions after the last, and goes on with its numbers.",
     )
     cut_at_estimate: Annotated[bool, Field(strict=True)] = Field(
         default=True,
