@@ -129,17 +129,18 @@ def run(
 
     `parts` are classes and functions to plug in, by kind and by the name that the scenario calls
     them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as `grid parts`
-    lists them.
+    lists them. If the scenario names none of a kind, that is a mistake.
 
     What comes back has the `metrics` (as in metrics.json), the `manifest`, and the table of jobs:
     `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError for what is wrong with the
     input, and `grid.model.errors`'s RunFailed where a run comes to no result.
     """
-    from grid.model.errors import one_mistake
+    from grid.model.errors import InputError, one_mistake
     from grid.results.run_folder import check_folder
     from grid.runtime.run import execute, execute_grid, save
     from grid.scenario.build import Grid
     from grid.scenario.load import source_of
+    from grid.scenario.part_checks import unnamed_objects
 
     if events and out is None:
         raise one_mistake("events", "no folder for events.parquet", "`out`, too")
@@ -151,6 +152,10 @@ def run(
     if isinstance(scenario, Grid) and set:
         raise one_mistake("set", "settings for a Grid", "none, for a Grid is run as it is")
     loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set, **parts)
+    if not isinstance(loaded, Grid) and (
+        mistakes := unnamed_objects(parts, [loaded], source_of(scenario))
+    ):
+        raise InputError(mistakes)
     if out is not None:
         check_folder(Path(out), scenario=loaded.name, force=force)
     if isinstance(loaded, Grid):

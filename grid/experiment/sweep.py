@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grid.experiment.agenda import Kind
 from grid.experiment.cases import (
+    FROM_PYTHON,
     Case,
     Objects,
     Point,
@@ -28,6 +29,7 @@ from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError
 from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.outcome import Stage, tell_nobody
+from grid.scenario.part_checks import unnamed_objects
 from grid.scenario.schema import Scenario
 from grid.scenario.traces import logs_of
 from grid.scenario.workload import realize
@@ -163,6 +165,10 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
         # Combinations share most of their mistakes.
         mistakes = dict.fromkeys(mistake for _, error in refused for mistake in error.mistakes)
         return InputError(list(mistakes))
+    if not refused:
+        scenarios, source = [case.scenario for case in cases], str(wanted.file or FROM_PYTHON)
+        if unnamed := unnamed_objects(wanted.objects, scenarios, source):
+            return InputError(unnamed)
     store = Store(wanted.folder)
     try:
         locks.enter_context(store.locked())

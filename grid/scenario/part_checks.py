@@ -9,7 +9,7 @@ user.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -22,6 +22,7 @@ from grid.parts.registry import Part, Parts, modules_plugged_in
 from grid.parts.source import Source
 from grid.policies.convergent.weights import HEURISTICS
 from grid.scenario.part_kinds import KINDS, TAKEN, Place, places
+from grid.scenario.schema import Scenario
 from grid.scenario.validate import NO_SUCH_SETTING, validate
 from grid.scenario.yaml_tree import Node, at, nearest
 
@@ -107,6 +108,39 @@ def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> li
                     _mistake(Mistake(source, None, f"{kind_name}.{name}", "", ""), error)
                 )
     return mistakes
+
+
+def unnamed_objects(
+    objects: Mapping[str, Mapping[str, Any]], scenarios: Iterable[Scenario], source: str
+) -> list[Mistake]:
+    """A mistake for each kind of which none of the scenarios names any object: they do nothing.
+
+    Who runs one of several after the other may give all of them each time.
+    """
+    if not objects:
+        return []
+    named = {word for one in scenarios for word in _words(one.model_dump())}
+    found = "{}, of which the scenario names none"
+    expected = "a name that stands in the scenario, or no objects of this kind"
+    return [
+        Mistake(source, None, kind, found.format(", ".join(map(repr, of))), expected)
+        for kind, of in objects.items()
+        if of and named.isdisjoint(of)
+    ]
+
+
+def _words(tree: Any) -> Iterator[str]:
+    """All texts and keys in nested mappings and sequences."""
+    match tree:
+        case str():
+            yield tree
+        case Mapping():
+            yield from map(str, tree)
+            for value in tree.values():
+                yield from _words(value)
+        case list() | tuple():
+            for value in tree:
+                yield from _words(value)
 
 
 def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
