@@ -31,7 +31,9 @@ from grid.sources import sources
 app = typer.Typer(
     cls=OneLineGroup,
     help="A distributed emulator of grids of virtual organizations on Ray actors.",
-    epilog="Exit codes: " + " ".join(f"{code.value}: {code.meaning}" for code in ExitCode),
+    epilog="Exit codes: "
+    + " ".join(f"{code.value}: {code.meaning}" for code in ExitCode)
+    + " The documentation comes with the source code: scripts/docs makes it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

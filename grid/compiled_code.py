@@ -8,6 +8,7 @@ package would run old code.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -25,15 +26,19 @@ def keep_apart(root: Path) -> None:
     """Have numba use a folder for the sources below `root` as they are.
 
     It is in the folder that NUMBA_CACHE_DIR names, else beside the sources, else, where nothing
-    can be written there, in the user's cache. What this process starts uses it, too.
+    can be written there, in the user's cache. Without any of these it is a folder that is removed
+    when this process ends. What this process starts uses it, too.
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "grid"
     if given:
         place = Path(given)
     elif os.access(root, os.W_OK):
         place = root / "__pycache__"
+    elif _can_be_made(cache):
+        place = cache
     else:
-        place = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "grid"
+        place = _until_the_end()
     name = state_of(root)
     if place.name == name:
         return
@@ -43,6 +48,28 @@ def keep_apart(root: Path) -> None:
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
     if "numba" in sys.modules:
         sys.modules["numba"].config.CACHE_DIR = str(folder)
+
+
+def _can_be_made(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _until_the_end() -> Path:
+    """A folder of this process, which takes it along when it ends."""
+    folder = Path(tempfile.mkdtemp(prefix="grid-"))
+    owner = os.getpid()
+
+    def remove() -> None:
+        # A process that was forked has the same to do at its end.
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
 
 
 def state_of(root: Path) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,10 +53,37 @@ def test_where_nothing_can_be_written_beside_the_sources_it_is_the_users_cache(
 ) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("os.access", lambda path, _: path != tmp_path)
     monkeypatch.setattr("sys.modules", {})
     keep_apart(tmp_path)
     assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / "cache" / "grid" / state_of(tmp_path))
+
+
+def test_where_nothing_at_all_can_be_kept_it_is_a_folder_until_the_end(tmp_path: Path) -> None:
+    """As for another user in a container: a run compiles, and leaves nothing behind."""
+    (tmp_path / "file").write_text("")
+    program = """
+import os
+os.access = lambda *_: False
+import grid
+from pathlib import Path
+folder = Path(os.environ["NUMBA_CACHE_DIR"])
+folder.mkdir()
+print(folder.parent)
+if os.fork() == 0:
+    raise SystemExit
+os.wait()
+assert folder.is_dir()
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    program = f"import sys; sys.path.insert(0, {str(Path.cwd())!r})\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    made = Path(done.stdout.strip().splitlines()[-1])
+    assert made.parent == tmp_path
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_text_is_made_once_for_all_processes(

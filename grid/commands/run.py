@@ -165,6 +165,8 @@ def run(
         settings += [] if seed is None else [f"seed={seed}"]
         _run_many(scenario, settings, seeds, out, address, in_process, traceback, quiet, watch)
         return
+    if seed is not None and any(one.partition("=")[0] == "seed" for one in settings):
+        wrong(["--seed and --set seed= say the same. Leave one of them out."])
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how = {"in_process": in_process, "placement": placement, "address": address}

@@ -92,7 +92,8 @@ def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> li
         if kind_name not in KINDS:
             expected = expected_name(kind_name, KINDS, "a kind of parts")
             if not isinstance(of, Mapping):
-                expected = f'settings in set={{"{kind_name}": ...}}; as keywords, parts alone'
+                expected = "an argument of this function or a kind of parts, such as policies; "
+                expected += "settings of a scenario go into `set`"
             mistakes.append(Mistake(source, None, kind_name, repr(kind_name), expected))
             continue
         if not isinstance(of, Mapping) or not all(isinstance(name, str) for name in of):

@@ -236,8 +236,8 @@ class WorkloadSection(Section):
     )
     interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
         default=None,
-        description="Multiplies the times between submissions of the trace. Below 1 the load "
-        "grows. Default: as the trace has them.",
+        description="Multiplies the times between submissions of the trace; the first job comes "
+        "when `shift_s` says. Below 1 the load grows. Default: as the trace has them.",
     )
     repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
         default=1,

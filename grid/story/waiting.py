@@ -77,7 +77,10 @@ class WhyWaiting:
             said.append(f"There {runs} {_named(self.holders)}.")
         if self.ahead:
             wait = "waits" if len(self.ahead) == 1 else "wait"
-            said.append(f"J{_named(self.ahead)[1:]} came before it and {wait}, too.")
+            said.append(
+                f"J{_named(self.ahead)[1:]} came before it and {wait}, too; whose turn it is, "
+                f"policy {self.policy} decides."
+            )
         return said
 
     def _needs(self) -> list[str]:
@@ -191,7 +194,7 @@ def _in_words(lack: Lack, machine: int, closest: str) -> str:
     if lack.what == "cpus_up":
         return f"Of its {lack.needed:g} CPUs, {lack.free:g} are up."
     if lack.what == "cpus":
-        return f"{closest} has {lack.free:g} CPUs free."
+        return f"{closest} has {lack.free:g} CPU{'' if lack.free == 1 else 's'} free."
     if lack.what == "memory_mb":
         return f"It needs {lack.needed:g} MB; machine {machine} has {lack.free:g} MB free."
     return f"No copy of {lack.what} is free."

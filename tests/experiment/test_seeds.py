@@ -99,3 +99,9 @@ def test_more_runs_than_a_sweep_may_have(tmp_path: Path) -> None:
     path = write(tmp_path, wide % ", ".join(map(str, range(11))))
     with pytest.raises(InputError, match="found 110000 runs in all, expected at most 100000"):
         load_experiment(path, seeds=10_000)
+
+
+def test_the_seed_of_a_run_is_given_once() -> None:
+    done = CliRunner().invoke(app, ["run", "two-vos", "--seed", "3", "--set", "seed=4"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "--seed and --set seed= say the same. Leave one of them out.\n"

@@ -57,3 +57,10 @@ def test_settings_of_another_part_may_name_it() -> None:
     assert unnamed_objects(objects, [load_scenario(weighed, objects=objects)], "") == []
     (mistake,) = unnamed_objects(objects, [load_scenario(scenario("cs2"))], "here")
     assert str(mistake).startswith("here: heuristics: found 'mine', of")
+
+
+def test_what_is_no_kind_of_parts_is_told_apart_from_settings(tmp_path: Path) -> None:
+    """`out` is an argument of `run`, and `folder` is that of `sweep`."""
+    study = {"name": "s", "scenario": scenario("easy"), "axes": {"protocol.ttl": [1]}}
+    with pytest.raises(InputError, match="out: found 'out', expected an argument of this function"):
+        grid.sweep(study, out=str(tmp_path))

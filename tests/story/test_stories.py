@@ -301,8 +301,15 @@ def test_those_who_came_before_are_not_said_to_start_before() -> None:
     first, second, third = (Stay(("V", number), number, 9, 0.0, 0) for number in (1, 2, 3))
     log = state_of([], [first, second, third])
     for key, words in (
-        (second.key, "Job 1 of V came before it and waits, too."),
-        (third.key, "Job 1 of V, job 2 of V came before it and wait, too."),
+        (
+            second.key,
+            "Job 1 of V came before it and waits, too; whose turn it is, policy easy decides.",
+        ),
+        (
+            third.key,
+            "Job 1 of V, job 2 of V came before it and wait, too; whose turn it "
+            "is, policy easy decides.",
+        ),
     ):
         why = why_waiting(key, log.at(5))
         assert why is not None
