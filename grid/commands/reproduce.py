@@ -64,7 +64,7 @@ def reproduce(
     from grid.experiment.page_files import QUICK, tally
     from grid.experiment.place import Place
     from grid.experiment.progress import sweep_progress
-    from grid.experiment.reproduce import How
+    from grid.experiment.reproduce import How, wanted_claims
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.runtime.progress import display_on
 
@@ -76,6 +76,7 @@ def reproduce(
         _check_pages(pages)
     with endings(), naming_options("address", "cpus"):
         which = seeds_of(seeds)
+        wanted_claims(list(ids or []))
         place = Place(address, cpus, in_process)
     if renew:
         _renew(list(ids or []), pages, place)
