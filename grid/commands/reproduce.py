@@ -68,10 +68,10 @@ def reproduce(
     from grid.experiment.reproduce import reproduce as run_and_judge
     from grid.runtime.progress import display_on
 
-    others = {"--pages": pages, "--as-is": as_is, "--check-pages": check_pages, "--renew": renew}
-    if seeds is not None and any(others.values()):
-        name = next(name for name, given in others.items() if given)
-        wrong([f"--seeds has no meaning with {name}. Leave one of them out."])
+    if seeds is not None:
+        _refuse_beside_seeds(
+            {"--pages": pages, "--as-is": as_is, "--check-pages": check_pages, "--renew": renew}
+        )
     if check_pages:
         _check_pages(pages)
     with endings(), naming_options("address", "cpus"):
@@ -92,6 +92,12 @@ def reproduce(
     typer.echo(f"tables: {folder}/claims.md; with figures: {folder}/report.html")
     if not found.is_complete:
         failed(["not everything could be run; what and why stands above"])
+
+
+def _refuse_beside_seeds(options: dict[str, object]) -> None:
+    for option, given in options.items():
+        if given:
+            wrong([f"--seeds has no meaning with {option}. Leave one of them out."])
 
 
 def _check_pages(pages: Path | None) -> NoReturn:

@@ -137,9 +137,8 @@ OF_MACHINES = (
         "load_balance", "PU load balance (max 1)", "",
         "1 - (standard deviation of the machines' utilizations) / (their mean). 1, the most: all "
         "machines are used alike. 0: the deviation is as large as the mean. Below 0: even more "
-        "uneven, such as few busy machines among many idle ones. The least, where one of n "
-        "machines has all the work, is 1 - root of (n - 1). A pool counts as one machine, and so "
-        "does a cluster of gangs: a VO of one pool has 1. No value where no machine is used.",
+        "uneven. The least, where one of n machines has all the work, is 1 - root of (n - 1). A "
+        "pool, or a cluster of gangs, is one machine: a VO of one pool has 1. No value: none used.",
         "machines of the VO, or all, each counting alike", "at most 1, may be negative", "more",
         "PU Eq. 6",
     ),
