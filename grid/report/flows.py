@@ -15,6 +15,8 @@ from grid.report.style import FIGURE, WIDTH, Picture
 MAPPED = 24
 """A map of more VOs cannot be read; the others are one row and one column."""
 ANNOTATED = 10
+NAMES = 90.0
+"""Pixels beside a map for the names of its VOs."""
 TOLD = 200
 BETWEEN = "\n"
 """Between the names of a place by several choices."""
@@ -40,15 +42,16 @@ def flow_map(
         columns["host"] += [names[one] for one in host]
         columns["jobs"] += counts[origin, host].tolist()
     side = {"type": "nominal", "sort": names, "scale": {"domain": names}}
-    axis = {**names_within(90), "labelOverlap": False}
-    # Names lie below columns that are wider than the longest; on a page, its script says which.
-    column = min(90.0, 7.5 * max(map(len, names))) + 8
-    lie = (WIDTH - 90) / len(names) > column
+    axis = {**names_within(NAMES), "labelOverlap": False}
+    # Names lie below columns that are wider than the longest; on a page, its script says which,
+    # and makes them smaller where columns are narrow.
+    column = min(NAMES, 7.5 * max(map(len, names))) + 8
+    lie = (WIDTH - NAMES) / len(names) > column
     is_annotated = len(names) <= ANNOTATED
     specification = {
         "width": "container",
         "height": 24 * len(names),
-        "usermeta": {"leastWidth": 150 + 15 * len(names), "column": column},
+        "usermeta": {"leastWidth": NAMES + 9 * len(names), "column": column, "names": NAMES},
         "data": {"name": "flows"},
         **_is_chosen(signals, list(moved)),
         "encoding": {

@@ -38,12 +38,19 @@
     spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width };
   }
 
-  // Names lie below columns that have room for them; else they stand upright.
+  // Names lie below columns that have room for them; else they stand upright, and those of narrow
+  // columns are small.
   function layNames(spec, width) {
     const least = spec.usermeta?.column;
     if (!least) return;
-    const { scale, axis } = spec.encoding.x;
-    axis.labelAngle = (width - 90) / scale.domain.length > least ? 0 : -90;
+    const { x, y } = spec.encoding;
+    const column = (width - spec.usermeta.names) / x.scale.domain.length;
+    x.axis.labelAngle = column > least ? 0 : -90;
+    const size = Math.min(12, Math.max(8, Math.floor(column * 0.85)));
+    for (const { axis } of [x, y]) {
+      axis.labelLimit *= size / 12;
+      axis.labelFontSize = size;
+    }
   }
 
   // How long names are shows only when they are drawn: they stand out, or were shortened.

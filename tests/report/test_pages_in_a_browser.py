@@ -240,16 +240,20 @@ def test_the_figure_behind_a_bar_that_fills_its_axis_is_whole(
         assert browser.value(MISPLACED) == []
 
 
-def test_a_map_of_many_vos_scrolls_on_a_small_screen(
-    tmp_path: Path, browser: chromium.Browser
+@pytest.mark.parametrize("name", ["site{:03}", "Virtual organization {}"])
+def test_a_map_of_many_vos_is_whole_on_a_small_screen(
+    tmp_path: Path, browser: chromium.Browser, name: str
 ) -> None:
-    vos = [f"site{number:03}" for number in range(40)]
+    vos = [name.format(number) for number in range(40)]
     flows = flow_map(vos, {"": np.random.default_rng(1).integers(0, 500, (40, 40)).astype(float)})
     page = tmp_path / "map.html"
     page.write_text(html_page("a", "b", [Section("c", [flows])]))
-    show(browser, page, 400)
-    assert not [text for text in browser.value(MISPLACED) if " on " in text]
-    assert browser.value("document.documentElement.scrollWidth") <= 400
+    for width in (360, 400):
+        show(browser, page, width)
+        assert browser.value(MISPLACED) == []
+        sizes = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fontSize)"
+        assert min(float(size[:-2]) for size in browser.value(sizes)) >= SMALLEST_TEXT
+        assert browser.value("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize(("width", "upright"), [(400, True), (1280, False)])
