@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grid.model.errors import Path
+from grid.model.faults import GridFaults
 from grid.model.platform import VirtualOrganization
 from grid.scenario.direct_checks import AS_WRITTEN, direct_problems
 from grid.scenario.grid_checks import refused
@@ -45,10 +46,31 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _never_asked(scenario.vos or (), vos)
     asking = list(_jobs_with_memory(scenario))
     yield from refused(vos, faults, bool(asking), scenario.parts)
+    yield from _of_sites(scenario, faults)
     machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
     if not any(machine.ram_mb for machine in machines) and not _may_have_memory(scenario):
         for path, found in asking:
             yield path, found, NO_MEMORY
+
+
+def _of_sites(scenario: Scenario, faults: GridFaults | None) -> Iterator[Problem]:
+    """The same of the VOs of a trace, which differ in their sizes alone."""
+    section = scenario.vos_from_trace
+    if section is None:
+        return
+    pool = ClusterSection(
+        name="pool",
+        processors=1,
+        policy=section.policy,
+        overrun=section.overrun,
+        estimates=section.estimates,
+        estimate_factor=section.estimate_factor,
+    )
+    cluster = cluster_of(pool, "", scenario)
+    # Faults name no VO that comes from a trace: those that concern any concern all.
+    vo = VirtualOrganization("", (cluster,))
+    for path, found, expected in refused([vo], faults, False, scenario.parts):
+        yield ("vos_from_trace", *path[4:]), found, expected
 
 
 def _never_asked(

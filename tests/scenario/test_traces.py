@@ -217,6 +217,25 @@ def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
         execute(scenario, "replay.yaml", in_process=True)
 
 
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ("estimate_factor: 2", "5: vos_from_trace.estimates: found a factor of 2, expected none"),
+        ("estimates: average", "6: vos_from_trace.estimates: found average, expected none"),
+    ],
+)
+def test_what_gangs_of_sites_take_no_account_of_is_refused_where_it_stands(
+    tmp_path: Path, settings: str, says: str
+) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "replay.yaml").write_text(
+        "name: replay\nworkload:\n  trace: log.swf\n  route: partition\n"
+        f"vos_from_trace:\n  {settings}\n  total_processors: 8\n  policy: afcfs\n"
+    )
+    with pytest.raises(InputError, match=f"yaml:{says}, for gang policy afcfs takes no account"):
+        load_scenario(tmp_path / "replay.yaml")
+
+
 def test_each_vo_that_runs_a_log_counts_what_it_left_out(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     vo = "{name: %s, clusters: [{processors: %d}], workload: {trace: log.swf, enters: cluster}}"
