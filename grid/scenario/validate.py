@@ -28,7 +28,7 @@ INNER_KEYS = tuple(
 """Paths of the keys of sections that every scenario has, such as protocol.ttl."""
 
 NO_SUCH_SETTING = "no such setting"
-PLACES_NAMED = 3
+PLACES_NAMED, KEYS_NAMED = 3, 6
 ALIKE, NEARLY_ALIKE = 0.75, 0.6
 """Ratios of `difflib`: how much a key is like the one that was meant. More is asked of one that
 stands elsewhere under its own name."""
@@ -129,7 +129,8 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     if likely:
         return likely[0]
     if is_misplaced:
-        return f"it {' or '.join(elsewhere)}"
+        here = f"; here, one of {', '.join(known)}" if 0 < len(known) <= KEYS_NAMED else ""
+        return f"it {' or '.join(elsewhere)}{here}"
     return f"one of {', '.join(known)}" if known else NO_SUCH_SETTING
 
 

@@ -65,6 +65,8 @@ class Node:
             return "nothing"
         if isinstance(self.value, bool):
             return "true" if self.value else "false"
+        if isinstance(self.value, int) and "e" in self.text.lower():
+            return self.text
         return shorten(self.value)
 
     def mistake(self, path: Path, expected: str, found: str | None = None) -> Mistake:

@@ -156,6 +156,7 @@ NO_SUCH_KEY = [
         "protocol.policy",
         "expected it in vos.*.clusters.* or in vos_from_trace",
     ),
+    Wrong("a huge number", edited("seed: 7", "seed: 1e300"), 2, "seed", "found 1e300, expected"),
     Wrong(
         "like one that stands elsewhere",
         edited("    workload:", "    cluster:"),
@@ -280,6 +281,9 @@ WRONG_NAMES = [
           edited("- processors: 8", "- machines:\n          generator: partial_utility\n"
           "          count: 3\n          settings: {speeds_mips: fast}"), 32,
           "vos.1.clusters.0.machines.settings.speeds_mips", "expected a list"),
+    Wrong("a key of the top level where few others are",
+          edited("links: []", "links: [{between: [north, south], latency_s: 1, vos: 1}]"), 6,
+          "network.links.0.vos", "it at the top level; here, one of between, latency_s"),
     Wrong("gangs on machines that are switched off",
           edited("- processors: 8", "- policy: afcfs\n        processors: 8\n"
           "        switch_off: {after_s: 60}"), 29, "vos.1.clusters.0.machines",
