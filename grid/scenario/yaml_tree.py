@@ -7,6 +7,7 @@ Scalars follow YAML 1.2's core schema, not the 1.1 that the library resolves: `1
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -18,6 +19,8 @@ from grid.model.errors import InputError, Mistake, Path, dotted, shorten
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER_LENGTH = 40
+WRITTEN_OUT, LARGEST = 10**15, int(sys.float_info.max)
+"""Up to the first, whole numbers stand in messages with all their digits; the largest of floats."""
 
 Scalar = str | int | float | bool | None
 
@@ -65,8 +68,10 @@ class Node:
             return "nothing"
         if isinstance(self.value, bool):
             return "true" if self.value else "false"
-        if isinstance(self.value, int) and "e" in self.text.lower():
-            return self.text
+        if isinstance(self.value, int) and abs(self.value) > WRITTEN_OUT:
+            # What was written as 1e300 is a whole number.
+            as_float = float(min(max(self.value, -LARGEST), LARGEST))
+            return shorten(as_float if as_float == self.value else self.value)
         return shorten(self.value)
 
     def mistake(self, path: Path, expected: str, found: str | None = None) -> Mistake:

@@ -156,7 +156,7 @@ NO_SUCH_KEY = [
         "protocol.policy",
         "expected it in vos.*.clusters.* or in vos_from_trace",
     ),
-    Wrong("a huge number", edited("seed: 7", "seed: 1e300"), 2, "seed", "found 1e300, expected"),
+    Wrong("a huge number", edited("seed: 7", "seed: 1e30"), 2, "seed", "found 1e+30, expected"),
     Wrong(
         "like one that stands elsewhere",
         edited("    workload:", "    cluster:"),
