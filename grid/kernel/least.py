@@ -83,6 +83,8 @@ class Least:
             self._rows, self._publishers, self._members, self._first, self._changed, self._best,
             self._second, self._holds, reader,
         )  # fmt: skip
+        # Here, for numba takes a second to compile a sort.
+        places.sort()
         answer = places, self._rows[places]
         self._answers[reader if self._holds[reader] else -1] = answer
         return answer
@@ -104,6 +106,7 @@ def least_rows(
 
     For each class that has not `changed`, `best` is its least row and `second` the least of another
     publisher than that one's; -1: there is none. Then the publisher of a best row `holds` it.
+    The places are in the order of classes.
     """
     places = np.empty(len(best), np.int64)
     count = 0
@@ -120,7 +123,7 @@ def least_rows(
         if row >= 0:
             places[count] = row
             count += 1
-    return np.sort(places[:count])
+    return places[:count]
 
 
 @inner(allocates=False)

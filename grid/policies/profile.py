@@ -45,8 +45,11 @@ def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
         machines,
         licenses,
     )
-    profile.level[:machines, 0] = cpus
-    profile.level[machines : machines + licenses, 0] = copies
+    # One by one: numba takes long to compile an assignment of arrays, for its messages.
+    for machine in range(machines):
+        profile.level[machine, 0] = cpus[machine]
+    for number in range(licenses):
+        profile.level[machines + number, 0] = copies[number]
     return profile
 
 
@@ -245,8 +248,10 @@ def with_room(profile: AvailabilityProfile, machine: int, licenses: int) -> Avai
         return profile
     time = np.zeros((len(length), 2 * most), np.int64)
     level = np.zeros((len(length), 2 * most), np.int64)
-    time[:, :room] = profile.time
-    level[:, :room] = profile.level
+    for row in range(len(length)):
+        for step in range(room):
+            time[row, step] = profile.time[row, step]
+            level[row, step] = profile.level[row, step]
     return AvailabilityProfile(time, level, length, profile.machines, profile.licenses)
 
 

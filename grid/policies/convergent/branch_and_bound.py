@@ -52,7 +52,7 @@ def exact_knapsack(
         if depth == jobs:
             if value > enough:
                 best_value = value
-                best[:] = taken
+                best = taken.copy()
             depth -= 1
             continue
         job = order[depth]
@@ -124,7 +124,7 @@ def _prices(values: Floats, wanted: Ints, first: Ints, copies: Ints, known_value
                     gradient[wanted[at]] -= 1.0
         if bound < best_bound:
             best_bound, since_better = bound, 0
-            best_prices[:] = prices
+            best_prices = prices.copy()
         else:
             since_better += 1
         if since_better == 10:
