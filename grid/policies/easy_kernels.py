@@ -77,16 +77,16 @@ def backfill(
     if lazy and _none_fits(order, view.free.max(), jobs):
         return np.empty((3, 0), np.int64)[:2, :0], np.empty((0, 3), np.int64)
     free = free_now(view)
-    reserved = _no_reservations(len(free.cpus), free)
-    starts = _no_starts(len(order))
+    reserved = no_reservations(len(free.cpus), free)
+    starts = no_starts(len(order))
     rest = np.empty(len(order), np.int64)
     anywhere_blocked = False
     position, passed = _next_head(0, 0, order, rest, anywhere_blocked, jobs, reserved)
     while position < len(order):
         slot, bound = order[position], jobs.bound_machine[order[position]]
-        if not _start(now, slot, jobs, machines, free, reserved, starts):
+        if not start(now, slot, jobs, machines, free, reserved, starts):
             only = kept_machine if position == 0 else bound
-            _reserve(slot, only, view, free, reserved, starts)
+            reserve(slot, only, view, free, reserved, starts)
             anywhere_blocked |= bound < 0
         position, passed = _next_head(
             position + 1, passed, order, rest, anywhere_blocked, jobs, reserved
@@ -95,38 +95,8 @@ def backfill(
     if shortest_first:
         waiting = waiting[np.argsort(work_left(waiting, jobs), kind="mergesort")]
     refused = np.full(max(0, free.cpus.max()) + 1, np.inf)
-    _start_behind(now, waiting, refused, jobs, machines, free, reserved, starts)
-    return starts.started[:2, : starts.number[0]], _listed(reserved)
-
-
-@kernel()
-def that_matter(packed: PackedView, priority: Floats) -> Ints:
-    """The waiting jobs that matter to `backfill`, the highest priority first, equals by arrival.
-
-    `priority` is by place in the queue. A reservation that is not kept matters only to those that
-    could pass, which no machine has too few free CPUs for. Of the others, only the first can
-    matter, and those that wait for a machine of their own.
-    """
-    view = unpacked(packed)
-    queue, processors, bound = view.queue, view.jobs.processors, view.jobs.bound_machine
-    most, places, count, first = view.free.max(), np.empty(len(queue), np.int64), 0, -1
-    for place in range(len(queue)):
-        slot = queue[place]
-        matters = processors[slot] <= most or bound[slot] >= 0
-        if not matters and (first < 0 or priority[place] > priority[first]):
-            first = place
-        places[count] = place
-        count += matters
-    if first >= 0:
-        # To its place among them.
-        after = count
-        while after > 0 and places[after - 1] > first:
-            places[after] = places[after - 1]
-            after -= 1
-        places[after] = first
-        count += 1
-    places = places[:count]
-    return queue[places[np.argsort(-priority[places], kind="mergesort")]]
+    start_behind(now, waiting, refused, jobs, machines, free, reserved, starts)
+    return starts.started[:2, : starts.number[0]], reservation_rows(reserved)
 
 
 @inner(allocates=False)
@@ -164,7 +134,7 @@ def _next_head(
 
 
 @inner(allocates=False)
-def _start_behind(
+def start_behind(
     now: int,
     waiting: Ints,
     refused: Floats,
@@ -179,16 +149,16 @@ def _start_behind(
     for slot in waiting:
         if most <= 0:
             break
-        if jobs.processors[slot] > most or _asks_no_less(slot, jobs, refused):
+        if jobs.processors[slot] > most or asks_no_less(slot, jobs, refused):
             continue
-        if _start(now, slot, jobs, machines, free, reserved, starts):
+        if start(now, slot, jobs, machines, free, reserved, starts):
             most = free.cpus.max()
         else:
-            _remember(slot, jobs, refused)
+            remember(slot, jobs, refused)
 
 
 @inner()
-def _listed(reserved: Reservations) -> Ints:
+def reservation_rows(reserved: Reservations) -> Ints:
     """The reservations as rows of slot, machine and start."""
     listed, count = np.empty((len(reserved.start), 3), np.int64), 0
     for machine in range(len(reserved.start)):
@@ -200,7 +170,7 @@ def _listed(reserved: Reservations) -> Ints:
 
 
 @inner(forceinline=True)
-def _no_reservations(machines: int, free: Free) -> Reservations:
+def no_reservations(machines: int, free: Free) -> Reservations:
     return Reservations(
         np.full(machines, NEVER),
         np.zeros(machines, np.int64),
@@ -212,12 +182,12 @@ def _no_reservations(machines: int, free: Free) -> Reservations:
 
 
 @inner(forceinline=True)
-def _no_starts(most: int) -> Starts:
+def no_starts(most: int) -> Starts:
     return Starts(np.zeros(1, np.int64), np.empty((3, most), np.int64))
 
 
 @inner(allocates=False, forceinline=True)
-def _start(
+def start(
     now: int,
     slot: int,
     jobs: Jobs,
@@ -255,7 +225,7 @@ def _start(
 
 
 @inner(allocates=False, forceinline=True)
-def _asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
+def asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
     """Whether a job that asks for no more than this one has just been refused.
 
     What is free only gets less within a plan, so this one would be refused, too.
@@ -265,7 +235,7 @@ def _asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
 
 
 @inner(allocates=False, forceinline=True)
-def _remember(slot: int, jobs: Jobs, refused: Floats) -> None:
+def remember(slot: int, jobs: Jobs, refused: Floats) -> None:
     """`refused[n]` is the least work of a refused job that asked for n CPUs at most, and no more.
 
     Work is CPU time x MIPS. A license or a machine of its own might be why a job was refused.
@@ -280,7 +250,7 @@ def _remember(slot: int, jobs: Jobs, refused: Floats) -> None:
 
 
 @inner(forceinline=True)
-def _reserve(
+def reserve(
     slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, starts: Starts
 ) -> None:
     """Reserve the machine where the job can start first, the fastest of several; or the `only` one.
@@ -293,8 +263,11 @@ def _reserve(
     later, is_first = copied(free), reserved.first_start[0] == NEVER
     _reserve_after(slot, only, slots, ends, targets, view.jobs, view.machines, later, reserved)
     if is_first:
-        reserved.later.copies[:] = later.copies
-        reserved.later.users[:] = later.users
+        # One by one: numba takes seconds to compile an assignment of arrays, for its messages.
+        for number in range(len(later.copies)):
+            reserved.later.copies[number] = later.copies[number]
+            for machine in range(len(later.users)):
+                reserved.later.users[machine, number] = later.users[machine, number]
 
 
 @inner(allocates=False)
@@ -371,8 +344,8 @@ def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints,
 
     If `only` is not -1, those of that machine alone.
     """
-    started = starts.started[:, : starts.number[0]]
-    order = np.argsort(started[2], kind="mergesort")
+    started = starts.started
+    order = np.argsort(started[2, : starts.number[0]], kind="mergesort")
     merged = np.empty((3, len(running) + len(order)), np.int64)
     place, begun, count = 0, 0, 0
     while place + begun < merged.shape[1]:

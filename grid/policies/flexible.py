@@ -21,7 +21,7 @@ from grid.parts.settings import MOST, PartSettings, Weight
 from grid.policies.columns import packed_view
 from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.queue import backfilled
+from grid.policies.queue import backfill_plan, backfilled
 
 Priority = Callable[[ClusterView, Time], Floats]
 """The priority of each job of `ClusterView.queue`; the highest is first, equals by arrival."""
@@ -83,15 +83,17 @@ class FlexibleBackfilling:
 
     def _plan_anew(self, view: ClusterView, now: Time) -> Plan:
         """The plan with no reservation kept."""
-        from grid.policies.easy_kernels import that_matter
         from grid.policies.fitting import any_fits
+        from grid.policies.priority_kernels import backfill_by_priority
 
         seen = packed_view(view)
         if not any_fits(seen):
             return Plan()
         if isinstance(self._priority, HeuristicPriority):
-            return backfilled(view, self._priority.that_matter(view, now))
-        return backfilled(view, that_matter(seen, self._priority(view, now)))
+            priority = self._priority.where_it_matters(view, now)
+        else:
+            priority = self._priority(view, now)
+        return backfill_plan(*backfill_by_priority(seen, priority))
 
     def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
         """Keep the reservation of the job that is first in order, of those that have one."""

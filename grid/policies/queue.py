@@ -139,7 +139,11 @@ def backfilled(
     """The plan of `easy_kernels.backfill`, with its reservations."""
     from grid.policies.easy_kernels import backfill
 
-    started, promised = backfill(packed_view(view), order, shortest_first, kept_machine, lazy)
+    return backfill_plan(*backfill(packed_view(view), order, shortest_first, kept_machine, lazy))
+
+
+def backfill_plan(started: Ints, promised: Ints) -> Plan:
+    """The plan of the rows of `easy_kernels.backfill`."""
     reserve = [(slot, machine, start) for slot, machine, start in promised.tolist()]
     return Plan(start=pairs(started), reserve=reserve)
 

@@ -30,7 +30,6 @@ from grid.policies.convergent.matrix_kernels import (
     fill_remaining,
     longest_remaining,
 )
-from grid.policies.easy_kernels import that_matter
 from grid.policies.fitting import unpacked
 
 MARGIN = 1e-9
@@ -69,8 +68,9 @@ class Row(NamedTuple):
 
 
 @kernel(error_model="numpy")
-def that_matter_by_cs2(packed: PackedView, weights: Weights) -> Ints:
-    """As `that_matter`, with the priority of CS 2.0's heuristics.
+def priority_by_cs2(packed: PackedView, weights: Weights) -> Floats:
+    """The priority of CS 2.0's heuristics by place in the queue, where `backfill_by_priority` reads
+    it; minus infinity elsewhere.
 
     They add up in the order of `Weights`, as they do in a matrix, to the last bit.
     """
@@ -90,7 +90,7 @@ def that_matter_by_cs2(packed: PackedView, weights: Weights) -> Ints:
         priority[place] = _priority_of(running + place, cluster, weights, row)
         if number >= matter:
             highest = max(highest, priority[place])
-    return that_matter(packed, priority)
+    return priority
 
 
 @inner()

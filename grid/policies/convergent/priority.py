@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Floats
 from grid.model.time import Time
 from grid.policies.columns import packed_view
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
@@ -70,18 +70,15 @@ class HeuristicPriority:
         parts = self._builder.waiting_parts(view, self._heuristics)
         return np.concatenate([self._of_rows(part) for part in parts])
 
-    def that_matter(self, view: ClusterView, now: Time) -> Ints:
-        """See `easy_kernels.that_matter`; by CS 2.0, what cannot matter is not worked out."""
+    def where_it_matters(self, view: ClusterView, now: Time) -> Floats:
+        """The same for `priority_kernels.backfill_by_priority`; by CS 2.0, what that does not read
+        is not worked out."""
         if self._weights_of_cs2 is None:
-            from grid.policies.easy_kernels import that_matter
+            return self(view, now)
+        from grid.policies.convergent.cs2_order import Weights, priority_by_cs2
 
-            slots: Ints = that_matter(packed_view(view), self(view, now))
-        else:
-            from grid.policies.convergent.cs2_order import Weights, that_matter_by_cs2
-
-            weights = Weights(*self._weights_of_cs2, of_mean=self._of_mean)
-            slots = that_matter_by_cs2(packed_view(view), weights)
-        return slots
+        weights = Weights(*self._weights_of_cs2, of_mean=self._of_mean)
+        return priority_by_cs2(packed_view(view), weights)
 
 
 def _weights_of_cs2(heuristics: WeighedHeuristics) -> FiveWeights | None:

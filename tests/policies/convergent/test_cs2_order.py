@@ -11,8 +11,8 @@ from grid.policies.columns import packed_view
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
 from grid.policies.convergent.cs2_order import Weights, _described, _highest_possible
 from grid.policies.convergent.priority import ROW_PRIORITIES, HeuristicPriority
-from grid.policies.easy_kernels import that_matter
 from grid.policies.interface import ClusterView
+from grid.policies.priority_kernels import backfill_by_priority
 from tests.policies.convergent.clusters import random_view
 
 SEEDS = range(60)
@@ -38,12 +38,17 @@ def contended(seed: int) -> ClusterView:
 
 @pytest.mark.parametrize("row", ROW_PRIORITIES)
 @pytest.mark.parametrize("which", WEIGHTS)
-def test_the_order_is_that_of_all_priorities(which: str, row: str) -> None:
+def test_the_plan_is_that_of_all_priorities(which: str, row: str) -> None:
     priority = priority_of(WEIGHTS[which], row)
     for seed in SEEDS:
         view = contended(seed)
-        expected = that_matter(packed_view(view), priority(view, view.now))
-        assert priority.that_matter(view, view.now).tolist() == expected.tolist()
+        exact, known = priority(view, view.now), priority.where_it_matters(view, view.now)
+        assert ((known == exact) | (known == -np.inf)).all()
+        fits = view.jobs.processors[view.queue] <= view.free.max()
+        matters = fits | (view.jobs.bound_machine[view.queue] >= 0)
+        assert (known[matters] == exact[matters]).all()
+        plans = [backfill_by_priority(packed_view(view), one) for one in (exact, known)]
+        assert [rows.tolist() for rows in plans[0]] == [rows.tolist() for rows in plans[1]]
 
 
 @pytest.mark.parametrize("row", ROW_PRIORITIES)
