@@ -44,7 +44,7 @@ def eg_priorities(
         estimated_s = estimate_us[slot] / SECOND_US
         left_us, work = deadline_us[slot] - now, estimate_us[slot] * reference_mips[slot]
         rise = 0.0
-        # Divisions take most of the time here: of jobs that cannot be pressed there are fewer.
+        # Divisions take most of the time here, and jobs that do not press need fewer.
         if least * work <= left_us <= most * work:
             # Nxtime; with the present as zero, it is Extime too.
             next_s = estimated_s * reference_mips[slot] / fastest_mips
