@@ -17,6 +17,7 @@ from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import general_cluster, job, play
+from tests.examples import examples
 
 
 class Told:
@@ -125,7 +126,7 @@ def test_what_a_stopped_job_has_done_counts_towards_its_limit() -> None:
         max_size=25,
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_average_as_a_slow_version(rows: list[tuple[int, int, int, int]]) -> None:
     """What is told follows from the ends that came out, and no job runs beyond its user's word."""
     jobs, now = [], 0

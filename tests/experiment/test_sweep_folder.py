@@ -150,7 +150,7 @@ def test_a_sweep_of_mappings_runs_again(
         ("{folder}/parts/own.py:Own", "parts/own.py", "own.py"),
     ],
 )
-@pytest.mark.parametrize("is_axis", [True, False])
+@pytest.mark.parametrize("is_axis", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_files_of_parts_go_along(
     is_axis: bool,
     reference: str,

@@ -19,6 +19,7 @@ from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.time import NEVER
+from tests.examples import examples
 
 NAMES = ["a", "b", "c"]
 RULES = ResendRules(wait_us=300, longest_wait_us=2_000, inputs_a_state=7)
@@ -126,7 +127,7 @@ CUTS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(seed=st.integers(0, 2**63), near=LINK, far=LINK, crashes=CRASHES, cuts=CUTS)
 def test_every_message_is_handled_once_and_in_order(
     seed: int, near: LinkFaults, far: LinkFaults, crashes: Any, cuts: list[Partition]

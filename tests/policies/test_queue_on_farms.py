@@ -24,6 +24,7 @@ from tests.cluster.general.slow_farm import (
     SlowPreemptiveEdf,
     SlowSjf,
 )
+from tests.examples import examples
 
 NAMES = ("a", "b", "c")
 SLOW: dict[str, Any] = {
@@ -212,7 +213,7 @@ def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job
 
 
 @given(farm=farms(), jobs=job_lists())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
     farm: Cluster, jobs: list[Job]
 ) -> None:

@@ -16,17 +16,24 @@ RUNS = [
     ("gang-migration", FOR_EVER, []),
     ("local-policies", FOR_EVER, []),
     ("partial-utility", FOR_EVER, []),
-    ("partial-utility", 1000, []),
     ("eg-edf-tabu", FOR_EVER, ["jobs=150"]),
-    ("knapsack", FOR_EVER, ["jobs=60"]),
     ("convergent-2", FOR_EVER, ["jobs=60"]),
     ("convergent-2", 40, ["jobs=300"]),
+]
+THOROUGH = [
+    ("partial-utility", 1000, []),
+    ("knapsack", FOR_EVER, ["jobs=60"]),
     ("convergent-2007", FOR_EVER, ["jobs=60"]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("name", "plain_calls", "settings"), RUNS, ids=[f"{name}-{calls}" for name, calls, _ in RUNS]
+    ("name", "plain_calls", "settings"),
+    [
+        pytest.param(*run, marks=pytest.mark.thorough if run in THOROUGH else ())
+        for run in RUNS + THOROUGH
+    ],
+    ids=[f"{name}-{calls}" for name, calls, _ in RUNS + THOROUGH],
 )
 def test_plain_python_gives_the_same(name: str, plain_calls: int, settings: list[str]) -> None:
     words = [sys.executable, "-W", "error", "-m", "tests.scenario.plain_code", name]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.scenario.load import load_scenario, resolved_yaml
+from tests.examples import examples
 from tests.scenario.wrong_scenarios import RIGHT
 
 LINES = RIGHT.splitlines()
@@ -81,7 +82,7 @@ def test_a_scenario_with_lines_gone_or_shifted(file: Path, gone: list[int], shif
     accepts_or_says_why(file, "\n".join(lines).encode())
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), max_size=4))
 def test_overrides(file: Path, pairs: list[tuple[str, str]]) -> None:
     accepts_or_says_why(file, RIGHT.encode(), *(f"{place}={value}" for place, value in pairs))

@@ -26,6 +26,7 @@ from tests.cluster.gang.gang_checks import check_cluster, reservations
 from tests.cluster.gang.gang_policies import afcfs
 from tests.cluster.gang.slow_gangs import SlowGangs
 from tests.cluster.gang.test_gangs import CLOCKS, gang, random_choice, random_jobs, random_policy
+from tests.examples import examples
 
 S = SECOND_US
 Fate = tuple[int, int, int, int, int, int]
@@ -329,7 +330,7 @@ def compare(seed: int) -> None:
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == slow.history
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(seed=st.integers(0, 2**32))
 @example(seed=10853)
 def test_the_compiled_cluster_and_the_slow_one_agree_at_every_instant(seed: int) -> None:

@@ -20,6 +20,7 @@ from tests.cluster.clusters import table
 from tests.cluster.gang.gang_checks import check_cluster, reservations
 from tests.cluster.gang.gang_policies import afcfs, lgfs
 from tests.cluster.gang.slow_gangs import SlowGangs
+from tests.examples import examples
 
 CLOCKS = (1000.0, 750.0, 1500.0)
 """2000, 1500 and 3000 MHz of the paper."""
@@ -143,7 +144,7 @@ def compare(seed: int) -> None:
     assert history == slow.history
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(seed=st.integers(0, 2**32))
 def test_the_compiled_cluster_and_the_slow_one_agree_at_every_instant(seed: int) -> None:
     compare(seed)

@@ -19,6 +19,7 @@ from grid.results.directory import ClusterEntry, Directory
 from grid.results.energy import cluster_energy
 from tests.cluster.clusters import general, general_cluster, job, table
 from tests.cluster.general.test_preemption import Scripted
+from tests.examples import examples
 
 S = SECOND_US
 OFF = SwitchOff(5, 10)
@@ -163,7 +164,7 @@ def played(platform: Cluster, outages: tuple[MachineOutage, ...], jobs: list[Job
 
 
 @given(machines=machines(), jobs=arriving(), down=st.none() | st.integers(1, 20))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_joules_are_those_of_a_count_second_by_second(
     machines: tuple[Machine, ...], jobs: list[Job], down: int | None
 ) -> None:

@@ -12,6 +12,7 @@ from grid.model.job import Job, JobState
 from grid.model.time import NEVER
 from tests.cluster.clusters import compiled, general, job, nasa, outcomes, play, pool
 from tests.cluster.pool.slow_pool import Flexible, SlowJob, simulate
+from tests.examples import examples
 
 CPUS = 8
 SECOND = 1_000_000
@@ -45,7 +46,7 @@ FACTORS = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("reservation", ("remade", "kept"))
 @given(jobs=job_lists(), factors=FACTORS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_three_clusters_one_schedule(
     reservation: str, jobs: list[Job], factors: dict[str, float]
 ) -> None:

@@ -20,6 +20,7 @@ from grid.policies.queue import EasyBackfilling
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import compiled, general, job, nasa, outcomes, play, pool, table
 from tests.cluster.pool.slow_pool import SlowJob, simulate
+from tests.examples import examples
 
 POLICIES = ("fcfs", "sjf", "edf", "easy", "easy_sjbf")
 CPUS = 8
@@ -56,7 +57,7 @@ def slow(jobs: list[Job], cpus: int, policy: str) -> list[tuple[int, int, int, i
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(jobs=job_lists())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_three_clusters_one_schedule(policy: str, jobs: list[Job]) -> None:
     expected = slow(jobs, CPUS, policy)
     fast, plain = compiled(pool(CPUS), policy), general(pool(CPUS), policy)

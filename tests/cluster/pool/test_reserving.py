@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster.pool.reserving import step_among_many
+from tests.examples import examples
 
 
 @given(
@@ -17,7 +18,7 @@ from grid.cluster.pool.reserving import step_among_many
     at_us=st.integers(-1, 501),
     data=st.data(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_step_among_many(times: list[int], at_us: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(times) - 1))
     stop = data.draw(st.integers(first + 1, len(times)))

@@ -13,6 +13,7 @@ from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule import policy as policy_module
 from grid.policies.schedule.arrays import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Schedule
 from grid.policies.schedule.policy import ScheduleBased
+from tests.examples import examples
 from tests.policies.schedule.histories import History, crowds, failures, histories, play
 from tests.policies.schedule.plain_schedule import PlainPolicy
 
@@ -44,7 +45,7 @@ SEARCH = st.sampled_from([{}, {"iterations": 2, "tabu_list": 3}, {"iterations": 
 OVERRUN = st.sampled_from(["kill", "extend"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(histories(), SEARCH, st.booleans(), OVERRUN)
 def test_the_compiled_policy_plans_what_the_plain_one_plans(
     history: History, search: dict[str, int], moves: bool, overrun: str
@@ -115,7 +116,7 @@ def idle(schedule: Schedule, machine: int, time: int) -> int:
     return int(schedule.edge_free[machine, at[-1]] if at else schedule.cpus[machine])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(histories(), crowds()), SEARCH, st.booleans(), OVERRUN)
 def test_every_figure_kept_is_the_figure_computed_anew(
     history: History, search: dict[str, int], moves: bool, overrun: str

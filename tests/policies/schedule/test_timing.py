@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.model.time import NEVER
+from tests.examples import examples
 from tests.policies.compiled_parts import earliest_gap, insert_in_gap, take_out
 from tests.policies.schedule.hand_made import HandMade
 
@@ -27,7 +28,7 @@ def idle(made: HandMade, jobs: list[tuple[int, int]], time: int) -> int:
     return CPUS - sum(jobs[int(name)][0] for name, (_, b, e) in drawn if b <= time < e)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(JOBS, st.integers(1, CPUS), st.integers(1, 15), st.integers(0, 20), st.integers(0, 60))
 def test_the_earliest_gap_is_the_first_instant_from_which_it_fits(
     jobs: list[tuple[int, int]], processors: int, length: int, now: int, latest_end: int
@@ -50,7 +51,7 @@ def test_the_earliest_gap_is_the_first_instant_from_which_it_fits(
         assert found == tried[0]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JOBS, st.integers(1, CPUS), st.integers(1, 6))
 def test_a_job_in_a_gap_moves_nobody(
     jobs: list[tuple[int, int]], processors: int, length: int
@@ -66,7 +67,7 @@ def test_a_job_in_a_gap_moves_nobody(
         assert made.drawn() == before | {"new": (0, start, start + length)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JOBS, st.data())
 def test_when_a_job_leaves_or_ends_early_nobody_starts_later(
     jobs: list[tuple[int, int]], data: st.DataObject
