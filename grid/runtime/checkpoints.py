@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import sqrt
 
 SECONDS_A_DEATH = 3600.0
-"""Between two deaths, where they are frequent."""
+"""Between two deaths, as long as none have come sooner."""
 FIRST_SAVE_SECONDS = 0.02
 """What it is taken to cost to save the state until that was measured."""
 MANY_ROUNDS = 2**31
@@ -17,7 +17,9 @@ class Checkpoints:
 
     That is every sqrt(2 C T) seconds, where saving takes C and an actor dies every T seconds: less
     often would cost more for what is done again, more often for saving (J. W. Young, "A first order
-    approximation to the optimum checkpoint interval", 1974). `clock` gives seconds.
+    approximation to the optimum checkpoint interval", 1974). T is `SECONDS_A_DEATH`; where actors
+    die more often, it is how far apart they did in this run, which would get nowhere otherwise.
+    `clock` gives seconds.
     """
 
     def __init__(self, rounds: int | None, clock: Callable[[], float]) -> None:
@@ -25,7 +27,8 @@ class Checkpoints:
         self._clock = clock
         self._unsaved = 0
         self._save_s = FIRST_SAVE_SECONDS
-        self._saved_at = clock()
+        self._begun = self._saved_at = clock()
+        self._deaths = 0
 
     def rounds_left(self) -> int:
         """So many rounds may be played before it is to be asked again."""
@@ -37,14 +40,25 @@ class Checkpoints:
     def is_due(self) -> bool:
         if self._rounds is not None:
             return self._unsaved >= self._rounds
-        return self._clock() - self._saved_at > sqrt(2 * self._save_s * SECONDS_A_DEATH)
+        return self._clock() - self._saved_at > sqrt(2 * self._save_s * self._death_s())
 
     def save(self, save: Callable[[], None]) -> None:
         began = self._clock()
         save()
-        self.begin()
+        self._begin()
         self._save_s = self._saved_at - began
 
-    def begin(self) -> None:
+    def go_back(self, went_back: Callable[[], None]) -> None:
+        """An actor has died, and all are what was saved last once they went back."""
+        self._deaths += 1
+        went_back()
+        self._begin()
+
+    def _begin(self) -> None:
         """The state is just what was saved last."""
         self._unsaved, self._saved_at = 0, self._clock()
+
+    def _death_s(self) -> float:
+        """How far apart two deaths are expected to be."""
+        seen_s = (self._clock() - self._begun) / max(1, self._deaths)
+        return min(SECONDS_A_DEATH, seen_s) if self._deaths else SECONDS_A_DEATH

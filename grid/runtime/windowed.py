@@ -317,5 +317,4 @@ def _drive(
             total.rounds = rounds
             return total
         except LOST:
-            workers.go_back()
-            checkpoints.begin()
+            checkpoints.go_back(workers.go_back)

@@ -72,5 +72,23 @@ def test_who_went_back_has_just_saved() -> None:
     clock = Clock()
     checkpoints = Checkpoints(None, clock)
     clock.pass_by(1e6)
-    checkpoints.begin()
+    checkpoints.go_back(lambda: clock.pass_by(1e6))
+    assert not checkpoints.is_due()
+
+
+def test_more_deaths_than_were_expected_make_it_more_frequent() -> None:
+    """Four in 40 s are one every 10 s; where none came in a day, there is still one an hour."""
+    clock = Clock()
+    checkpoints = Checkpoints(None, clock)
+    for _ in range(4):
+        clock.pass_by(10.0)
+        checkpoints.go_back(lambda: None)
+    interval_s = sqrt(2 * FIRST_SAVE_SECONDS * 10.0)
+    clock.pass_by(0.98 * interval_s)
+    assert not checkpoints.is_due()
+    clock.pass_by(0.05 * interval_s)
+    assert checkpoints.is_due()
+    clock.pass_by(86_400.0)
+    checkpoints.save(lambda: clock.pass_by(FIRST_SAVE_SECONDS))
+    clock.pass_by(0.99 * sqrt(2 * FIRST_SAVE_SECONDS * SECONDS_A_DEATH))
     assert not checkpoints.is_due()
