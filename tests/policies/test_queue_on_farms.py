@@ -179,6 +179,23 @@ def test_flexible_by_hand() -> None:
         assert [start // s for _, _, start, _ in played] == starts
 
 
+@pytest.mark.parametrize("policy", ["easy", "flexible"])
+def test_a_license_that_a_machine_holds_at_the_reserved_start_can_be_shared(policy: str) -> None:
+    """The only copy of a license is held on the small machine by a job that runs until 100. A wide
+    job is reserved at 10 on the other. A job of 50 with that license outlasts that start, and goes
+    at once: it shares the copy."""
+    machines = (Machine("small", 2, licenses=("a",)), Machine("large", 4))
+    cluster = Cluster("c", machines, licenses=(License("a", 1),))
+    jobs = [
+        job(0, 0, 1, 100, 100, licenses=1),
+        job(1, 0, 4, 10, 10),
+        job(2, 1, 4, 10, 10),
+        job(3, 2, 1, 50, 50, licenses=1),
+    ]
+    played = play(general_cluster(cluster, make_policy(policy, {})), jobs)
+    assert [start for _, _, start, _ in played] == [0, 0, 10, 2]
+
+
 def test_a_kept_reservation_is_not_lost_to_an_urgent_job() -> None:
     """C07, section 6, BF-rm and BF-unrm. Two CPUs are busy until 10 s and until 15 s.
 
