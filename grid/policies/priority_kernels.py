@@ -1,7 +1,7 @@
 """EASY with the queue in the order of a priority, without sorting all of it. Compiled.
 
-Where many jobs wait and little is free, nearly all of them can start neither as the first in order
-nor behind it. Only those that can are put in order.
+Where many jobs wait and little is free, few can start. These are looked for one by one, and the
+others are put in no order.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class Checkpoints:
     That is every sqrt(2 C T) seconds, where saving takes C and an actor dies every T seconds: less
     often would cost more for what is done again, more often for saving (J. W. Young, "A first order
     approximation to the optimum checkpoint interval", 1974). T is `SECONDS_A_DEATH`; where actors
-    die more often, it is how far apart they did in this run, which would get nowhere otherwise.
-    `clock` gives seconds.
+    die more often, it is the mean time between their deaths in this run, which would get nowhere
+    otherwise. `clock` gives seconds.
     """
 
     def __init__(self, rounds: int | None, clock: Callable[[], float]) -> None:
@@ -48,10 +48,10 @@ class Checkpoints:
         self._begin()
         self._save_s = self._saved_at - began
 
-    def go_back(self, went_back: Callable[[], None]) -> None:
-        """An actor has died, and all are what was saved last once they went back."""
+    def go_back(self, send_back: Callable[[], None]) -> None:
+        """An actor has died: `send_back` makes all what they were when they last saved."""
         self._deaths += 1
-        went_back()
+        send_back()
         self._begin()
 
     def _begin(self) -> None:
