@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,9 +16,10 @@ from ray.job_config import JobConfig
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from grid.model.errors import InputError, Mistake, RunFailed
+from grid.model.errors import RunFailed
 from grid.parts.origin import said
 from grid.parts.registry import Parts
+from grid.runtime.address import knock, not_let_in
 from grid.runtime.cpus import usable_cpus
 from grid.runtime.lean_ray import lean_ray
 from grid.runtime.ray_watch import (
@@ -28,7 +28,6 @@ from grid.runtime.ray_watch import (
     keep_own_handler,
     own_groups,
     put_off,
-    silenced,
     watched,
 )
 
@@ -43,10 +42,6 @@ SETTINGS = {
 }
 LOOPBACK = "127.0.0.1"
 PLACING_SECONDS = 60.0
-KNOCK_SECONDS = 5.0
-HTTP2_SETTINGS = b"\x04"
-HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + HTTP2_SETTINGS + bytes(5)
-"""What a client of gRPC, which Ray speaks, says first, with an empty frame of settings."""
 SLIVER = 0.001
 """CPUs of a bundle: a bundle must ask for something, and actors share what CPUs there are."""
 ACTOR_BYTES = 100_000_000
@@ -116,7 +111,9 @@ def ray_cluster(
         else:
             with connected(address, cpus, watch=watch) as place:
                 yield place
-    except ray.exceptions.RayTaskError:
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error, ray.exceptions.TaskCancelledError):
+            raise RayFailed("something interrupted a Ray actor: run it again") from None
         # A mistake in what runs on Ray, not in Ray.
         raise
     except ray.exceptions.RayError as error:
@@ -133,7 +130,11 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
     the block ends soon after Ray does; who begins anew then does without. Raises InputError where
     nothing is at the address that we can use, and RayDidNotStart.
     """
+    option = "--address" if address else "RAY_ADDRESS"
     address = address or os.environ.get("RAY_ADDRESS")
+    if address == "local":
+        # Ray's word for none that runs.
+        address = None
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     # Each death of an actor is news to Ray, and printed among our results, whatever
@@ -142,12 +143,14 @@ def connected(address: str | None, cpus: int | None = None, *, watch: bool = Tru
     if callable(signal.getsignal(signal.SIGTERM)):
         # What this process does when it is told to end stays; Ray's way leaves a stack trace.
         ray._private.utils.set_sigterm_handler = _do_nothing
+    # Its handler of crashes prints a stack for SIGTERM, too.
+    ray_constants.RAY_DISABLE_FAILURE_SIGNAL_HANDLER = True
     with own_groups() as groups:
         try:
             # Broken off in the middle, Ray leaves processes, and a part of it that crashes at exit.
             with put_off(signal.SIGINT, signal.SIGTERM):
                 if address:
-                    _join(address)
+                    _join(address, option)
                 else:
                     _start(cpus or usable_cpus())
             keep_own_handler(signal.SIGTERM)
@@ -177,13 +180,13 @@ def _options() -> dict[str, Any]:
     return {"log_to_driver": False, "logging_level": "ERROR", "job_config": job}
 
 
-def _join(address: str) -> None:
-    knock(address)
+def _join(address: str, option: str) -> None:
+    knock(address, option)
     try:
         with _at_home(address.startswith((LOOPBACK, "localhost"))):
             ray.init(address=address, **_options())
     except Exception as error:  # Ray raises almost anything, RuntimeError among it.
-        raise _not_let_in(address, error) from None
+        raise not_let_in(address, option, error) from None
 
 
 def _start(cpus: int) -> None:
@@ -240,48 +243,6 @@ def _at_home(home: bool) -> Iterator[None]:
         yield
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = company
-
-
-def knock(address: str) -> None:
-    """See whether a Ray cluster at HOST:PORT lets us in; Ray itself would go on trying for minutes.
-
-    Raises InputError.
-    """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in host:
-        return
-    found = ""
-    try:
-        with socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS) as connection:
-            if "RAY_USE_TLS" not in os.environ and not _speaks_as_ray(connection):
-                found = f"something that is no Ray cluster at {address}"
-    except (OSError, OverflowError):
-        found = f"nothing that answers at {address}"
-    if found:
-        raise InputError([Mistake("--address", None, "", found, "a running Ray cluster")])
-    try:
-        with silenced():
-            _raylet.GcsClient(address=address)
-    except ray.exceptions.AuthenticationError as error:
-        raise _not_let_in(address, error) from None
-
-
-def _not_let_in(address: str, error: Exception) -> InputError:
-    what = "a Ray cluster whose token is ours (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
-    found = f"no Ray cluster that lets us in at {address} ({_first_line(error)[:200]})"
-    return InputError([Mistake("--address", None, "", found, what)])
-
-
-def _speaks_as_ray(connection: socket.socket) -> bool:
-    """Whether what is at the other end greets as a gRPC server does: with a frame of settings."""
-    connection.sendall(HTTP2_GREETING)
-    answer = b""
-    try:
-        while len(answer) < 4 and (more := connection.recv(9)):
-            answer += more
-    except TimeoutError:
-        return False
-    return answer[3:4] == HTTP2_SETTINGS
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 import ray
 
 from grid.model.errors import InputError
+from grid.runtime.address import knock
 from grid.runtime.cluster import (
     ACTOR_BYTES,
     OTHERWISE,
@@ -20,10 +21,10 @@ from grid.runtime.cluster import (
     NoRoom,
     RayFailed,
     advice,
-    knock,
     places,
     ray_cluster,
 )
+from tests.runtime.web_server import web_server
 
 GRID = (sys.executable, "-P", "-c", "from grid.cli import main; main()")
 
@@ -112,6 +113,20 @@ def test_a_port_that_something_else_has() -> None:
         thread.join()
 
 
+@pytest.mark.parametrize("address", ["here", ":1", "127.0.0.1:99999", "127.0.0.1:0", "ray://a:1"])
+def test_what_is_no_address_is_told(address: str) -> None:
+    expected = "expected HOST:PORT of a running Ray cluster, or auto"
+    with pytest.raises(InputError, match=f"RAY_ADDRESS: found '{address}', {expected}"):
+        knock(address, "RAY_ADDRESS")
+
+
+def test_what_speaks_as_ray_does_and_is_not_is_told() -> None:
+    with web_server() as address:
+        said = f"no Ray cluster that lets us in at {address} .*404.*, expected a running Ray clus"
+        with pytest.raises(InputError, match=said):
+            knock(address)
+
+
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_a_ray_cluster_is_let_pass() -> None:
@@ -149,6 +164,31 @@ def test_sigterm_is_heard_once_ray_has_ended() -> None:
     done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
     assert done.stdout.split() == ["ended", "heard", "results", "heard"], done.stderr
     assert done.returncode == 0
+
+
+JUST_CONNECTED = """
+import os, signal
+import ray._private.worker as worker
+from grid.runtime import cluster
+
+connect = worker.connect
+
+def told_to_end(*given, **options):
+    connect(*given, **options)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+worker.connect = told_to_end
+signal.signal(signal.SIGTERM, lambda *_: print("heard"))
+with cluster.connected(None, cpus=1, watch=False):
+    print("went on")
+"""
+
+
+@pytest.mark.ray
+def test_sigterm_while_ray_starts_shows_no_stack_of_ray() -> None:
+    words = [sys.executable, "-c", JUST_CONNECTED]
+    done = subprocess.run(words, text=True, capture_output=True, timeout=120, check=False)
+    assert (done.stdout.split(), done.stderr) == (["heard", "went", "on"], "")
 
 
 WHILE_RAY_STARTS = """
