@@ -147,6 +147,8 @@ class _Workers:
         self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
         self._actors = [self._start_worker(number) for number in range(len(options))]
         self.deaths = 0
+        self._missing = 0
+        """Which actor was last found dead."""
 
     def _deal(self, process_of: list[int]) -> None:
         grid = self._grid
@@ -158,18 +160,28 @@ class _Workers:
         self._process_of = process_of
         self._dealing = ray.put(process_of), ray.put(grid.network.lookahead(members))
 
-    def begin(self) -> None:
-        """Have all actors be as they were when they last saved, or at the beginning of the run."""
-        while not self._are_there() or not self._connected():
-            self._count_death()
+    def begin(self, *, is_counted: bool = False) -> None:
+        """Have all actors be as they were when they last saved, or at the beginning of the run.
+
+        With `is_counted` a death has been counted of actors that will be found missing here.
+        """
+        while True:
+            if not self._are_there():
+                if not is_counted:
+                    self._count_death()
+                is_counted = False
+            elif self._connected():
+                return
+            else:
+                # Who died while the others connected is found missing next.
+                self._count_death()
+                is_counted = True
 
     def go_back(self) -> None:
         """Replace the dead, and have all actors be as they were when they last saved."""
         self._count_death()
         self._began_again = True
-        # Who is missing here has been counted.
-        if not self._are_there() or not self._connected():
-            self.begin()
+        self.begin(is_counted=True)
 
     def play(self, rounds: int) -> Played:
         """Have all actors play up to so many rounds."""
@@ -275,6 +287,7 @@ class _Workers:
                 if reason := why_not_made(lost):
                     raise ActorDied(f"Ray actor {number} cannot start: {reason}") from None
                 self._actors[number] = self._start_worker(number)
+                self._missing = number
             except ray.exceptions.GetTimeoutError:
                 raise ActorDied(f"actor {number} does not answer") from None
         self._nodes = nodes
@@ -291,7 +304,18 @@ class _Workers:
     def _count_death(self) -> None:
         self.deaths += 1
         if self.deaths > DEATHS_IN_A_ROW:
-            raise ActorDied(f"actors died {self.deaths} times in a row")
+            vos = [self._grid.vos[vo].name for vo in sorted(self._vos_of(self._missing))]
+            more = f" and {len(vos) - 3} more" if len(vos) > 3 else ""
+            raise ActorDied(
+                f"Ray actors died {self.deaths} times in a row, last that of VO "
+                f"{', '.join(vos[:3])}{more}: there is too little memory, or a part ends its "
+                "process (--in-process shows that)"
+            )
+
+    def _vos_of(self, number: int) -> set[int]:
+        """The VOs of an actor."""
+        dealt = zip(self._process_of, self._grid.sites, strict=True)
+        return {vo for process, vo in dealt if process == number}
 
 
 def _drive(

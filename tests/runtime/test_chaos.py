@@ -18,7 +18,7 @@ from grid.scenario.load import load_scenario
 from tests.runtime.planted_bugs import BUGS, OF_DECISIONS
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
-SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "300"))
+SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "180"))
 """Over all scenarios, which share them alike. The thorough tests have a thousand."""
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))

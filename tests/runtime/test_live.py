@@ -28,9 +28,10 @@ from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.load import load_scenario
 from grid.scenario.schema import Scenario
 from grid.scenario.workload import realize
+from tests.examples import examples
 
 SCENARIOS = Path(__file__).parents[1] / "runtime" / "fault_scenarios"
-KILLS = 50
+KILLS = examples(25)
 on_ray = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
 
 
@@ -146,7 +147,7 @@ class TestOnRay:
     def test_killed_actors_lose_no_job_and_end_none_twice(self, name: str, tmp_path: Path) -> None:
         grid = grid_of(name)
         kills = 0
-        while kills < KILLS // 2:
+        while kills < KILLS:
             pace = Pace(speedup=2, kill_rate=2)
             outcome = run_live(grid, tmp_path / "journals", pace, "vo")
             sound(outcome, grid)

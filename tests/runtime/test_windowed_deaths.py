@@ -8,6 +8,7 @@ import signal
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from grid.model.job_results import in_order
 from grid.results.digest import digest
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
+from grid.runtime.transport import Sockets
 from grid.runtime.windowed import ActorDied, run_windowed
 from grid.scenario.build import Grid
 from grid.scenario.load import load_scenario
@@ -91,9 +93,26 @@ def test_a_death_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result(outcome) == result(run_sequential(grid))
 
 
+def test_a_death_while_actors_connect_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
+    killed: list[int] = []
+
+    def connect(actors: list[Any], nodes: list[str]) -> Sockets:
+        if not killed:
+            killed.append(actor_pids("WindowActor")[0])
+            kill(killed[0])
+        return Sockets(actors, nodes)
+
+    monkeypatch.setattr("grid.runtime.windowed.Sockets", connect)
+    grid = partial_utility()
+    outcome = run_windowed(grid, actors=2)
+    assert killed
+    assert result(outcome) == result(run_sequential(grid))
+
+
 def test_actors_that_die_again_and_again_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
-    with pytest.raises(ActorDied, match="in a row"):
+    with pytest.raises(ActorDied, match=r"died 2 times in a row, last that of VO vo\d"):
         run_windowed(partial_utility(), actors=2, progress=Killer(9, seed=1))
 
 
