@@ -7,12 +7,15 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from dis import opmap
 from functools import partial
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
 from grid.model.errors import PartFailed
+
+_RAISE = opmap["RAISE_VARARGS"]
 
 Check = Callable[..., str | None]
 """What is wrong with an answer of a part, as the end of a sentence; None if nothing is. It is given
@@ -43,6 +46,16 @@ class Origin:
             details = shown_frames(error, own)
             what = f"{what} raised {said(error)}"
         return PartFailed(f"{self.shown}:{line}: {self.title} {self.name}: {what}", details)
+
+    def is_interrupted(self, error: BaseException) -> bool:
+        """Whether that is Ctrl-C, which comes anywhere, and from no `raise` of the part's file."""
+        last = error.__traceback__
+        while last is not None and last.tb_next is not None:
+            last = last.tb_next
+        if not isinstance(error, KeyboardInterrupt) or last is None:
+            return False
+        code = last.tb_frame.f_code
+        return code.co_filename != self.file or code.co_code[last.tb_lasti] != _RAISE
 
 
 def said(error: BaseException) -> str:
@@ -120,9 +133,11 @@ def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *
     try:
         answer = function(*given)
         problem = check(answer, *given)
-    except (PartFailed, KeyboardInterrupt):
+    except PartFailed:
         raise
     except BaseException as error:
+        if origin.is_interrupted(error):
+            raise
         raise origin.failed(what, error) from None
     if problem is not None:
         raise origin.failed(f"{what} {problem}")

@@ -262,10 +262,10 @@ def _refuse_fewer_arguments(kind: Kind, target: Any, label: str, origin: Origin)
 def _made(part: Part, values: dict[str, Any]) -> Any:
     try:
         return part.target(**values)
-    except (PartFailed, KeyboardInterrupt):
+    except PartFailed:
         raise
     except BaseException as error:
-        if part.is_own:
+        if part.is_own or part.origin.is_interrupted(error):
             raise
         failed = part.origin.failed("making it", error)
         expected = f"{part.kind.one} that can be made: {failed}"
