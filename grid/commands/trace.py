@@ -64,6 +64,11 @@ def trace(
     from grid.workload.convert import read_any_log, write_log
     from grid.workload.trace import describe, filter_log
 
+    if from_s is not None and before_s is not None and from_s >= before_s:
+        wrong([f"--from-s: found {from_s:g}, expected less than --before-s, {before_s:g}"])
+    if min_processors is not None and min_processors > (max_processors or min_processors):
+        found = f"found {min_processors}"
+        wrong([f"--min-processors: {found}, expected at most --max-processors, {max_processors}"])
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
             _check_target(to, log)

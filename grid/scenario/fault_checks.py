@@ -94,11 +94,10 @@ def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Proble
     yield from _too_many(faults)
     for path, name, kind in _named(faults):
         if places is None:
-            yield (
-                path,
-                repr(name),
-                "no name of a VO or an entity: they come from a trace",
-            )
+            expected = "no name of a VO or an entity, since the VOs come from a trace"
+            if "machine_outages" in str(path[1]):
+                expected += "; random_machine_outages without `vo` take in all machines"
+            yield path, repr(name), expected
         elif kind == "entity" and name not in places.entities:
             yield path, repr(name), _expected_entity(name, places)
         elif kind == "vo" and name not in places.vos:

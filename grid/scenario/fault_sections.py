@@ -92,13 +92,14 @@ class PartitionSection(Section):
 
 
 class FaultsSection(Section):
-    """What goes wrong in virtual time, until all of it heals."""
+    """What goes wrong at times of the run, until all of it heals."""
 
     seed: Seed | None = Field(
         default=None, description="Seed of the faults. Default: the scenario's."
     )
     heal_s: PositiveSeconds = Field(
-        description="From then on nothing goes wrong any more, in virtual time."
+        description="From then on nothing goes wrong any more: what would last longer ends then, "
+        "and what would begin later is a mistake."
     )
     between_vos: MessageFaultsSection = Field(
         default=MessageFaultsSection(),

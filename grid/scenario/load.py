@@ -16,6 +16,7 @@ from grid.scenario.capability_checks import capability_problems
 from grid.scenario.checks import problems
 from grid.scenario.parameters import SECTION, Overrides, fill_in, parameter_in
 from grid.scenario.part_checks import as_written, find_parts, object_mistakes, part_mistakes
+from grid.scenario.places import Places
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import Section
@@ -108,7 +109,7 @@ def _checked(
     # A wrong name or an unused parameter hides no mistake in the rest of the scenario.
     is_readable = all(mistake.field.startswith(f"{SECTION}.") for mistake in mistakes)
     if isinstance(scenario, Scenario):
-        scenario = scenario.with_parts(parts)
+        scenario = scenario.with_parts(parts, Places(root))
         more = _mistakes_in(scenario, root) if is_readable else part_mistakes(root, parts)
     else:
         more = scenario

@@ -103,10 +103,10 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[Mistake]]:
 def _unfit(node: Node, path: Path) -> list[Mistake]:
     """Why a value cannot be that of a parameter."""
     if isinstance(node.value, list | dict) or "${" in node.text:
-        expected = "one value without `${`"
-        if isinstance(node.value, list | dict):
-            expected += "; lists and mappings are for the key itself, by its path: a.b.c; several"
-            expected += " values make a sweep"
+        if not isinstance(node.value, list | dict):
+            return [node.mistake(path, "one value without `${`")]
+        expected = "one value (a number, a text, true, false or null); give a list or mapping to "
+        expected += "the key itself, by its path such as vos.0.admission; several make a sweep"
         return [node.mistake(path, expected)]
     return []
 

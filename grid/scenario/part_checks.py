@@ -193,8 +193,16 @@ def _settings_mistakes(root: Node, place: Place, part: Part, parts: Parts) -> It
     if isinstance(settings, list):
         none = f"none, for {parts.shown(part.name)} has no settings"
         for one in settings:
-            is_one = one.expected == NO_SUCH_SETTING and not model.model_fields
-            yield replace(one, found="a setting", expected=none) if is_one else one
+            if one.expected == NO_SUCH_SETTING and not model.model_fields:
+                yield replace(one, found="a setting", expected=none)
+            elif one.found == "nothing" and not part.is_own:
+                # It may be an argument too many of a function that has no settings.
+                name, origin = one.field.rpartition(".")[2], part.origin
+                stands = f"{origin.shown}:{origin.line}"
+                expected = f"a value, for {name} is a parameter without a default ({stands})"
+                yield replace(one, expected=expected)
+            else:
+                yield one
         return
     node = at(root, path)
     if part.is_own and node is None:

@@ -13,6 +13,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from grid.parts.registry import Parts
 from grid.scenario.fault_sections import FaultsSection
 from grid.scenario.metric_sections import MetricsSection
+from grid.scenario.places import Places
 from grid.scenario.sections import (
     Architecture,
     Bandwidth,
@@ -367,16 +368,22 @@ class Scenario(Section):
         default=MetricsSection(), description="Which jobs are measured, and metrics of yours."
     )
     _parts: Parts = PrivateAttr(default_factory=Parts)
+    _places: Places = PrivateAttr(default_factory=Places)
 
     @property
     def parts(self) -> Parts:
         """The sources and objects that the scenario plugs in."""
         return self._parts
 
-    def with_parts(self, parts: Parts) -> Scenario:
-        """The same scenario, with what its names stand for."""
+    @property
+    def places(self) -> Places:
+        """Where its values stand."""
+        return self._places
+
+    def with_parts(self, parts: Parts, places: Places | None = None) -> Scenario:
+        """The same scenario, with what its names stand for, and where its values stand."""
         copy = self.model_copy()
-        copy._parts = parts
+        copy._parts, copy._places = parts, places or self._places
         return copy
 
     @model_validator(mode="after")
@@ -386,7 +393,7 @@ class Scenario(Section):
         if self.vos_from_trace is not None and (
             self.workload is None or self.workload.trace is None or self.workload.route is None
         ):
-            raise ValueError("`vos_from_trace` needs a `workload` with a `trace` and a `route`")
+            raise ValueError("a `workload` with a `trace` and a `route`, for `vos_from_trace`")
         if self.workload is None and not any(vo.workload for vo in self.vos or ()):
             raise ValueError("a `workload`, of the grid or of a VO")
         return self

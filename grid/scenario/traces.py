@@ -20,8 +20,10 @@ from grid.scenario.schema import Scenario
 from grid.scenario.text_file import reason
 from grid.scenario.workload_sections import TraceFilterSection, WorkloadSection
 from grid.workload.convert import read_any_log
+from grid.workload.gwf import ROUTES as GWF_ROUTES
 from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
 from grid.workload.repeated import repeated
+from grid.workload.swf import ROUTES as SWF_ROUTES
 from grid.workload.swf import Route, SwfLog, jobs_from_swf
 from grid.workload.trace import filter_log, scale_interarrival, shift_submissions
 
@@ -65,20 +67,35 @@ class _Read(NamedTuple):
     blank_lines: int
 
 
+class _Whose(NamedTuple):
+    """The workload `field` of the scenario in `file`, which plays a log."""
+
+    file: str
+    field: str
+
+    def wrong(self, key: str, found: str, expected: str) -> InputError:
+        """What is wrong with a key of the workload."""
+        return InputError([Mistake(self.file, None, f"{self.field}.{key}", found, expected)])
+
+
 @dataclass(slots=True)
 class Traces:
-    """Reads the logs of one scenario, each that several VOs run only once."""
+    """Reads the logs of the scenario in `file`, each that several VOs run only once."""
 
+    file: str
     _read: dict[str, _Read] = field(default_factory=dict)
     _reasons: Counter[str] = field(default_factory=Counter)
     _not_taken: dict[str, Bools] = field(default_factory=dict)
     _blank_lines: dict[str, int] = field(default_factory=dict)
 
-    def jobs(self, workload: WorkloadSection, max_processors: int | None) -> JobTable:
-        """The jobs of a workload with a trace. Tables are shared: nobody may write to them."""
+    def jobs(self, workload: WorkloadSection, max_processors: int | None, where: str) -> JobTable:
+        """The jobs of the workload `where`, a trace. Tables are shared: nobody may write to them.
+
+        Raises InputError, with mistakes against the log or the keys of the workload.
+        """
         key = f"{max_processors} {workload.model_dump_json(exclude={'enters', 'annotate'})}"
         if key not in self._read:
-            self._read[key] = _jobs(workload, max_processors)
+            self._read[key] = _jobs(workload, max_processors, _Whose(self.file, where))
         read, path = self._read[key], str(workload.trace)
         self._reasons.update(read.reasons)
         self._not_taken[path] = self._not_taken.get(path, True) & ~read.taken
@@ -97,7 +114,7 @@ class Traces:
         return +(self._reasons + Counter(of_logs))
 
 
-def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
+def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Whose) -> _Read:
     """The jobs of a log. Raises InputError.
 
     The ending of its name gives the log's format; without a known one it is taken for SWF.
@@ -107,15 +124,15 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
     taken = np.ones(len(log), np.bool_)
     if workload.filter is not None:
         lines = log.lines
-        log = _filtered(log, workload.filter)
+        log = _filtered(log, workload.filter, workload.route, whose)
         taken = np.isin(lines, log.lines)
-    log = _moved(log, workload)
+    log = _moved(log, workload, whose)
     waits = workload.waits_for_predecessors
     if isinstance(log, GwfLog):
         if waits:
+            found = f"true for {short_path(path)}"
             expected = "an SWF log, for GWF knows no think times"
-            found = "true for a GWF log"
-            raise InputError([Mistake(str(path), None, "waits_for_predecessors", found, expected)])
+            raise whose.wrong("waits_for_predecessors", found, expected)
         jobs, reasons = jobs_from_gwf(
             log,
             route=workload.route,
@@ -123,7 +140,7 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
             cut_at_estimate=workload.cut_at_estimate,
         )
     else:
-        route = _swf_route(path, workload.route)
+        route = _swf_route(path, workload.route, whose)
         jobs, reasons = jobs_from_swf(
             log,
             route=route,
@@ -131,10 +148,14 @@ def _jobs(workload: WorkloadSection, max_processors: int | None) -> _Read:
             predecessors=waits,
             cut_at_estimate=workload.cut_at_estimate,
         )
-    return _Read(_repeated(jobs, workload.repeat, path), reasons, taken, log.blank_lines)
+    if len(jobs) == 0:
+        why = ", ".join(f"{count:,} {reason}" for reason, count in (+Counter(reasons)).items())
+        found = f"no job that can run in {short_path(path)} ({why})"
+        raise whose.wrong("trace", found, "at least one")
+    return _Read(_repeated(jobs, workload.repeat, whose), reasons, taken, log.blank_lines)
 
 
-def _moved(log: SwfLog | GwfLog, workload: WorkloadSection) -> SwfLog | GwfLog:
+def _moved(log: SwfLog | GwfLog, workload: WorkloadSection, whose: _Whose) -> SwfLog | GwfLog:
     """Its jobs at other times. Raises InputError where these pass what a log may hold."""
     shift_s, factor = workload.shift_s, workload.interarrival_factor
     key, found = "shift_s", shift_s
@@ -144,30 +165,41 @@ def _moved(log: SwfLog | GwfLog, workload: WorkloadSection) -> SwfLog | GwfLog:
         key, found = "interarrival_factor", factor
         return log if factor is None else scale_interarrival(log, factor)
     except ValueError as error:
-        raise InputError([Mistake(str(log.path), None, key, str(found), str(error))]) from None
+        raise whose.wrong(key, f"{found} for {short_path(log.path)}", str(error)) from None
 
 
-def _repeated(jobs: JobTable, times: int, path: Path) -> JobTable:
+def _repeated(jobs: JobTable, times: int, whose: _Whose) -> JobTable:
     """Raises InputError where numbers or times of jobs would pass what they may be."""
     try:
         return repeated(jobs, times)
     except ValueError as error:
-        raise InputError([Mistake(str(path), None, "repeat", str(times), str(error))]) from None
+        raise whose.wrong("repeat", str(times), str(error)) from None
 
 
-def _swf_route(path: Path, route: GwfRoute | None) -> Route | None:
+def _swf_route(path: Path, route: GwfRoute | None, whose: _Whose) -> Route | None:
     match route:
         case "site" | "vo":
             expected = "partition, group, user or queue, for SWF knows no sites and VOs"
-            raise InputError([Mistake(str(path), None, "route", repr(route), expected)])
+            raise whose.wrong("route", f"{route!r} for {short_path(path)}", expected)
         case _:
             return route
 
 
-def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfLog:
+def _site_column(log: SwfLog | GwfLog, route: GwfRoute | None, whose: _Whose) -> int:
+    """The column of the log that `route` names."""
+    if isinstance(log, GwfLog):
+        return GWF_ROUTES[route or "site"]
+    return SWF_ROUTES[_swf_route(log.path, route, whose) or "partition"]
+
+
+def _filtered(
+    log: SwfLog | GwfLog, wanted: TraceFilterSection, route: GwfRoute | None, whose: _Whose
+) -> SwfLog | GwfLog:
     """Raises InputError if no job is left."""
+    sites = wanted.sites
     filtered = filter_log(
         log,
+        of_sites=None if sites is None else (_site_column(log, route, whose), sites),
         from_us=None if wanted.from_s is None else from_seconds(wanted.from_s),
         before_us=None if wanted.before_s is None else from_seconds(wanted.before_s),
         users=wanted.users,
@@ -178,6 +210,7 @@ def _filtered(log: SwfLog | GwfLog, wanted: TraceFilterSection) -> SwfLog | GwfL
     )
     if len(filtered) == 0:
         given = wanted.model_dump(mode="json", exclude_unset=True).items()
-        found = "none of its jobs for " + ", ".join(f"{name}: {value}" for name, value in given)
-        raise InputError([Mistake(str(log.path), None, "filter", found, "at least one")])
+        limits = ", ".join(f"{name}: {value}" for name, value in given)
+        found = f"none of the jobs of {short_path(log.path)} for {limits}"
+        raise whose.wrong("filter", found, "at least one")
     return filtered

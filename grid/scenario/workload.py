@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +30,20 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     `file` is what a mistake in the scenario is reported against. Beside the grid: the records of
     traces that are not jobs of the run, by reason.
     """
-    traces = Traces()
+    traces = Traces(file)
+    try:
+        return _grid(scenario, *_drawn(scenario, file, traces), file), traces.left_out
+    except InputError as error:
+        places = scenario.places
+        raise InputError(
+            [places.of(one) if one.file == file else one for one in error.mistakes]
+        ) from None
+
+
+def _drawn(
+    scenario: Scenario, file: str, traces: Traces
+) -> tuple[Sequence[VirtualOrganization], list[JobTable | None], list[JobTable | None]]:
+    """The VOs, and the jobs that come to each, at its scheduler and straight at its cluster."""
     if scenario.vos_from_trace is not None:
         assert scenario.workload is not None
         sites = _sites(scenario.workload, file, traces)
@@ -43,7 +57,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
         tables: list[JobTable | None] = [
             annotated(jobs, annotate, seed, name) for name, jobs in sites
         ]
-        return _grid(scenario, vos, tables, [None] * len(vos), file), traces.left_out
+        return vos, tables, [None] * len(vos)
     vos = written_vos(scenario)
     shared = _shared_jobs(scenario, vos, file, traces)
     submitted: list[JobTable | None] = []
@@ -68,7 +82,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
                 parts.append(jobs)
         submitted.append(_in_order(parts) if parts else None)
         direct.append(to_cluster)
-    return _grid(scenario, vos, submitted, direct, file), traces.left_out
+    return vos, submitted, direct
 
 
 def _grid(
@@ -91,12 +105,22 @@ def _grid(
             parts=scenario.parts,
         )
     except InputError as error:
-        raise InputError([_of_workload(mistake, file) for mistake in error.mistakes]) from None
+        raise InputError([_written(one, scenario, file) for one in error.mistakes]) from None
 
 
-def _of_workload(mistake: Mistake, file: str) -> Mistake:
+def _written(mistake: Mistake, scenario: Scenario, file: str) -> Mistake:
     """A mistake in a grid as one of the scenario that it was made from."""
-    field = mistake.field.replace("submitted", "workload").replace("direct", "workload")
+    sections = scenario.vos or ()
+    section_of = [at for at, section in enumerate(sections) for _ in section.names]
+
+    def place(found: re.Match[str]) -> str:
+        at = section_of[int(found[2])] if section_of else None
+        if found[1] == "vos":
+            return found[0] if at is None else f"vos.{at}"
+        is_own = at is not None and sections[at].workload is not None
+        return f"vos.{at}.workload" if is_own else "workload"
+
+    field = re.sub(r"^(vos|submitted|direct)\.(\d+)", place, mistake.field)
     return replace(mistake, file=file, field=field)
 
 
@@ -132,10 +156,7 @@ def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
 
 def _sites(workload: WorkloadSection, file: str, traces: Traces) -> list[tuple[str, JobTable]]:
     """The jobs of each value of the routing field, in rising order of it."""
-    jobs = traces.jobs(workload, None)
-    if len(jobs) == 0:
-        found = "no job that can run"
-        raise InputError([Mistake(str(workload.trace), None, "", found, "at least one")])
+    jobs = traces.jobs(workload, None, "workload")
     _check_routes(jobs, workload, file)
     order = np.argsort(jobs.site, kind="stable")
     values, firsts = np.unique(jobs.site[order], return_index=True)
@@ -181,7 +202,7 @@ def _shared_tables(
         raise InputError(
             [Mistake(file, None, "workload.jobs", what, "a trace or a generator, for a whole grid")]
         )
-    jobs = traces.jobs(workload, _widest(vos))
+    jobs = traces.jobs(workload, _widest(vos), "workload")
     if len(names) > 1:
         _check_routes(jobs, workload, file)
     # Values of the routing field are dealt over the VOs in rising order, over and over.
@@ -206,7 +227,7 @@ def _jobs(
         return _generated(workload, [name], (vo,), stream, scenario, where, file)[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
-    return traces.jobs(workload, _widest([vo]) if workload.enters == "cluster" else widest)
+    return traces.jobs(workload, _widest([vo]) if workload.enters == "cluster" else widest, where)
 
 
 def _generated(

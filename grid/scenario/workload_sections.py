@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -128,11 +129,19 @@ class TraceFilterSection(Section):
         "5 cancelled, ... Default: whatever their status is, all that have a run time.",
     )
 
+    sites: tuple[Annotated[int, Field(ge=-1, strict=True)], ...] | None = Field(
+        default=None,
+        description="Only jobs with one of these values in the field that `route` names: with "
+        "`vos_from_trace` the VOs of these numbers. -1 is an unknown one.",
+    )
+
     @model_validator(mode="after")
     def _has_time(self) -> TraceFilterSection:
         until = self.before_s
         if self.from_s is not None and until is not None and self.from_s >= until:
             raise ValueError("`from_s` less than `before_s`")
+        if (self.min_processors or 0) > (self.max_processors or math.inf):
+            raise ValueError("`min_processors` no more than `max_processors`")
         return self
 
 
@@ -282,6 +291,8 @@ class WorkloadSection(Section):
             given = getattr(self, name)
             if given is not None and given is not False and self.trace is None:
                 raise ValueError(f"`{name}` only with `trace`")
+        if self.filter is not None and self.filter.sites is not None and self.route is None:
+            raise ValueError("a `route` for the `sites` of the `filter`")
         if self.repeat > 1 and self.trace is None:
             raise ValueError("`repeat` only with `trace`")
         if not self.cut_at_estimate and self.trace is None:

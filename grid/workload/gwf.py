@@ -78,7 +78,7 @@ _SIZE_FIELDS = (
 TEXT_FIELDS = tuple(
     field for field in GwfField if field >= GwfField.USER and field not in _SIZE_FIELDS
 )
-_ROUTES = {
+ROUTES = {
     "site": GwfField.ORIGINAL_SITE,
     "vo": GwfField.VIRTUAL_ORGANIZATION,
     "user": GwfField.USER,
@@ -179,7 +179,7 @@ def jobs_from_gwf(
     `site` is the field that `route` names: the site or the VO a job was submitted by, its user,
     group, queue or partition.
     """
-    partition = _ROUTES[route] if route is not None else GwfField.PARTITION
+    partition = ROUTES[route] if route is not None else GwfField.PARTITION
     return jobs_from_swf(
         swf_from_gwf(log, partition=partition),
         route=None if route is None else "partition",

@@ -67,7 +67,7 @@ TIME_FIELDS = (
 )
 _SIZE_FIELDS = (SwfField.USED_MEMORY, SwfField.REQUESTED_MEMORY)
 _PROCESSOR_FIELDS = (SwfField.ALLOCATED_PROCESSORS, SwfField.REQUESTED_PROCESSORS)
-_ROUTES = {
+ROUTES = {
     "partition": SwfField.PARTITION,
     "group": SwfField.GROUP,
     "user": SwfField.USER,
@@ -168,7 +168,7 @@ def jobs_from_swf(
         number=log[SwfField.JOB_NUMBER][rows],
         # -1 is an unknown user, and no other number below 0 is a known one.
         user=np.maximum(log[SwfField.USER][rows], UNKNOWN),
-        site=np.full(len(rows), UNKNOWN) if route is None else log[_ROUTES[route]][rows],
+        site=np.full(len(rows), UNKNOWN) if route is None else log[ROUTES[route]][rows],
         submit_us=log[SwfField.SUBMIT_TIME][rows],
         processors=processors_of(log.columns)[rows],
         estimate_us=estimate_us,

@@ -105,11 +105,13 @@ def filter_log(
     min_processors: int | None = None,
     max_processors: int | None = None,
     statuses: Collection[int] | None = None,
+    of_sites: tuple[int, Collection[int]] | None = None,
 ) -> Log:
     """The jobs submitted from `from_us` on and before `before_us`, of those users, sizes, statuses.
 
     Each condition is optional; a job must meet all that are given. Users are given by number, as
-    those whose jobs alone are taken or as those without whose jobs the rest is.
+    those whose jobs alone are taken or as those without whose jobs the rest is. `of_sites` is a
+    field of the log and the values of it that are taken.
     """
     submit_us = log.columns[:, SwfField.SUBMIT_TIME]
     processors = processors_of(log.columns)
@@ -127,6 +129,8 @@ def filter_log(
     kept &= ~np.isin(log.columns[:, SwfField.USER], sorted(without_users))
     if statuses is not None:
         kept &= np.isin(log.columns[:, SwfField.STATUS], sorted(statuses))
+    if of_sites is not None:
+        kept &= np.isin(log.columns[:, of_sites[0]], sorted(of_sites[1]))
     return replace(log, columns=log.columns[kept], lines=log.lines[kept])
 
 

@@ -164,7 +164,7 @@ def test_an_experiment_that_no_sweep_would_run_is_not_valid(tmp_path: Path) -> N
     ("setting", "says"),
     [
         ("vos.0.clusters.0.policy=EASY", "found 'EASY', expected a policy, such as easy\n"),
-        ("lat={name: x}", "one value without `${`; lists and mappings are for the key itself"),
+        ("lat={name: x}", "one value (a number, a text, true, false or null); give a list or map"),
         ("metrics.vo=[parts.py]", "a metric of a VO with the name that it has in its file, such as "
          "parts.py:NAME"),
     ],

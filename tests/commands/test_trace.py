@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -81,6 +82,24 @@ def test_parts_of_a_log(tmp_path: Path) -> None:
     assert early.exit_code == 2
     assert f"--shift-s: found {-first_s - 1}, expected at least" in early.output
     assert trace(log, "--shift-s", 1e13).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (("--from-s", 100, "--before-s", 10), "--from-s: found 100, expected less than --before-s"),
+        (("--from-s", 10, "--before-s", 10), "--from-s: found 10, expected less than --before-s"),
+        (
+            ("--min-processors", 8, "--max-processors", 2),
+            "--min-processors: found 8, expected at most --max-processors, 2",
+        ),
+    ],
+)
+def test_limits_that_leave_nothing_are_told(
+    tmp_path: Path, limits: tuple[Any, ...], said: str
+) -> None:
+    result = trace(made(tmp_path, "made.swf", JOBS), *limits)
+    assert result.exit_code == 2 and said in result.output
 
 
 @pytest.mark.parametrize("ending", ("gwf", "gwf.gz", "parquet", "swf.gz"))

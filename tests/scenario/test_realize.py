@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grid
-from grid.model.errors import InputError
+from grid.model.errors import InputError, Mistake
 from grid.scenario.load import load_scenario
 from grid.scenario.platform import share_out
 from grid.scenario.workload import realize
@@ -37,7 +39,7 @@ TWO_SOURCES = (
         (
             SITES,
             LOG.replace(" 100 2 ", " 0 2 "),
-            "log.swf: found no job that can run, expected at least one",
+            "log.swf (2 no_run_time), expected at least one",
         ),
         (
             SITES,
@@ -82,7 +84,7 @@ def test_a_mistake_is_a_line(tmp_path: Path, scenario: str, log: str, says: str)
     with pytest.raises(InputError) as raised:
         realize(loaded, str(path))
     (line,) = str(raised.value).splitlines()
-    assert says in line
+    assert re.match(rf"{re.escape(str(path))}:\d+: ", line) and says in line
 
 
 def test_jobs_are_shared_out_by_the_field_that_routes_them(tmp_path: Path) -> None:
@@ -111,15 +113,15 @@ def test_pools_made_from_a_log_deal_with_run_times_as_they_are_told(tmp_path: Pa
         outcomes("estimates: exact, estimate_factor: 2")
 
 
-def test_a_job_that_no_machine_of_the_grid_can_hold_is_left_out(tmp_path: Path) -> None:
+def test_jobs_that_no_machine_of_the_grid_can_hold_are_none_to_run(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "own.yaml"
     path.write_text(
         "vos: [{name: a, clusters: [{processors: 1}], workload: {trace: log.swf}},\n"
         "  {name: b, clusters: [{processors: 1}]}]\n"
     )
-    made, left_out = realize(load_scenario(path), str(path))
-    assert (len(made.submitted[0] or ()), dict(left_out)) == (0, {"too_large": 2})
+    with pytest.raises(InputError, match=r"own.yaml:1: vos.0.workload.trace: .*\(2 too_large\)"):
+        realize(load_scenario(path), str(path))
     path.write_text(
         path.read_text().replace("b, clusters: [{processors: 1}", "b, clusters: [{processors: 2}")
     )
@@ -179,3 +181,65 @@ def test_no_site_is_too_small_and_all_processors_are_used(
         # Nobody who has more than the least is more than one off what it has a right to.
         share = (total - least[~larger].sum() - larger.sum()) * weights[one] / weights[larger].sum()
         assert sizes[one] <= share + 2
+
+
+HEAVY = """
+import numpy as np
+
+from grid.model.job_table import JobTable
+
+
+def heavy(names, clusters, rng):
+    one = np.array([1])
+    jobs = {"number": one, "submit_us": one, "processors": one, "run_us": one, "estimate_us": one}
+    return {name: JobTable.of(**jobs, ram_mb=np.array([50])) for name in names}
+"""
+OF_MANY = """\
+vos:
+  - {name: a, count: 3, clusters: [{processors: 2}]}
+  - name: b
+    clusters: [{processors: 2}]
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("workload", "field"),
+    [
+        ("    workload: {generator: 'heavy.py:heavy'}", "5: vos.1.workload.ram_mb.0"),
+        ("workload: {generator: 'heavy.py:heavy'}", "5: workload.ram_mb.0"),
+    ],
+)
+def test_what_is_wrong_with_jobs_that_are_made_names_their_section(
+    tmp_path: Path, workload: str, field: str
+) -> None:
+    (tmp_path / "heavy.py").write_text(HEAVY)
+    path = tmp_path / "many.yaml"
+    path.write_text(OF_MANY % workload)
+    with pytest.raises(InputError, match=f"many.yaml:{field}: found 50, expected none, for no mac"):
+        realize(load_scenario(path), str(path))
+
+
+def test_where_a_scenario_stands_makes_it_no_other_one_and_stays_here(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    loaded = []
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(
+            "name: one\n" + OF_MANY % "workload: {trace: log.swf, route: user}"
+        )
+        loaded.append(load_scenario(tmp_path / name))
+    assert loaded[0] == loaded[1]
+    assert loaded[0].places.root is not None
+    sent = pickle.loads(pickle.dumps(loaded[0]))
+    assert sent == loaded[0] and sent.places.root is None
+
+
+def test_what_stands_nowhere_in_a_scenario_has_no_line(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+    path.write_text(SITES)
+    places = load_scenario(path).places
+    nowhere = Mistake(str(path), None, "vos.1.clusters.0.policy", "'a'", "'b'")
+    assert places.of(nowhere) == nowhere
+    below = Mistake("", None, "vos_from_trace.policy", "'a'", "'b'")
+    assert str(places.of(below)).startswith(f"{path}:1: vos_from_trace.policy: ")

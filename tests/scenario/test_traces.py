@@ -112,12 +112,55 @@ def test_a_record_that_some_vo_takes_is_not_left_out(tmp_path: Path) -> None:
 
 def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"log\.swf: filter: found none of its jobs for users: \[9\], "
+        InputError,
+        match=r"replay\.yaml:5: vos\.0\.workload\.filter: found none of the jobs of .*log\.swf for "
+        r"users: \[9\], expected at least one",
     ):
         replay(tmp_path, ", filter: {users: [9]}")
     # The file, not the log, says that nothing can meet this.
     with pytest.raises(InputError, match=r"workload\.filter: found .*`from_s` less than"):
         replay(tmp_path, ", filter: {from_s: 30, before_s: 30}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("min_processors: 3, max_processors: 2", "`min_processors` no more than"),
+        ("sites: [1]", "a `route` for the `sites` of the `filter`"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_a_mistake(tmp_path: Path, wanted: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"workload.*: found .*{said}"):
+        replay(tmp_path, f", filter: {{{wanted}}}")
+
+
+def test_a_log_without_a_job_that_can_run_is_a_mistake(tmp_path: Path) -> None:
+    said = r"trace: found no job that can run in .*log\.swf \(3 too_large\), expected at least one"
+    with pytest.raises(InputError, match=said):
+        replay(tmp_path, ", filter: {min_processors: 2}", "vos.0.clusters.0.processors=1")
+
+
+OF_SITES = """\
+vos_from_trace: {total_processors: 16}
+workload: {trace: %s, route: %s, filter: {sites: %s}}
+"""
+
+
+@pytest.mark.parametrize("name", ["log.swf", "log.gwf"])
+def test_only_some_sites_of_a_log(tmp_path: Path, name: str) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    write_log(read_log(tmp_path / "log.swf"), tmp_path / "log.gwf")
+
+    def run(route: str, sites: str) -> dict[str, int]:
+        path = tmp_path / "of-sites.yaml"
+        path.write_text(OF_SITES % (name, route, sites))
+        metrics = execute(load_scenario(path, []), str(path), in_process=True).metrics
+        return {vo: figures["jobs_submitted"] for vo, figures in metrics["vos"].items()}
+
+    assert run("user", "[7, 8]") == {"site7": 3, "site8": 1}
+    assert run("user", "[8]") == {"site8": 1}
+    with pytest.raises(InputError, match=r"yaml:2: workload.filter: .* for sites: \[6\]"):
+        run("user", "[6]")
 
 
 def test_load_scaling(tmp_path: Path) -> None:
@@ -133,9 +176,9 @@ def test_a_later_part_of_a_log_may_begin_at_zero(tmp_path: Path) -> None:
     assert replay(tmp_path, from_10 + "-10").results.submit_us.tolist() == [0, 20_000_000]
     run = replay(tmp_path, from_10 + "2.5", "factor=0.5")
     assert run.results.submit_us.tolist() == [12_500_000, 22_500_000]
-    with pytest.raises(InputError, match=r"shift_s: found -11.0, .* first job .* at 10 s"):
+    with pytest.raises(InputError, match=r"shift_s: found -11.0 for .* first job .* at 10 s"):
         replay(tmp_path, from_10 + "-11")
-    with pytest.raises(InputError, match=r"shift_s: found 100000000000\.0, expected less"):
+    with pytest.raises(InputError, match=r"shift_s: found 100000000000\.0 for .*, expected less"):
         replay(tmp_path, from_10 + "1e11")
 
 
@@ -212,9 +255,11 @@ def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
     (tmp_path / "replay.yaml").write_text(
         "vos_from_trace: {total_processors: 8}\nworkload: {trace: log.swf, route: site}\n"
     )
-    scenario = load_scenario(tmp_path / "replay.yaml", [])
-    with pytest.raises(InputError, match="route: found 'site', expected partition, group"):
-        execute(scenario, "replay.yaml", in_process=True)
+    path = tmp_path / "replay.yaml"
+    with pytest.raises(InputError, match=r"yaml:2: workload.route: found 'site' for .*swf, "):
+        execute(load_scenario(path, []), str(path), in_process=True)
+    with pytest.raises(InputError, match=r"--set workload.route=vo: workload.route: .*'vo'"):
+        execute(load_scenario(path, ["workload.route=vo"]), str(path), in_process=True)
 
 
 @pytest.mark.parametrize(
@@ -247,3 +292,21 @@ def test_each_vo_that_runs_a_log_counts_what_it_left_out(tmp_path: Path) -> None
     assert (skipped["no_run_time"], skipped["too_large"]) == (3, 1 + 1 + 3)
     counts = [run.metrics["vos"][name]["jobs_completed"] for name in "abc"]
     assert counts == [3, 3, 1]
+
+
+def test_an_outage_of_a_vo_that_comes_from_a_log_is_told_how_to_give_it(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+    path.write_text(
+        "vos_from_trace: {total_processors: 16}\nworkload: {trace: log.swf, route: user}\n"
+        "faults:\n  heal_s: 9\n"
+        "  machine_outages: [{vo: site7, cluster: cluster, machine: 0, at_s: 1, for_s: 1}]\n"
+        "  vo_outages: [{vo: site7, at_s: 1, for_s: 1}]\n"
+    )
+    with pytest.raises(InputError) as failed:
+        load_scenario(path, [])
+    said = {one.field: one.expected for one in failed.value.mistakes}
+    expected = "no name of a VO or an entity, since the VOs come from a trace"
+    assert said["faults.vo_outages.0.vo"] == expected
+    random = "; random_machine_outages without `vo` take in all machines"
+    assert said["faults.machine_outages.0.vo"] == expected + random

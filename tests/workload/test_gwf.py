@@ -97,12 +97,13 @@ def test_numbers_that_are_not_written_as_such_are_names(tmp_path: Path) -> None:
     assert log.names[GwfField.USER] == {1: "007", 2: "7"}
 
 
+A_NUMBER = "a number, such as 12 or 12.5"
 BAD_RECORDS = {
     "an SWF record": ("1 0 -1 10 1 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 -1 -1", "", "18 fields", "29"),
     "a column too few": ("\t".join(["1"] * 28), "", "28 fields", "29"),
     "a column too many": ("\t".join(["1"] * 30), "", "30 fields", "29"),
-    "a word for a time": (record(run_time="long"), "field 4 (run time)", "'long'", "a number"),
-    "a word for a size": (record(used_disk="much"), "field 22 (used disk)", "'much'", "a number"),
+    "a word for a time": (record(run_time="long"), "field 4 (run time)", "'long'", A_NUMBER),
+    "a word for a size": (record(used_disk="much"), "field 22 (used disk)", "'much'", A_NUMBER),
     "half a processor": (
         record(requested_processors="0.5"),
         "field 8 (requested processors)",

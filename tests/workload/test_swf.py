@@ -98,17 +98,18 @@ def test_reads_what_a_plain_parser_reads(
     assert log.blank_lines == sum(not line.strip() for line in lines)
 
 
+A_NUMBER = "a number, such as 12 or 12.5"
 BAD_RECORDS = {
     "too few fields": ("1 2 3", "", "3 fields", "18"),
     "too many fields": (record() + " 7", "", "19 fields", "18"),
-    "a word": (record(run_time="soon"), "field 4 (run time)", "'soon'", "a number"),
-    "an exponent": (record(run_time="1e3"), "field 4 (run time)", "'1e3'", "a number"),
-    "not a number": (record(user="nan"), "field 12 (user)", "'nan'", "a number"),
-    "infinite": (record(wait_time="inf"), "field 3 (wait time)", "'inf'", "a number"),
-    "a sign alone": (record(group="-"), "field 13 (group)", "'-'", "a number"),
-    "a point alone": (record(group="."), "field 13 (group)", "'.'", "a number"),
-    "two signs": (record(group="--1"), "field 13 (group)", "'--1'", "a number"),
-    "two points": (record(run_time="1.2.3"), "field 4 (run time)", "'1.2.3'", "a number"),
+    "a word": (record(run_time="soon"), "field 4 (run time)", "'soon'", A_NUMBER),
+    "an exponent": (record(run_time="1e3"), "field 4 (run time)", "'1e3'", A_NUMBER),
+    "not a number": (record(user="nan"), "field 12 (user)", "'nan'", A_NUMBER),
+    "infinite": (record(wait_time="inf"), "field 3 (wait time)", "'inf'", A_NUMBER),
+    "a sign alone": (record(group="-"), "field 13 (group)", "'-'", A_NUMBER),
+    "a point alone": (record(group="."), "field 13 (group)", "'.'", A_NUMBER),
+    "two signs": (record(group="--1"), "field 13 (group)", "'--1'", A_NUMBER),
+    "two points": (record(run_time="1.2.3"), "field 4 (run time)", "'1.2.3'", A_NUMBER),
     "half a user": (record(user="1.5"), "field 12 (user)", "'1.5'", "a whole number"),
     "a Unix time in milliseconds": (
         record(submit_time=1132444805000),

@@ -118,10 +118,14 @@ class Runs:
     def _hold(self, job: JobRecord, machine: int) -> None:
         """Take the CPUs, memory and licenses that the job asks for."""
         processors = job.processors
-        if not 0 <= machine < len(self._mips) or self._free[machine] < processors:
-            raise self.error(f"starts a job of {processors} CPUs on machine {machine}")
+        if not 0 <= machine < len(self._mips):
+            raise self.error(f"starts a job on machine {machine} of {len(self._mips)}")
+        if self._free[machine] < processors:
+            free = f"which has {self._free[machine]} free"
+            raise self.error(f"starts a job of {processors} CPUs on machine {machine}, {free}")
         if self.memory and self.free_ram_mb[machine] < job.ram_mb:
-            raise self.error(f"starts a job of {job.ram_mb:g} MB on machine {machine}")
+            free = f"which has {self.free_ram_mb[machine]:g} MB free"
+            raise self.error(f"starts a job of {job.ram_mb:g} MB on machine {machine}, {free}")
         if job.bound_machine not in (-1, machine):
             raise self.error(f"starts a job of machine {job.bound_machine} on {machine}")
         needs = job.licenses
