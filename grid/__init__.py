@@ -177,6 +177,7 @@ def sweep(
     address: str | None = None,
     cpus: int | None = None,
     in_process: bool = False,
+    force: bool = False,
     **parts: Mapping[str, Any],
 ) -> Sweep:
     """Do all runs of an experiment that `folder` does not have yet.
@@ -186,8 +187,9 @@ def sweep(
     runs, as `load_scenario` takes them; `seeds`, how many from 1 or which, take the place of
     the experiment's. Runs are Ray tasks, on the cluster at `address` or on
     `cpus` CPUs of this machine; with `in_process` one after the other, here. `folder` is
-    sweeps/NAME by default; `load_results` of it gives the table. `parts` are classes and functions
-    to plug in, as for `run`. What failed is in what comes back. Raises InputError.
+    sweeps/NAME by default; `load_results` of it gives the table. With `force` it may be that of an
+    experiment of another name. `parts` are classes and functions to plug in, as for `run`. What
+    failed is in what comes back. Raises InputError.
     """
     from grid.experiment.cases import load_experiment
     from grid.experiment.place import Place
@@ -197,7 +199,8 @@ def sweep(
     loaded = load_experiment(experiment, quick=quick, overrides=set, seeds=seeds)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
     results = Path(folder) if folder is not None else Path("sweeps") / loaded.name
-    return run_sweep(loaded, file, results, Place(address, cpus, in_process), objects=parts)
+    place = Place(address, cpus, in_process)
+    return run_sweep(loaded, file, results, place, objects=parts, force=force)
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:

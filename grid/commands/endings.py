@@ -52,7 +52,7 @@ PATIENCE_SECONDS = 10.0
 """After an interruption, the time to clean up in which no other one is heard."""
 
 
-AGAIN_SECONDS = 0.5
+AGAIN_SECONDS = 0.05
 
 _NOT_TO_BE_BROKEN_OFF = ("llvmlite.", "numba.")
 """Modules of the compiler. Broken off, even where it only reads what was compiled before, they may

@@ -147,9 +147,8 @@ def seeds_of(text: str | None) -> int | list[int] | None:
             raise one_mistake("--seeds", shorten(text), SEEDS[0].lower() + SEEDS[1:])
         low, high = map(int, ends)
         if not low <= high < low + MAX_SEEDS:
-            raise one_mistake(
-                "--seeds", shorten(part), f"the lower seed first, and at most {MAX_SEEDS}"
-            )
+            expected = f"the lower seed first, and no more than {MAX_SEEDS:,} seeds"
+            raise one_mistake("--seeds", shorten(part), expected)
         seeds += range(low, high + 1)
     again = next((seed for seed, count in Counter(seeds).items() if count > 1), None)
     if again is not None:

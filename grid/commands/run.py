@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 Placement = Annotated[
     str | None,
     typer.Option(
-        help="What shares a Ray actor: the entities of a `vo` or a `cluster`, or each `entity` "
-        "alone; or a number of actors for all VOs. Default: vo, with --live entity.",
+        help="What shares a Ray actor: whole VOs (`vo`: as many actors as CPUs, live one for each "
+        "VO), the entities of a `cluster`, or each `entity` alone; or a number of actors for all "
+        "VOs, at most one for each. Default: vo, with --live entity.",
         show_default=False,
     ),
 ]
@@ -154,7 +155,7 @@ def run(
     from grid.experiment.multirun import several
 
     if seeds is not None or any(several(one) for one in settings):
-        of_one: dict[str, Any] = {"--live": live, "--placement": placement, "--force": force}
+        of_one: dict[str, Any] = {"--live": live, "--placement": placement}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
         of_one |= {"--profile": profile, "--compile-first": compile_first}
         if events:
@@ -163,13 +164,14 @@ def run(
         if given:
             wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
         settings += [] if seed is None else [f"seed={seed}"]
-        _run_many(scenario, settings, seeds, out, address, in_process, traceback, quiet, watch)
+        many = {"traceback": traceback, "quiet": quiet, "watch": watch, "force": force}
+        _run_many(scenario, settings, seeds, out, address, in_process, many)
         return
     if seed is not None and any(one.partition("=")[0] == "seed" for one in settings):
         wrong(["--seed and --set seed= say the same. Leave one of them out."])
     settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
-    how = {"in_process": in_process, "placement": placement, "address": address}
+    how: dict[str, Any] = {"in_process": in_process, "placement": placement, "address": address}
     how |= {"transport": transport, "events": events, "watch": watch, "profile": profile}
     how["compile_first"] = compile_first
     keep_freed_memory()
@@ -191,21 +193,18 @@ def _run_many(
     out: Path | None,
     address: str | None,
     in_process: bool,
-    traceback: bool,
-    quiet: bool,
-    watch: bool,
+    how: dict[str, Any],
 ) -> None:
     from grid.commands.sweep import Task, carry_out
     from grid.experiment.multirun import experiment_of
     from grid.experiment.place import Place
     from grid.scenario.shipped import find
 
-    with endings(traceback=traceback):
+    with endings(traceback=how["traceback"]):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds_of(seeds))
         with naming_options("address"):
             place = Place(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name
-    how: dict[str, Any] = {"traceback": traceback, "quiet": quiet, "watch": watch}
     carry_out(Task(experiment, None, folder, place, **how))
 
 

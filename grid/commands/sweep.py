@@ -48,6 +48,7 @@ class Task:
     """Those that changed the experiment, as they were given."""
     study_page: Path | None = None
     watch: bool = False
+    force: bool = False
 
 
 def sweep(
@@ -74,6 +75,12 @@ def sweep(
     traceback: ShowTraceback = False,
     quiet: Quiet = False,
     watch: Watch = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Even where the folder has the sweep of an experiment of another name."
+        ),
+    ] = False,
     events: Annotated[bool, typer.Option("--events", hidden=True)] = False,
 ) -> None:
     """Run a scenario under many settings and seeds; what is there already is not run again.
@@ -95,7 +102,7 @@ def sweep(
         with naming_options("address", "cpus"):
             place = Place(address, cpus, in_process)
         _check_page(page, loaded)
-        how = traceback, quiet, _given(quick, settings, seeds), page, watch
+        how = traceback, quiet, _given(quick, settings, seeds), page, watch, force
         task = Task(loaded, file, folder, place, *how)
         if dry_run:
             from grid.experiment.dry_run import dry_run_lines
@@ -143,6 +150,7 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
             progress=sweep_progress(display, in_process=task.place.in_process),
             tell=watching.tell if watching is not None else None,
             stage=display.stage,
+            force=task.force,
         )
         if len(done.failures) == done.runs:
             return done, None

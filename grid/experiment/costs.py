@@ -89,9 +89,9 @@ class Expected:
         count = cpus or usable_cpus()
         line = f"{self.runs:,} runs in all, those that are there already included"
         if self.seconds:
-            minutes = self.seconds / count / 60
+            minutes = counted(max(1, round(self.seconds / count / 60)), "minute")
             took = " and ".join(sorted(self.places))
-            line += f"; about {minutes:.0f} minutes on {count} CPUs, as it took {took}"
+            line += f"; about {minutes} on {count} CPUs, as it took {took}"
         if self.unknown:
             line += f"; never run here: {counted(self.unknown, 'experiment')}"
         return line

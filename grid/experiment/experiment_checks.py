@@ -44,7 +44,7 @@ def problems_of(experiment: ExperimentSection) -> Iterator[Problem]:
         for key in sorted(experiment.set) if given else ():
             if all(any(_is_within(key, own) for own in keys) for keys in given):
                 found = f"{shorten(experiment.set[key])} for all runs"
-                yield f"set.{key}", found, f"none, for each value of the axis {name} sets it"
+                yield f"set.{key}", found, f"no value, since the axis {name} sets this key"
 
 
 def problems_of_study(experiment: ExperimentSection) -> Iterator[Problem]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from grid.experiment.cases import load_experiment
 from grid.experiment.schema import ExperimentSection
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import InputError, Mistake, shorten
 from grid.scenario.load import load_scenario
 
 _NOT_PLAIN = "[{\"'"
@@ -33,6 +34,10 @@ def split(settings: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
             found = f"{','.join(axes[key])}, and then {values}"
             raise InputError([Mistake("--set", None, key, found, "all its values in one list")])
         axes[key] = [value.strip() for value in values.split(",")]
+        again = [value for value, count in Counter(axes[key]).items() if count > 1]
+        if again:
+            found = f"{shorten(again[0])} again"
+            raise InputError([Mistake("--set", None, key, found, "each value once")])
     return axes, [setting for setting in settings if not several(setting)]
 
 

@@ -24,9 +24,9 @@ from grid.experiment.code import code_version
 from grid.experiment.place import Place
 from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import FAILED_FILE, Store, write_json
+from grid.experiment.store import FAILED_FILE, Store, read_sweep, write_json
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
-from grid.model.errors import InputError
+from grid.model.errors import InputError, one_mistake
 from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.outcome import Stage, tell_nobody
 from grid.scenario.part_checks import unnamed_objects
@@ -74,7 +74,7 @@ class Wanted:
     """An experiment, the file it stands in (None: Python), and the folder of its results.
 
     `objects` are parts to plug in, by kind and name. With `partly` it is enough that some
-    combination makes a right scenario.
+    combination makes a right scenario. With `force` the folder may have another experiment.
     """
 
     experiment: ExperimentSection
@@ -82,6 +82,7 @@ class Wanted:
     folder: Path
     partly: bool = False
     objects: Objects = field(default_factory=dict)
+    force: bool = False
 
 
 @dataclass(slots=True)
@@ -117,14 +118,16 @@ def run_sweep(
     objects: Objects | None = None,
     tell: Tell | None = None,
     stage: Stage = tell_nobody,
+    force: bool = False,
 ) -> Sweep:
     """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
 
     `file` is where the experiment stands; None: in Python. Raises InputError where `folder` is
-    something else, or a combination makes no right scenario; a run that fails is in the Sweep.
+    something else or, without `force`, has an experiment of another name, and where a combination
+    makes no right scenario; a run that fails is in the Sweep.
     `tell` is for those who watch, and `stage` hears how far the compiler is in this process.
     """
-    wanted = Wanted(experiment, file, folder, objects=objects or {})
+    wanted = Wanted(experiment, file, folder, objects=objects or {}, force=force)
     (found,) = run_sweeps([wanted], place, progress, tell, stage)
     if isinstance(found, InputError):
         raise found
@@ -174,6 +177,8 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
         locks.enter_context(store.locked())
     except InputError as error:
         return error
+    if not wanted.force and (other := _refused(store.folder, wanted.experiment.name)):
+        return other
     code = code_version()
     keys = [key_of(case, code) for case in cases]
     _describe(store, wanted.experiment, wanted.file, cases, keys, refused)
@@ -184,6 +189,16 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     if missing:
         remove_tables(store)
     return _Part(store, cases, keys, list(missing.items()), damaged)
+
+
+def _refused(folder: Path, name: str) -> InputError | None:
+    """That the folder has the sweep of another experiment, if so."""
+    try:
+        there = read_sweep(folder)["name"] if (folder / SWEEP_FILE).exists() else name
+    except InputError:
+        return None
+    expected = f"that of {name}, another folder, or --force to replace its tables and report"
+    return None if there == name else one_mistake("", f"the sweep {there}", expected, str(folder))
 
 
 def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:

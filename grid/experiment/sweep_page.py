@@ -42,7 +42,7 @@ from grid.report.axes import WIDE
 from grid.report.charts import Labels, Series, any_cut, are_lines, chart, reach
 from grid.report.labels import counted, shown
 from grid.report.page import Block, Section, Source, Table, html_page
-from grid.report.run_page import hints_of, save_pictures
+from grid.report.run_page import hints_of, save_page
 from grid.report.style import Picture
 from grid.results.definitions import bounds_of, label_of
 from grid.scenario.text_file import read_text
@@ -102,8 +102,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         Section("Over time", courses(study)),
         Section("How it was made", _sources(folder)),
     ]
-    save_pictures(sections, page.parent)
-    page.write_text(html_page(f"Sweep {study.name}", introduction, sections), encoding="utf-8")
+    save_page(page, html_page(f"Sweep {study.name}", introduction, sections), sections)
 
 
 def _quoted(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -47,8 +48,8 @@ WRONG = [
     (
         "set: {vos.0.clusters.0.policy.settings.order: tasks}\n"
         "axes: {vos.0.clusters.0.policy: [fcfs, lgfs]}\n",
-        "set.vos.0.clusters.0.policy.settings.order: found 'tasks' for all runs, expected none, "
-        "for each value of the axis vos.0.clusters.0.policy sets it",
+        "set.vos.0.clusters.0.policy.settings.order: found 'tasks' for all runs, expected no "
+        "value, since the axis vos.0.clusters.0.policy sets this key",
     ),
 ]
 
@@ -115,8 +116,11 @@ def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:
     assert told.stdout.strip() == f"report in {folder / 'report.html'}"
     (tmp_path / "pictures").write_text("in the way")
     failed = CliRunner().invoke(app, ["report", str(folder), "--out", str(tmp_path / "x.html")])
-    assert failed.exit_code == 1
-    assert failed.stderr == f"{tmp_path / 'pictures'}: File exists\n"
+    expected = "expected a folder of pictures, or nothing there"
+    assert (failed.exit_code, failed.stderr) == (
+        2,
+        f"{tmp_path / 'pictures'}: found a file, {expected}\n",
+    )
 
 
 def test_a_failing_run_is_told_with_its_settings_and_seed(tmp_path: Path) -> None:
@@ -167,3 +171,21 @@ def test_pages_of_other_code_are_told_and_end_with_1(tmp_path: Path) -> None:
     assert answer.exit_code == 1
     assert "5 pages are missing, 0 are stale" in answer.output
     assert "PU.md: there is no page" in answer.output
+
+
+def test_a_folder_of_another_experiment_is_taken_over_with_force_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "name: first\nscenario: scenario.yaml\nseeds: 1\n")
+    more = ["--in-process", "-q", "--out", "out"]
+    assert CliRunner().invoke(app, ["sweep", "experiment.yaml", *more]).exit_code == 0
+    write(tmp_path, "name: second\nscenario: scenario.yaml\nseeds: 1\n")
+    many = ["run", "scenario.yaml", "--seeds", "1", *more]
+    for command, name in ((["sweep", "experiment.yaml", *more], "second"), (many, "scenario")):
+        refused = CliRunner().invoke(app, command)
+        assert refused.exit_code == 2
+        assert refused.stderr.startswith("out: found the sweep ")
+        assert f"expected that of {name}, another folder, or --force" in refused.stderr
+        assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+        assert json.loads(Path("out/sweep.json").read_text())["name"] == name

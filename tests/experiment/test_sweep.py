@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -38,6 +39,22 @@ def test_a_second_sweep_finds_everything_there(tmp_path: Path) -> None:
     again = sweep(path, tmp_path / "out")
     assert again.kept == 9
     assert files(tmp_path / "out") == left
+
+
+def test_another_experiment_does_not_take_over_a_folder(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    name = load_experiment(path).name
+    sweep(path, folder)
+    left = files(folder)
+    path.write_text(EXPERIMENT.replace(f"name: {name}", "name: other"))
+    said = f"{folder}: found the sweep {name}, expected that of other, another folder, or --force"
+    with pytest.raises(InputError, match=re.escape(said)):
+        sweep(path, folder)
+    with pytest.raises(InputError, match=re.escape(said)):
+        grid.sweep(path, folder, in_process=True)
+    assert files(folder) == left
+    assert grid.sweep(path, folder, in_process=True, force=True).kept == 9
+    assert sweep(path, folder).kept == 9
 
 
 def test_a_new_seed_and_a_new_value_run_alone(tmp_path: Path) -> None:

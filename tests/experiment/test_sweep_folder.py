@@ -72,15 +72,13 @@ def published(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def runs_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """It does, with the same digests; and its own runs are those of the same command."""
+    """It does, with the same digests; and its own runs are those of the same sweep."""
     before = digests(folder)
     copied = published(folder, tmp_path, monkeypatch)
-    code, _, wrong = said("sweep", "experiment.yaml", "--in-process", "-q", "--out", "again")
-    assert (code, wrong) == (0, "")
+    grid.sweep("experiment.yaml", "again", in_process=True)
     assert list(digests(copied / "again").values()) == list(before.values())
-    code, told, _ = said("sweep", "experiment.yaml", "--in-process", "-q", "--out", ".")
-    count = len(before)
-    assert f"{count} of {count} runs are in ., {count} of them from before" in told
+    same = grid.sweep("experiment.yaml", ".", in_process=True)
+    assert (same.kept, same.runs) == (len(before), len(before))
     return copied
 
 
@@ -120,6 +118,11 @@ def test_a_sweep_of_a_command_line_runs_again(
     assert said(*several, "--in-process", "-q", "--out", "o")[0] == 0
     copied = runs_again(tmp_path / "o", tmp_path, monkeypatch)
     assert (copied / "scenario.yaml").read_text() == FARM
+    again = "sweep", "experiment.yaml", "--in-process", "-q", "--out"
+    code, _, wrong = said(*again, "by-command")
+    assert (code, wrong) == (0, "")
+    assert digests(copied / "by-command") == digests(copied / "again")
+    assert "4 of 4 runs are in ., 4 of them from before" in said(*again, ".")[1]
 
 
 @pytest.mark.parametrize("is_inside", [True, False])
