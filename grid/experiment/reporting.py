@@ -33,6 +33,10 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
         for path in (folder / REPORT, page.parent / PICTURES):
             if path.is_symlink():
                 raise _mistake(path, "a link", "what a report wrote, or nothing there")
+        # To draw them takes seconds.
+        if (page.parent / PICTURES).is_file():
+            path = page.parent / PICTURES
+            raise _mistake(path, "a file", "a folder of pictures, or nothing there")
     except OSError as error:
         found = error.strerror or str(error)
         raise _mistake(folder, found, "paths that the file system takes") from None

@@ -79,7 +79,7 @@ def read_schedule(folder: Path, *, for_traces: bool = False) -> Schedule:
         with pyarrow.parquet.ParquetFile(path) as file:
             return _read(file, vos, _OF_NO_TRACE if for_traces else ())
     except (OSError, KeyError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise _wrong(path, str(error).splitlines()[0] if str(error) else "damage") from None
+        raise _not_read(path, error) from None
 
 
 def read_jobs(path: Path, columns: list[str]) -> pa.Table:
@@ -87,11 +87,16 @@ def read_jobs(path: Path, columns: list[str]) -> pa.Table:
     try:
         return pyarrow.parquet.read_table(path, columns=columns)
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise _wrong(path, str(error).splitlines()[0] if str(error) else "damage") from None
+        raise _not_read(path, error) from None
 
 
 def _wrong(path: Path, found: str) -> InputError:
     return one_mistake("", found, EXPECTED, str(path))
+
+
+def _not_read(path: Path, error: Exception) -> InputError:
+    is_broken = isinstance(error, pa.ArrowException) or not str(error)
+    return _wrong(path, "a broken file" if is_broken else str(error).splitlines()[0])
 
 
 class _Names:

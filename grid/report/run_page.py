@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -78,17 +80,34 @@ def write_run_page(folder: Path, page: Path) -> None:
             ],
         ),
     ]
-    save_pictures(sections, page.parent)
     title = f"Run of {manifest.get('scenario', folder.resolve().name)}"
-    page.write_text(html_page(title, introduction, sections), encoding="utf-8")
+    save_page(page, html_page(title, introduction, sections), sections)
 
 
-def save_pictures(sections: Sequence[Section], folder: Path) -> None:
-    """Write all charts of a page, as files, into `pictures` in `folder`."""
-    for section in sections:
-        for block in section.blocks:
-            if isinstance(block, Picture):
-                block.save(folder / PICTURES)
+def save_page(page: Path, text: str, sections: Sequence[Section]) -> None:
+    """Write a page, and all of its charts as files into `pictures` beside it.
+
+    All are made first and then take the place of what is there, so that an interruption leaves
+    what there was.
+    """
+    charts = [one for section in sections for one in section.blocks if isinstance(one, Picture)]
+    files = {page.parent / PICTURES / name: data for one in charts for name, data in one.files()}
+    if page.exists() and not page.is_file():
+        # A device or a pipe, which takes what is written and stays.
+        page.write_bytes(text.encode())
+    else:
+        files[page.resolve()] = text.encode()
+    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in files}
+    try:
+        for path, data in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial[path].write_bytes(data)
+        for path, made in partial.items():
+            made.replace(path)
+    finally:
+        for made in partial.values():
+            with suppress(OSError):
+                made.unlink()
 
 
 def meaning_of(metric: str, plugged_in: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -147,11 +147,16 @@ class Picture:
         picture: bytes = vl_convert.svg_to_png(self.svg.decode(), scale=PNG_SCALE)
         return picture
 
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """NAME.svg and NAME.png with their contents."""
+        yield f"{self.name}.svg", self.svg
+        yield f"{self.name}.png", self.png
+
     def save(self, folder: Path) -> None:
         """Write NAME.svg and NAME.png into `folder`, which is made if it is not there."""
         folder.mkdir(parents=True, exist_ok=True)
-        for kind, data in (("svg", self.svg), ("png", self.png)):
-            path = folder / f"{self.name}.{kind}"
+        for name, data in self.files():
+            path = folder / name
             # What is there may be a link to something else.
             path.unlink(missing_ok=True)
             path.write_bytes(data)

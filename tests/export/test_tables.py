@@ -320,5 +320,5 @@ def test_a_broken_table_and_a_wrong_ending_are_refused(run: Path) -> None:
     for to in ("perfetto", "batsim"):
         answer = CliRunner().invoke(app, ["export", str(run), "--to", to])
         assert answer.exit_code == 2, answer.output
-        assert "jobs.parquet" in answer.stderr
+        assert "jobs.parquet: found a broken file, expected" in answer.stderr
     assert not (run / "trace.pftrace").exists()

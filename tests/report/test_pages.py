@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,7 +22,7 @@ from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
 from grid.report.run_page import _by_vo, _results
 from grid.report.run_pictures import courses, vo_bars
-from grid.report.style import DARK, LIGHT
+from grid.report.style import DARK, LIGHT, Picture
 from grid.report.waiting import distributions, wait_against_size
 from grid.results.definitions import METRICS
 
@@ -32,6 +33,36 @@ def test_markup_in_texts_is_shown_and_not_obeyed() -> None:
     page = html_page(nasty, nasty, sections)
     assert "<script>" not in page
     assert page.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;") == 9
+
+
+def test_a_report_that_is_broken_off_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = tmp_path / "one.yaml"
+    scenario.write_text(
+        "vos: [{name: a, clusters: [{processors: 1}], workload: {jobs: [{run_s: 1}]}}]"
+    )
+    grid.run(scenario, out=tmp_path / "run")
+    page = write_report(tmp_path / "run")
+    pictures = tmp_path / "run" / "pictures"
+    for path in (page, *pictures.iterdir()):
+        path.write_text("earlier")
+    drawn, count = Picture.files, len(list(pictures.glob("*.svg")))
+    left = iter(range(count))
+
+    def broken_off(picture: Picture) -> Iterator[tuple[str, bytes]]:
+        yield from drawn(picture)
+        if next(left) == count - 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Picture, "files", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(tmp_path / "run")
+    assert {path.read_text() for path in (page, *pictures.iterdir())} == {"earlier"}
+    monkeypatch.undo()
+    write_report(tmp_path / "run")
+    assert "earlier" not in {path.read_bytes()[:7].decode("latin-1") for path in pictures.iterdir()}
+    assert not list((tmp_path / "run").rglob("*.partial"))
 
 
 def test_columns_of_words_begin_at_one_place() -> None:
