@@ -114,6 +114,9 @@ def verdicts() -> list[str]:
     names = "\n".join(f"reproduced/{paper}" for paper in papers())
     lines.append(f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
     rows = re.findall(r"^\| \[([A-Z0-9]+-\d+)\]\(.*?\) \|(.*)\|(.*)\|(.*)\|$", index, re.M)
+    why = ", ".join(
+        f"[{paper}](reproduced/{paper}.md#what-contradicts-the-paper-and-why)" for paper in papers()
+    )
     failing = [
         claim
         for claim, *_, counts in rows
@@ -121,7 +124,8 @@ def verdicts() -> list[str]:
     ]
     lines.append(
         f"Of these {len(rows)} claims the following have sub-claims that are contradicted or "
-        f"cannot hold: {', '.join(failing)}.\n"
+        f"cannot hold: {', '.join(failing)}. Why, as far as we know, stands near the end of each "
+        f"page, claim by claim: {why}.\n"
     )
     lines.append(
         "What stands after a semicolon, such as *the opposite under another reading*, is of "

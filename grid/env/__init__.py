@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from grid.env.grid_env import GridEnv
     from grid.env.queue_agent import AgentPolicy, QueueObservation
     from grid.env.resource_agent import AgentForwarding, AgentSelection, ResourceObservation
-    from grid.env.rewards import EndedSlowdown, SlowdownSoFar, WaitSoFar
+    from grid.env.rewards import EndedSlowdown, SlowdownSoFar, SlowdownTold, WaitSoFar
     from grid.runtime.ray_envs import RayVectorEnv
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "RayVectorEnv",
     "ResourceObservation",
     "SlowdownSoFar",
+    "SlowdownTold",
     "WaitSoFar",
 ]
 
@@ -44,6 +45,7 @@ _PLACES = {
     "ResourceObservation": "resource_agent",
     "EndedSlowdown": "rewards",
     "SlowdownSoFar": "rewards",
+    "SlowdownTold": "rewards",
     "WaitSoFar": "rewards",
 }
 

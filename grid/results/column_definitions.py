@@ -349,7 +349,12 @@ MANIFEST_KEYS: Columns = {
     "live.late.timers.p50_s": ("s", "Their median lateness, in real time."),
     "live.late.timers.p99_s": ("s", "Their lateness that one in a hundred passes."),
     "live.late.timers.max_s": ("s", "Their longest lateness."),
-    "live.late.share": ("0 to 1", "All lateness over all time that jobs were in the grid."),
+    "live.late.share": (
+        "",
+        "Lateness of all messages and timers together, over the time from submission to end of all "
+        "jobs together, both in virtual time. It is the most that lateness can have added to the "
+        "times of jobs: two messages that were late at once count both.",
+    ),
 }
 """Of manifest.json, with `.` between the keys of nested mappings and `*` for any name."""
 

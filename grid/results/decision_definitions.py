@@ -45,8 +45,8 @@ OF_DECISIONS = (
     ),
     Metric(
         "herd_mean", "herd, mean", "",
-        "How many VOs sent jobs to one resource by one and the same status of it: what one "
-        "snapshot or answer told, or what was told when its VO joined. VOs, not jobs: many jobs "
+        "How many VOs sent jobs to one resource because of one and the same message of its status: "
+        "a snapshot, an answer, or what it told when its VO joined. VOs, not jobs: many jobs "
         "of one VO count as 1; see jobs sent where no room was.",
         "mean over the told statuses that any VO acted on, of the VO's resources, or all",
         "1 or more", "less",
@@ -110,8 +110,8 @@ OF_DECISIONS = (
     Metric(
         "message_bytes_a_job", "bytes of messages a job", "",
         "Size of the messages to other VOs: eight bytes for each number and name, and for each "
-        "cell of a table. What a message of its kind need not have (a belief, a call) counts as if "
-        "it had it. Input data of jobs, their requirements and lists of VOs do not count.",
+        "cell of a table. What only some messages of a kind have, such as a call for bids, counts "
+        "for each of them. Input data of jobs, their requirements and lists of VOs do not count.",
         "as messages to other VOs a job", COUNT, "less",
     ),
 )  # fmt: skip

@@ -50,13 +50,13 @@ OF_JOBS = (
     Metric(
         "user_utility_one_minus_mean", "PU Eq. 3 without the root", "",
         "1 - (sum of the utilities of a user's jobs) / (number of the user's jobs). It falls as "
-        "users do better. Eq. 3 is garbled in the text that we have; this is one way to read it.",
+        "users do better. The numerator of Eq. 3 is garbled in our text; this is one reading.",
         "mean over users", SHARE, "less", "PU Eq. 3, first reading",
     ),
     Metric(
         "user_utility_one_minus_root", "PU Eq. 3 with the root", "",
         "1 - r / (number of the user's jobs), where r is the square root of the sum of their "
-        "utilities. It falls as users do better. Another way to read the garbled Eq. 3.",
+        "utilities. It falls as users do better. Another reading of the garbled numerator.",
         "mean over users", SHARE, "less", "PU Eq. 3, second reading",
     ),
     Metric(

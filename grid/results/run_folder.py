@@ -162,7 +162,7 @@ def try_to_write(folder: Path, option: str = "--out") -> None:
     try:
         Path(tempfile.mkdtemp(prefix=".", suffix=PARTIAL, dir=folder)).rmdir()
     except OSError as error:
-        found = error.strerror or str(error)
+        found = f"a folder in which nothing can be made ({error.strerror or error})"
         raise _mistake(folder, found, "a writable folder", option) from None
 
 
