@@ -13,11 +13,9 @@ from rich.console import Console
 
 from grid.experiment import sweep_vos
 from grid.experiment.reporting import write_report
-from grid.experiment.statistics import mean_interval, paired_difference
+from grid.experiment.statistics import mean_interval
 from grid.experiment.store import write_json
 from grid.experiment.sweep_differences import SURE, UNCHANGED, differences
-from grid.experiment.sweep_flows import flows
-from grid.experiment.sweep_jobs import courses, distributions
 from grid.experiment.sweep_page import charts_left_out, comparison_charts, means_table
 from grid.experiment.sweep_places import (
     ELSEWHERE,
@@ -32,7 +30,7 @@ from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
-from grid.report.page import Choice, Table, When
+from grid.report.page import Choice
 from grid.report.style import Picture
 from grid.results.run_folder import SWEEP_FILE
 from tests.experiment.studies import study_of
@@ -201,86 +199,6 @@ def test_many_are_drawn_in_panels_with_their_names(x: list[int | str]) -> None:
     assert many.tables["x"]["low"] == [one for n in range(12) for one in (n - 1.0, n)]
 
 
-def test_figures_of_vos_and_flows_are_there_for_each_setting(tmp_path: Path) -> None:
-    points = [
-        ({"rule": rule, "period": period}, {"wait_mean": [1.0, 2.0]})
-        for rule in "ab"
-        for period in (1, 5, 20)
-    ]
-    study = study_of(tmp_path, "places", points)
-    for number, record in enumerate(study.records.values()):
-        figures = {"wait_mean": float(number)}
-        record["metrics"]["vos"] = {"north": figures, "south": figures}
-        record["flows"] = [[0, 1, 1 + number], [1, 1, 5]]
-    settings = {f"period {period}": f"period {period}" for period in (1, 5, 20)}
-    for section in (by_vo(study, ["wait_mean"]), flows(study)):
-        first, picture = section[0], section[2]
-        assert isinstance(first, Choice) and first.options == settings
-        assert isinstance(picture, Picture)
-        assert "elsewhere" in picture.specification["transform"][0]["filter"]
-        assert {"name": "elsewhere", "value": "period 1"} in picture.specification["params"]
-        shown = [(one.signal, one.value) for one in section if isinstance(one, When)]
-        assert {value for _, value in shown} == {*settings} and {s for s, _ in shown} == {ELSEWHERE}
-    (picture,) = (one for one in by_vo(study, ["wait_mean"]) if isinstance(one, Picture))
-    means = dict(zip(zip(picture.tables["vos"]["elsewhere"], picture.tables["vos"]["series"],
-                         strict=True), picture.tables["vos"]["value"], strict=True))  # fmt: skip
-    # Two seeds each, in the order of rules, then of periods.
-    assert means["period 5", "a"] == 2.5 and means["period 20", "b"] == 10.5
-
-
-def test_figures_of_vos_have_intervals_that_end_where_the_metric_does(tmp_path: Path) -> None:
-    points = [
-        ({"rule": rule}, {"user_utility": [0.1, 0.9], "wait_mean": [1.0, 1.0]}) for rule in "ab"
-    ]
-    study = study_of(tmp_path, "vos", points)
-    for record in study.records.values():
-        figures = record["metrics"]["grid"]
-        record["metrics"]["vos"] = {"north": figures, "south": figures}
-    blocks = by_vo(study, ["user_utility", "wait_mean"])
-    (picture,) = (one for one in blocks if isinstance(one, Picture))
-    columns = picture.tables["vos"]
-    rows = list(zip(*(columns[key] for key in ("metric", "low", "high")), strict=True))
-    utility = study.interval("user_utility", {"rule": "a"})
-    assert utility is not None and utility.high > 1.0
-    assert set(rows) == {("user_utility", utility.low, utility.high), ("wait_mean", None, None)}
-    bounds = {one["name"]: one.get("value") for one in picture.specification["params"]}["bounds"]
-    assert bounds["user_utility"] == [0.0, 1.0] and bounds["wait_mean"] == [0.0, None]
-    drawn = [one.get("as") for one in picture.specification["transform"]]
-    assert {"left", "right"} <= {*drawn} and len(picture.specification["layer"]) == 3
-    tables = [one.block for one in blocks if isinstance(one, When)]
-    assert "['north', '0.5 ± 5.1', '0.5 ± 5.1']" in str(tables) and "'1 ='" in str(tables)
-
-
-def test_what_each_vo_gains_is_paired_by_seed(tmp_path: Path) -> None:
-    points = [
-        ({"rule": rule}, {"wait_mean": [10.0 + more, 50.0 + more, 90.0 + more]})
-        for rule, more in (("a", 0.0), ("b", 5.0))
-    ]
-    study = study_of(tmp_path, "gains", points)
-    for number, record in enumerate(study.records.values()):
-        # The seeds are far apart, and the rules differ by much the same in each of them.
-        north = record["metrics"]["grid"]["wait_mean"] + (number == 3)
-        record["metrics"]["vos"] = {"north": {"wait_mean": north}, "south": {"wait_mean": None}}
-        if number != 1:
-            record["metrics"]["vos"]["south"] = {"wait_mean": 100.0 - north}
-    blocks = by_vo(study, ["wait_mean"])
-    *_, choice = (one for one in blocks if isinstance(one, Choice))
-    assert choice.signal == "vo_baseline" and list(choice.options) == ["a", "b"]
-    tables = {
-        one.value: one.block.block
-        for one in blocks
-        if isinstance(one, When) and isinstance(one.block, When)
-    }
-    norths = {"a": [10.0, 50.0, 90.0], "b": [16.0, 55.0, 95.0]}
-    souths = {"a": [90.0, 10.0], "b": [84.0, 5.0]}
-    for baseline, other in (("a", "b"), ("b", "a")):
-        expected, unsure = (
-            plus_minus(paired_difference(of[other], of[baseline], 0.95)) for of in (norths, souths)
-        )
-        rows = [["north", expected], ["south", f"{unsure} (unsure)"]]
-        assert tables[baseline] == Table(["VO", other], rows)
-
-
 def test_a_large_page_has_fewer_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points = [({"rule": rule}, {"wait_mean": [1.0, 2.0]}) for rule in "abc"]
     study = study_of(tmp_path, "large", points)
@@ -386,30 +304,6 @@ def test_the_last_column_of_a_narrow_table_is_not_cut(tmp_path: Path) -> None:
         assert max(map(len, lines_said)) <= width
 
         assert all(re.search(r"± [\d,]+\.\d+$", one) for one in lines_said if "free" in one)
-
-
-def test_distributions_and_courses_are_there_for_each_setting(tmp_path: Path) -> None:
-    points = [
-        ({"rule": rule, "period": period}, {"wait_mean": [1.0, 2.0]})
-        for rule in "ab"
-        for period in (1, 5, 20)
-    ]
-    study = study_of(tmp_path, "each", points)
-    for number, record in enumerate(study.records.values()):
-        waits = {"wait_s": [0.0, 1.0 + number]}
-        course = {"jobs_in_system": {"time_s": [0.0, 60.0], "value": [number, 0.0]}}
-        record.update(quantiles=waits, courses=course)
-    for section, column in ((distributions(study), "value"), (courses(study), "mean")):
-        choice, chart = section
-        assert isinstance(choice, Choice) and isinstance(chart, Picture)
-        assert list(choice.options) == ["period 1", "period 5", "period 20"]
-        (table,) = chart.tables.values()
-        pairs = set(zip(table["elsewhere"], table["series"], strict=True))
-        assert pairs == {(period, rule) for period in choice.options for rule in "ab"}
-        assert max(table[column]) >= 10
-        assert chart.specification["params"] == [{"name": "elsewhere", "value": "period 1"}]
-        shown = chart.svg.decode()
-        assert "period 1<" in shown and "period 5" not in shown
 
 
 def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None:

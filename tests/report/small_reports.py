@@ -118,6 +118,15 @@ WIDE = (
 )  # fmt: skip
 
 
+def one_job(folder: Path) -> Path:
+    """The file of a scenario of one job."""
+    path = folder / "one.yaml"
+    path.write_text(
+        "vos: [{name: a, clusters: [{machines: [{cpus: 1}]}], workload: {jobs: [{run_s: 1}]}}]\n"
+    )
+    return path
+
+
 def write(folder: Path) -> None:
     """Run all of them in `folder`, each in a folder of its name with its report."""
     (folder / "scenario.yaml").write_text(SCENARIO)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 
 import grid
 from grid.experiment.reporting import write_report
 from grid.model.errors import InputError
 from grid.report.charts import Labels, Series, bars, chart, lines
-from grid.report.gantt import WAITING, _bars_of, _by_job, cluster_chart, gantt_charts
 from grid.report.labels import shown
 from grid.report.page import Section, Source, Table, html_page
 from grid.report.run_data import read_run
@@ -25,6 +22,7 @@ from grid.report.run_pictures import courses, vo_bars
 from grid.report.style import DARK, LIGHT, Picture
 from grid.report.waiting import distributions, wait_against_size
 from grid.results.definitions import METRICS
+from tests.report.small_reports import one_job
 
 
 def test_markup_in_texts_is_shown_and_not_obeyed() -> None:
@@ -154,82 +152,9 @@ def test_few_vos_have_a_column_each_in_the_table_of_all_metrics(
     assert [*by_metric["jobs submitted"]] == [str(n + 1) for n in range(vos)]
 
 
-def test_a_row_of_a_gantt_chart_has_its_number_once(tmp_path: Path) -> None:
-    scenario = _small(tmp_path)
-    # The last label of the other axis ends at its tick, too.
-    scenario.write_text(scenario.read_text().replace("run_s: 1", "run_s: 70"))
-    grid.run(scenario, out=tmp_path / "run")
-    (picture,) = gantt_charts(read_run(tmp_path / "run"))
-    ticks = re.findall(rb'<text text-anchor="end"[^>]*>(\d+)</text>', picture.svg)
-    assert len(ticks) > 1 and len(set(ticks)) == len(ticks)
-    assert "Colours tell neighbours apart" in picture.caption
-
-
-def test_gantt_charts_of_one_run_show_the_same_time(tmp_path: Path) -> None:
-    jobs = {"a": "{submit_s: 5, run_s: 10}", "b": "{submit_s: 50, run_s: 30}"}
-    vos = [f"{{name: {vo}, clusters: [{{machines: [{{cpus: 1}}]}}], workload: {{jobs: [{job}]}}}}"
-           for vo, job in jobs.items()]  # fmt: skip
-    scenario = tmp_path / "two.yaml"
-    scenario.write_text(f"vos: [{', '.join(vos)}]\n")
-    grid.run(scenario, out=tmp_path / "run")
-    scales = [
-        picture.specification["layer"][0]["encoding"]["x"]["scale"]["domain"]
-        for picture in gantt_charts(read_run(tmp_path / "run"))
-    ]
-    assert len(scales) == 2 and scales[0] == scales[1]
-    first, last = scales[0]
-    assert 5 <= first < 6 and 80 <= last < 81
-
-
-def test_a_short_job_of_a_gantt_chart_ends_when_it_ended(tmp_path: Path) -> None:
-    """A bar narrower than a pixel is drawn by its edge, and keeps its own times."""
-    scenario = _small(tmp_path)
-    scenario.write_text(scenario.read_text().replace("{run_s: 1}", "{run_s: 0.5}, {run_s: 5000}"))
-    grid.run(scenario, out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    drawn = [bar for bar in _by_job(run, "a", np.arange(2)) if bar[5] != WAITING]
-    assert [bar[2] for bar in drawn] == run.column("finish_time").tolist()
-
-
-@pytest.mark.parametrize(("policy", "drawn"), [("fcfs", 6), ("lgfs", 3)])
-def test_of_too_many_jobs_a_gantt_chart_has_those_that_started_first(
-    tmp_path: Path, policy: str, drawn: int
-) -> None:
-    """In the table, those of the other VO come last. Gangs have two bars a job."""
-    vos = []
-    for name, first in (("a", 5), ("b", 1)):
-        jobs = ", ".join(f"{{submit_s: {first + 10 * n}, run_s: 5}}" for n in range(9))
-        cluster = f"{{processors: 1, policy: {policy}}}"
-        vos.append(f"{{name: {name}, clusters: [{cluster}], workload: {{jobs: [{jobs}]}}}}")
-    scenario = tmp_path / "two.yaml"
-    scenario.write_text(f"protocol: {{when_busy: never}}\nvos: [{', '.join(vos)}]\n")
-    grid.run(scenario, out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    starts = run.column("starting_time")
-    bars, _, note, left_out = _bars_of(run, "a", np.arange(len(starts)), 6, np.arange(len(starts)))
-    assert left_out == 0
-    assert f"Of {len(starts)} jobs the first {drawn} to start are drawn." in note
-    assert len(bars) <= 6
-    begun = {bar[1] for bar in bars if bar[5] != WAITING}
-    assert begun == set(np.sort(starts)[:drawn])
-
-
-@pytest.mark.parametrize("clusters", [1, 5])
-def test_a_gantt_chart_says_how_many_jobs_it_leaves_out(tmp_path: Path, clusters: int) -> None:
-    # Of ten jobs of a cluster, the first is stopped by an outage and begins again.
-    farm = {"policy": "fcfs", "machines": [{"cpus": 1}]}
-    jobs = {"jobs": [{"submit_s": 10 * number, "run_s": 5} for number in range(10)]}
-    vos = [{"name": f"v{n}", "clusters": [farm], "workload": jobs} for n in range(clusters)]
-    down = [{"vo": one["name"], "at_s": 2, "for_s": 1} for one in vos]
-    given = {"vos": vos, "faults": {"heal_s": 10, "machine_outages": down}}
-    grid.run(given, out=tmp_path / "run", set={"protocol.when_busy": "never"})
-    (chart,) = gantt_charts(read_run(tmp_path / "run"))
-    assert f"{clusters} jobs that were preempted, or began again, are left out." in chart.caption
-
-
 def test_the_distribution_of_stretch_is_that_of_the_table(tmp_path: Path) -> None:
     """Of completed jobs: one that is killed at its estimate has a stretch in the table, too."""
-    scenario = _small(tmp_path)
+    scenario = one_job(tmp_path)
     jobs = "{run_s: 10}, {run_s: 30}, {run_s: 500, estimate_s: 5}, {run_s: 20}"
     scenario.write_text(scenario.read_text().replace("{run_s: 1}", jobs))
     grid.run(scenario, out=tmp_path / "run")
@@ -258,7 +183,7 @@ def test_keys_are_broken_between_their_words() -> None:
 
 
 def test_metrics_stand_in_the_order_of_their_definitions(tmp_path: Path) -> None:
-    grid.run(_small(tmp_path), out=tmp_path / "run")
+    grid.run(one_job(tmp_path), out=tmp_path / "run")
     labels = [one.label for one in METRICS.values()]
     places = [labels.index(row[0]) for row in _results(read_run(tmp_path / "run")).rows]
     assert len(places) > 10 and places == sorted(places)
@@ -347,7 +272,7 @@ def test_what_is_neither_run_nor_sweep_has_no_report(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text("")
     with pytest.raises(InputError, match="found a file"):
         write_report(tmp_path / "log.swf")
-    grid.run(_small(tmp_path), out=tmp_path / "run")
+    grid.run(one_job(tmp_path), out=tmp_path / "run")
     (tmp_path / "run" / "jobs.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="a broken file"):
         write_report(tmp_path / "run")
@@ -372,7 +297,7 @@ def test_what_is_neither_run_nor_sweep_has_no_report(tmp_path: Path) -> None:
 )
 def test_files_of_another_shape_are_told_in_a_line(name: str, content: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    grid.run(_small(tmp_path), out=run)
+    grid.run(one_job(tmp_path), out=run)
     other = run / content if len(content) < 100 else run / "none"
     data = other.read_bytes() if other.is_file() else content.encode(errors="surrogateescape")
     (run / name).write_bytes(data)
@@ -384,7 +309,7 @@ def test_files_of_another_shape_are_told_in_a_line(name: str, content: str, tmp_
 @pytest.mark.parametrize("name", ["jobs.parquet", "series.parquet"])
 def test_a_column_whose_name_is_no_text_is_told_in_a_line(name: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    grid.run(_small(tmp_path), out=run)
+    grid.run(one_job(tmp_path), out=run)
     data = (run / name).read_bytes()
     assert b"cluster" in data
     (run / name).write_bytes(data.replace(b"cluster", b"clus\xdfer"))
@@ -395,7 +320,7 @@ def test_a_column_whose_name_is_no_text_is_told_in_a_line(name: str, tmp_path: P
 
 def test_a_part_of_a_run_that_never_ends_is_not_waited_for(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    grid.run(_small(tmp_path), out=run)
+    grid.run(one_job(tmp_path), out=run)
     for name in ("metrics.json", "scenario.yaml", "jobs.parquet"):
         whole = (run / name).read_bytes()
         (run / name).unlink()
@@ -408,43 +333,12 @@ def test_a_part_of_a_run_that_never_ends_is_not_waited_for(tmp_path: Path) -> No
 
 def test_a_page_where_none_can_be_is_told(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    grid.run(_small(tmp_path), out=run)
+    grid.run(one_job(tmp_path), out=run)
     for page in (tmp_path, tmp_path / "none" / "page", tmp_path / ("x" * 300), Path("/proc/x")):
         with pytest.raises(InputError):
             write_report(run, page)
     with pytest.raises(InputError):
         write_report(Path("x" * 300))
-
-
-def _small(folder: Path) -> Path:
-    path = folder / "one.yaml"
-    path.write_text(
-        "vos: [{name: a, clusters: [{machines: [{cpus: 1}]}], workload: {jobs: [{run_s: 1}]}}]\n"
-    )
-    return path
-
-
-def test_cpus_that_no_job_had_are_rows_too(tmp_path: Path) -> None:
-    machines = [{"cpus": 2}, {"cpus": 6}]
-    vos = [
-        {
-            "name": name,
-            "clusters": [{"machines": machines, "policy": "fcfs"}],
-            # Jobs of five CPUs fit on the second machine alone.
-            "workload": {"jobs": [{"run_s": 10, "processors": 5}]},
-        }
-        for name in "ab"
-    ]
-    grid.run({"vos": vos}, out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    assert run.cluster_cpus == [8, 8]
-    _, second = gantt_charts(run)
-    columns = second.tables["gantt-2"]
-    assert (columns["low"], columns["high"]) == ([2.0], [7.0])
-    scale = second.specification["layer"][0]["encoding"]["y"]["scale"]
-    assert (scale["domainMin"], scale["domainMax"]) == (0, 8.0)
-    (one,) = cluster_chart(run, "b", np.array([1]), 5).tables.values()
-    assert one["low"] == [2.0]
 
 
 @pytest.mark.parametrize(("interrupted", "why"), [(True, "interrupted"), (False, "out of time")])
