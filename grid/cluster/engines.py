@@ -41,11 +41,10 @@ class Feature(NamedTuple):
     """What stands there; nothing, or false, if the feature is not wanted."""
 
 
-def _estimates(wanted: Wanted) -> str:
+def _factor(wanted: Wanted) -> str:
     platform = wanted.platform
-    if platform.estimates == "exact":
-        return "exact"
-    return "" if platform.estimate_factor == 1 else f"a factor of {platform.estimate_factor:g}"
+    is_used = platform.estimates != "exact" and platform.estimate_factor != 1
+    return f"{platform.estimate_factor:g}" if is_used else ""
 
 
 def _memory(wanted: Wanted) -> str:
@@ -79,14 +78,17 @@ FEATURES = {
     "jobs over their estimates": Feature(
         "overrun", lambda wanted: wanted.platform.overrun == "extend" and "extend"
     ),
-    "exact or longer estimates": Feature("estimates", _estimates),
+    "exact estimates": Feature(
+        "estimates", lambda wanted: wanted.platform.estimates == "exact" and "exact"
+    ),
+    "factors of estimates": Feature("estimate_factor", _factor),
     "predicted estimates": Feature(
         "estimates", lambda wanted: wanted.platform.estimates == "average" and "average"
     ),
 }
 
 CAPABILITIES: dict[str, tuple[str, ...]] = {
-    "pool": ("binding to machines", "exact or longer estimates"),
+    "pool": ("binding to machines", "exact estimates", "factors of estimates"),
     "gang": (
         "several machines",
         "machine outages",

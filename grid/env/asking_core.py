@@ -25,7 +25,8 @@ ABLE = (
     "several machines",
     "binding to machines",
     "preemption costs",
-    "exact or longer estimates",
+    "exact estimates",
+    "factors of estimates",
 )
 """The features of `grid.cluster.engines` that this core takes account of; nothing is preempted."""
 

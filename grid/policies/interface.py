@@ -222,7 +222,8 @@ def _bits(mask: int) -> list[int]:
 FEATURES = (
     "several machines", "machine outages", "memory", "licenses", "binding to machines",
     "one job a machine", "preemption costs", "choices of processors", "machines switched off",
-    "jobs over their estimates", "exact or longer estimates", "predicted estimates",
+    "jobs over their estimates", "exact estimates", "factors of estimates",
+    "predicted estimates",
 )  # fmt: skip
 """What a policy may say that it takes no account of: see `Policy`."""
 

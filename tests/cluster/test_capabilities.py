@@ -89,9 +89,8 @@ PROBES: dict[str, Probe] = {
     "jobs over their estimates": Probe(
         ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]
     ),
-    "exact or longer estimates": Probe(
-        ONE, replace(ONE, estimate_factor=2.0), [job(0, run_us=15 * S)]
-    ),
+    "exact estimates": Probe(ONE, replace(ONE, estimates="exact"), [job(0, run_us=15 * S)]),
+    "factors of estimates": Probe(ONE, replace(ONE, estimate_factor=2.0), [job(0, run_us=15 * S)]),
 }
 
 

@@ -265,7 +265,7 @@ def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ("estimate_factor: 2", "5: vos_from_trace.estimates: found a factor of 2, expected none"),
+        ("estimate_factor: 2", "6: vos_from_trace.estimate_factor: found 2, expected none"),
         ("estimates: average", "6: vos_from_trace.estimates: found average, expected none"),
     ],
 )
