@@ -9,7 +9,7 @@ from grid.experiment.cases import expand, key_of
 from grid.experiment.code import code_version
 from grid.experiment.costs import Costs
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import Store
+from grid.experiment.store import Store, other_sweep
 from grid.model.errors import InputError
 from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.cpus import usable_cpus
@@ -43,6 +43,8 @@ def dry_run_lines(
         + f" ({' x '.join(filter(None, [axes, f'{len(experiment.seed_list)} seeds']))})",
         f"{kept:,} of them are in {folder}, {len(keys) - kept:,} are to be run",
     ]
+    if other := other_sweep(folder, experiment.name):
+        lines.append(f"{folder} has the sweep {other}: to replace its tables takes --force")
     if kept == len(keys):
         return lines
     count = cpus or usable_cpus()

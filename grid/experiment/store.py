@@ -244,6 +244,15 @@ def read_sweep(folder: Path) -> Record:
     return sweep
 
 
+def other_sweep(folder: Path, name: str) -> str | None:
+    """The name of the experiment that `folder` has a sweep of, if it is another one."""
+    try:
+        there: str = read_sweep(folder)["name"] if (folder / SWEEP_FILE).exists() else name
+    except InputError:
+        return None
+    return None if there == name else there
+
+
 def read_failures(folder: Path) -> list[Record]:
     """The runs of a sweep that failed: point, seed and error. Raises InputError."""
     path = folder / FAILED_FILE

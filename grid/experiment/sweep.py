@@ -24,7 +24,7 @@ from grid.experiment.code import code_version
 from grid.experiment.place import Place
 from grid.experiment.record import Answer, Record, Step, Work, attempt
 from grid.experiment.schema import ExperimentSection
-from grid.experiment.store import FAILED_FILE, Store, read_sweep, write_json
+from grid.experiment.store import FAILED_FILE, Store, other_sweep, write_json
 from grid.experiment.sweep_looks import SweepLooks, Tally, Tell
 from grid.model.errors import InputError, one_mistake
 from grid.results.run_folder import SWEEP_FILE
@@ -177,8 +177,10 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
         locks.enter_context(store.locked())
     except InputError as error:
         return error
-    if not wanted.force and (other := _refused(store.folder, wanted.experiment.name)):
-        return other
+    name = wanted.experiment.name
+    if not wanted.force and (other := other_sweep(store.folder, name)):
+        expected = f"that of {name}, another folder, or --force to replace its tables and report"
+        return one_mistake("", f"the sweep {other}", expected, str(store.folder))
     code = code_version()
     keys = [key_of(case, code) for case in cases]
     _describe(store, wanted.experiment, wanted.file, cases, keys, refused)
@@ -189,16 +191,6 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     if missing:
         remove_tables(store)
     return _Part(store, cases, keys, list(missing.items()), damaged)
-
-
-def _refused(folder: Path, name: str) -> InputError | None:
-    """That the folder has the sweep of another experiment, if so."""
-    try:
-        there = read_sweep(folder)["name"] if (folder / SWEEP_FILE).exists() else name
-    except InputError:
-        return None
-    expected = f"that of {name}, another folder, or --force to replace its tables and report"
-    return None if there == name else one_mistake("", f"the sweep {there}", expected, str(folder))
 
 
 def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
