@@ -162,13 +162,14 @@ def reason(run: Measured, parts: Parts, names: Sequence[str]) -> str:
     window_us = 1e6 * alone / max(1, run.rounds)
     if parts.events < (1 - PART) * total:
         return (
-            f"{most}: its {run.rounds:,} windows have {window_us:.0f} us of work each, and to tell "
-            f"the others takes {1e6 * (total - parts.events) / run.rounds:.0f} us; longer "
-            "latencies between VOs make fewer and longer windows"
+            f"{most}: a window has {window_us:.0f} us of work on average ({run.rounds:,} windows), "
+            f"and to tell the others takes {1e6 * (total - parts.events) / run.rounds:.0f} us; "
+            "longer latencies between VOs make fewer and longer windows"
         )
     return (
-        f"{most}: in one of its {run.rounds:,} windows, of {window_us:.0f} us of work, a few VOs "
-        "have it all and the others wait; longer latencies between VOs even that out"
+        f"{most}: a window has {window_us:.0f} us of work on average ({run.rounds:,} windows), "
+        "most of it in a few VOs, while the others wait; longer latencies between VOs make longer "
+        "windows, in which more VOs have work"
     )
 
 

@@ -118,12 +118,13 @@ def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:
         ),
         (
             run_of(costs(*((w, v, 1e-5) for w in range(9) for v in range(10))), 9, 1e-4),
-            "it gains at most 0.5 times: its 9 windows have 100 us of work each, and to tell the "
-            "others takes 200 us; longer latencies",
+            "it gains at most 0.5 times: a window has 100 us of work on average (9 windows), and "
+            "to tell the others takes 200 us; longer latencies",
         ),
         (
             run_of(costs(*((w, w // 2 % 10, 1.0) for w in range(40))), 40),
-            "it gains at most 1.9 times: in one of its 40 windows",
+            "it gains at most 1.9 times: a window has 1000000 us of work on average (40 windows), "
+            "most of it in a few VOs",
         ),
     ],
 )
