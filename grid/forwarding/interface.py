@@ -74,9 +74,9 @@ class Question(NamedTuple):
 class Destination(NamedTuple):
     """The row of the table that gets the job, -1: none, and it ends here.
 
-    With `wait` it queues there where the resource is busy; without, it is looked at anew there. If
-    it queues in this VO and is `late`, it is bound late: until its CPUs are free it can be given to
-    a VO that asks for work.
+    With `wait` it queues there where the resource is busy; without, it is looked at anew there.
+    With `late` (bound late) a job that queues in this VO gets its resource only when CPUs are
+    free. Until then it can be given to a VO that asks for work.
     """
 
     row: int

@@ -254,7 +254,7 @@ class QueryLoad(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Local Dispatcher to Grid Dispatcher: tasks queued and running per processor (GM Eq. 2)."""
+    """Local Dispatcher to Grid Dispatcher: CPUs held or waited for, over its CPUs (GM Eq. 2)."""
 
     key: JobKey
     cluster: int

@@ -137,9 +137,10 @@ class ResourceTable:
     `assigned_cpus` has shape (resources,): how many CPUs are promised to jobs, queued ones
     included, so that load is assigned / cpus and may pass one; `UNKNOWN` where no status has come,
     `OUT_OF_REACH` where a job may not go. `work_s` is the CPU time that these jobs still need, by
-    their estimates; NaN where no selection, rule or discount asks for it. Both were told at
-    `told_us`, and nothing that happened up to `confirmed_us` has changed the assigned CPUs; -inf
-    where no status has come. `now` is when the table was made. All have the shape (resources,).
+    their estimates; NaN where no selection, rule or discount asks for it. Both are as the VO told
+    them at `told_us`. Until `confirmed_us`, which is that or later, nothing has changed the
+    assigned CPUs. Both times are -inf where no status has come. `now` is when the table was made.
+    All have the shape (resources,).
     """
 
     columns: ResourceColumns

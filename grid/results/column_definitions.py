@@ -127,8 +127,9 @@ EVENT_COLUMNS: Columns = {
     ),
     "age_us": (
         "us",
-        "For how long that belief may have been wrong; 0 of the VO's own resources. Both are empty "
-        "where nothing had come, and where a job goes to a bidder or to a VO that asked for work.",
+        "For how long that belief may have been wrong; 0 of the VO's own resources. This and "
+        "`free_cpus` are empty where no status had come, and where a job goes to a bidder or to a "
+        "VO that asked for work.",
     ),
     "load": ("", "CPUs that jobs hold or wait for, over CPUs: of a cluster, or of the whole VO."),
     "state": ("", "How the job ended, or what an answer says."),
@@ -252,8 +253,8 @@ MANIFEST_KEYS: Columns = {
     "jobs.skipped.*": (
         "jobs",
         "Records of a log that were left out, by reason: `filtered` are those that no filter "
-        "takes. Besides remarks on some that were not: `out_of_order`, `negative_requested_time`, "
-        "`longer_than_requested`.",
+        "takes. Besides remarks on records that are jobs: `out_of_order`, "
+        "`negative_requested_time`, `longer_than_requested`.",
     ),
     "without_effect.*": (
         "",

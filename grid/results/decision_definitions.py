@@ -25,8 +25,8 @@ OF_DECISIONS = (
     Metric(
         "misjudged_arrivals", "jobs sent where no room was", "",
         "Jobs that came from another VO, which believed that there was room for them, and there "
-        "was none: such a job over-commits a resource, or is refused or not admitted. One that is "
-        "turned away though there is room counts as not admitted only. Where the sender "
+        "was none: such a job over-commits a resource, or is refused or not admitted. One that "
+        "a VO does not admit though there is room does not count here. Where the sender "
         "had a bid, it believed what the bid said. Places that were held and lost are leases lost.",
         f"sum over {_CAME}", COUNT, "less",
     ),

@@ -69,9 +69,9 @@ class Grid:
 
     `submitted` are the jobs that come to each VO's Local Scheduler, `direct` those that
     come straight to the VO's only cluster, both by position of the VO and in order of submission.
-    Where jobs or machines are drawn or read from logs (`is_drawn`), a job may ask for more CPUs
-    than any machine has: it is rejected when it comes. `parts` are what the names of policies and
-    others stand for.
+    With `is_drawn` a job may ask for more CPUs than any machine has: it is rejected when it comes.
+    So it is where jobs or machines are drawn. (Of a log such jobs are left out before.) `parts` are
+    what the names of policies and others stand for.
     """
 
     settings: GridSettings

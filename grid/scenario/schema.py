@@ -119,8 +119,8 @@ class ProtocolSection(Section):
     when_refused: Literal["next", "home", "reject"] = Field(
         default="next",
         description="What a job does that another VO does not take in. `next`: it goes back to "
-        "where it came from, and tries another VO. `home`: it goes back to its own VO and waits "
-        "there. `reject`: it is rejected.",
+        "where it came from, and tries another VO. `home`: it goes back to its own VO, takes "
+        "what is free there, and else waits there. `reject`: it is rejected.",
     )
     information: PartSection | PartName = Field(
         default="all",

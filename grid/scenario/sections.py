@@ -55,7 +55,8 @@ Estimates = Annotated[
     Field(
         description="What the local policy knows of run times: what users say, the truth, or "
         "the average of the user's last two jobs that ended here, at most what the user says. With "
-        "`overrun: kill` no job is killed under `exact`, and none by a prediction."
+        "`overrun: kill` a job is killed when it has run as long as its user said; never under "
+        "`exact`."
     ),
 ]
 EstimateFactor = Annotated[
