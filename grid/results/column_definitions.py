@@ -270,8 +270,8 @@ MANIFEST_KEYS: Columns = {
     "measured.submitted_until_s": ("s", "They were submitted before that; null: until the end."),
     "messages": (
         "",
-        "Messages that entities handled. In a scenario with `faults` acknowledgements and repeats "
-        "are among them.",
+        "Messages that entities handled. In virtual time, in a scenario with `faults`, "
+        "acknowledgements and repeats are among them.",
     ),
     "snapshots": ("", "Status snapshots that VOs published."),
     "rounds": ("", "Windows that the Ray actors advanced by, together; 0 in one process."),

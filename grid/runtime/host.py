@@ -60,13 +60,14 @@ class HostClock(Protocol):
 
 @dataclass(slots=True)
 class Status:
-    """How a host is. `jobs` ended there, `handled` counts messages to this process."""
+    """How a host is. `jobs` ended there; `cpu_seconds` are of its process since it began."""
 
     pid: int
     node: str = ""
     begun: bool = False
     jobs: int = 0
-    handled: int = 0
+    snapshots: int = 0
+    cpu_seconds: float = 0.0
     now: Time = 0
     messages: Lateness = field(default_factory=Lateness)
     timers: Lateness = field(default_factory=Lateness)
@@ -174,6 +175,7 @@ class Host:
         if self.status.begun:
             return
         self.status.begun = True
+        self._cpu_began_s = time.process_time()
         self._clock = clock
         self._saver = asyncio.get_running_loop().create_task(self._save_for_ever())
         clock.pauses = pauses(self._done)
@@ -241,7 +243,8 @@ class Host:
                 process.advance(NEVER, 1, foreground=EVER)
         except Exception as error:
             self._fail(error)
-        self.status.handled = process.messages
+        self.status.snapshots = process.snapshots
+        self.status.cpu_seconds = time.process_time() - self._cpu_began_s
         self.status.now = process.now
         self._dirty.set()
         self._set_alarm()

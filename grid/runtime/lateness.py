@@ -34,6 +34,10 @@ class Lateness:
         self._longest_us = max(self._longest_us, other._longest_us)
 
     @property
+    def count(self) -> int:
+        return int(self._counts.sum())
+
+    @property
     def total_us(self) -> Time:
         return self._total_us
 
@@ -44,7 +48,7 @@ class Lateness:
             return round(late_us / SECOND_US / speedup, 6)
 
         return {
-            "count": int(self._counts.sum()),
+            "count": self.count,
             "p50_s": real(self._quantile_us(0.5)),
             "p99_s": real(self._quantile_us(0.99)),
             "max_s": real(self._longest_us),

@@ -156,7 +156,9 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
     outcome.restarts = len(actors.past)
     outcome.wishes = actors.wishes
     for status in [*actors.past, *actors.status.values()]:
-        run.messages += status.handled
+        run.snapshots += status.snapshots
+        run.cpu_seconds += status.cpu_seconds
         outcome.messages.merge(status.messages)
         outcome.timers.merge(status.timers)
+    run.messages = outcome.messages.count
     return outcome

@@ -53,10 +53,10 @@ def live_lines(live: dict[str, Any]) -> list[str]:
         lines.append(f"{late['count']} {what}; they came late by {shown}")
     share = live["late"]["share"]
     if share > MOST_LATE:
-        slower = live["speedup"] * MOST_LATE / share
+        slower = float(f"{live['speedup'] * MOST_LATE / share:.2g}")
         lines.append(
             f"warning: up to {share:.0%} of the jobs' time is owed to lateness; this machine bears "
-            f"--speedup {slower:.2g}"
+            f"--speedup {slower:g}"
         )
     left = live["unfinished"]
     jobs = f"{left:,} job{'s' * (left != 1)} had not ended"

@@ -79,10 +79,14 @@ class TestOnRay:
             if not ended:
                 seen.append(now)
 
-        run_live(grid_of_one([{"run_s": 100}], None), tmp_path / "run", Pace(20), progress=hear)
+        grid = grid_of_one([{"run_s": 100}], None)
+        run = run_live(grid, tmp_path / "run", Pace(20), progress=hear).run
         between = {now for now in seen if 10 * SECOND_US < now < 90 * SECOND_US}
         assert len(between) > 3
         assert seen == sorted(seen)
+        # Acknowledgements are no messages of the grid.
+        assert run.messages == run_sequential(grid).messages
+        assert run.cpu_seconds > 0
 
     @pytest.mark.thorough
     def test_every_entity_an_actor(self, tmp_path: Path) -> None:
@@ -130,6 +134,7 @@ class TestOnRay:
         pace = Pace(speedup=3, kill_rate=kill_rate)
         outcome = run_live(grid, tmp_path / "journals", pace, "vo")
         results = sound(outcome, grid)
+        assert outcome.run.snapshots > 0
         start_us = results.outcome.start_us
         # The users of north submit their second and third job when they are back.
         late = (results.vo == 0) & (results.submit_us >= 5 * SECOND_US)
