@@ -21,10 +21,11 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained HTML page about a run or a sweep, and its pictures beside it."""
-    from grid.experiment.reporting import write_report
+    from grid.experiment.reporting import runs_missing, write_report
     from grid.runtime.progress import display_on
 
     with endings(folder=folder), display_on(sys.stderr, quiet=quiet) as display:
         display.stage("drawing the report")
         page = write_report(folder, out)
-    typer.echo(f"report in {page}")
+        missing = runs_missing(folder)
+    typer.echo(f"report in {page}{missing}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grid.commands.endings import ExitCode, endings, naming_folder, naming_options, wrong
+from grid.commands.export import FILES
 from grid.commands.freed_memory import keep_freed_memory
 from grid.commands.options import (
     NO_EVENTS,
@@ -26,7 +27,6 @@ from grid.commands.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grid.results.metrics import Figures
     from grid.runtime.looking import Watcher
     from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
@@ -72,7 +72,7 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(
         min=1,
-        help="With --live: end the run after so many seconds; default: 3600.",
+        help="With --live: end the run so many seconds after its clock starts; default: 3600.",
         show_default=False,
     ),
 ]
@@ -276,8 +276,6 @@ def _say(finished: Run, folder: Path) -> None:
     from grid.results.summary import measured_line, print_summary
 
     print_summary(finished.metrics)
-    for line in _own_lines(finished.metrics["grid"]):
-        typer.echo(line)
     manifest = finished.manifest
     measured = measured_line(manifest)
     if measured is not None:
@@ -296,20 +294,11 @@ def _say(finished: Run, folder: Path) -> None:
         _say_cost(manifest)
         typer.echo(f"digest {manifest['digest']}")
     typer.echo(f"results in {folder}")
-    earlier = " (the one that is there is of the run before)" * (folder / REPORT).exists()
-    typer.echo(f"report: grid report {folder}{earlier}")
+    typer.echo(f"report: grid report {folder}")
+    if older := [name for name in (REPORT, *FILES.values()) if (folder / name).exists()]:
+        typer.echo(f"older than this run: {', '.join(older)}")
     if live is not None and live.get("interrupted"):
         raise typer.Exit(ExitCode.INTERRUPTED)
-
-
-def _own_lines(figures: Figures) -> Iterator[str]:
-    """The metrics that were plugged in, for which the table has no rows."""
-    from grid.results.definitions import METRICS, label_of, row_texts
-
-    for name, value in figures.items():
-        if name not in METRICS:
-            (text,) = row_texts([value])
-            yield f"{label_of(name)}: {text} in the grid; those of VOs are in metrics.json"
 
 
 def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:

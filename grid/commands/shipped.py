@@ -81,7 +81,10 @@ def init(
         there = [folder / name for name in texts if (folder / name).exists()]
         if there:
             wrong([f"{path}: found a file, expected none of that name" for path in there])
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            wrong([f"{folder}: found {error.strerror}, expected a folder that can be made"])
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
             typer.echo(folder / name)

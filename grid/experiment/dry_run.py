@@ -29,12 +29,14 @@ def dry_run_lines(
 ) -> list[str]:
     """Runs, what `folder` has of them, and about how long the rest takes on `cpus` CPUs.
 
-    Raises InputError where a combination makes no right scenario.
+    Raises InputError where a combination makes no right scenario, or `folder` is no sweep's.
     """
+    store = Store(folder)
+    store.refuse_other_folders()
     cases, wrong = expand(experiment, file)
     if wrong:
         raise InputError(list(dict.fromkeys(one for _, error in wrong for one in error.mistakes)))
-    code, store = code_version(), Store(folder)
+    code = code_version()
     keys = dict.fromkeys(key_of(case, code) for case in cases)
     kept = sum(store.has(key) for key in keys)
     axes = " x ".join(f"{len(values)} {name}" for name, values in experiment.axes.items())
@@ -69,12 +71,14 @@ def _seconds_a_run(
     known = costs.of(experiment.name, quick)
     if known is not None:
         return known[0] / runs, f"as the same experiment took {known[1]}"
-    for other in sorted(folder.parent.glob(f"*/{SWEEP_FILE}")):
-        if _is_of(other.parent, scenario):
-            took = _seconds_of(other.parent)
+    others = sorted(path.parent for path in folder.parent.glob(f"*/{SWEEP_FILE}"))
+    # Another experiment on the same scenario may change it so that its runs take other times.
+    for other in sorted(others, key=lambda one: other_sweep(one, experiment.name) is not None):
+        if _is_of(other, scenario):
+            took = _seconds_of(other)
             if took:
                 mean = sum(took) / len(took)
-                return mean, f"as {len(took)} runs of {scenario} in {other.parent} took"
+                return mean, f"as {len(took)} runs of {scenario} in {other} took"
     return None
 
 

@@ -144,7 +144,7 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep the folder to this process, made if need be. Raises InputError where it cannot."""
-        self._refuse_other_folders()
+        self.refuse_other_folders()
         try:
             for kind in ("runs", "clock"):
                 (self.folder / kind).mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,8 @@ class Store:
                 left_over.unlink()
             yield
 
-    def _refuse_other_folders(self) -> None:
+    def refuse_other_folders(self) -> None:
+        """Raises InputError where the folder is there and not that of a sweep."""
         if not self.folder.is_dir() and (self.folder.exists() or self.folder.is_symlink()):
             found = "a file" if self.folder.exists() else "a link to nothing"
             raise self._mistake(found, "a new folder, or that of a sweep")

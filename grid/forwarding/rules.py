@@ -56,7 +56,8 @@ def _problem(answer: Any, question: Question) -> str | None:
     if isinstance(answer, Award):
         known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
         right = is_whole(answer.bid) and answer.bid in known
-        return None if right else f"gave bid {shorten(answer.bid)}, expected one of {known}"
+        expected = f"one of {known}" if known else "no Award, for there is no bid"
+        return None if right else f"gave bid {shorten(answer.bid)}, expected {expected}"
     if not isinstance(answer, Destination):
         return f"gave {kind_of(answer)}, expected a Destination, an Ask or an Award"
     return _problem_of_destination(answer, question)

@@ -38,7 +38,9 @@ class EventFile:
                 raise ValueError("other columns")
             told = json.loads((schema.metadata or {})[PLATFORM])
             self.clusters = [ClusterFacts.of_dict(one) for one in told]
-        except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        except pa.ArrowException:
+            raise self._wrong("a broken file") from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._wrong(str(error).splitlines()[0] if str(error) else "no run") from None
 
     def all(self) -> list[Event]:

@@ -39,10 +39,13 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
     if np.iscomplexobj(column):
         return f"gave complex numbers, {expected}"
     try:
-        shape = np.asarray(column, np.float64).shape
+        numbers = np.asarray(column, np.float64)
     except (TypeError, ValueError):
-        return f"gave {kind_of(column)}, {expected}"
-    return None if shape == (rows,) else f"gave an array of shape {shape}, {expected}"
+        of_type = f" of {column.dtype}" if isinstance(column, np.ndarray) else ""
+        return f"gave {kind_of(column)}{of_type}, {expected}"
+    if numbers.shape != (rows,):
+        return f"gave an array of shape {numbers.shape}, {expected}"
+    return f"gave an infinite number, {expected}, NaN: none" if np.isinf(numbers).any() else None
 
 
 def _figure_problem(figure: Any, *_: object) -> str | None:

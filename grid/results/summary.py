@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from grid.results.definitions import label_of, row_texts
+from grid.results.definitions import METRICS, label_of, row_texts
 from grid.results.metrics import Figures, Metrics
 
 if TYPE_CHECKING:
@@ -110,8 +110,9 @@ def _shown(metrics: Metrics, width: int) -> list[str]:
 
 
 def _texts(metrics: Metrics) -> dict[str, dict[str | None, str]]:
-    """The cells of each row, by VO; those of the grid by None."""
+    """The cells of each row, by VO; those of the grid by None. Metrics that plug in come last."""
     grid = metrics["grid"]
+    own = [key for key in grid if key not in METRICS]
     more = [key for key in _ROWS_IF_ANY if grid.get(key)]
     if "slowdown_mean" in more and not any(
         grid.get(key) for key in ("late_percent", "preemptions")
@@ -121,7 +122,7 @@ def _texts(metrics: Metrics) -> dict[str, dict[str | None, str]]:
     columns.update(metrics["vos"].items())
     return {
         key: dict(zip(columns, row_texts([one.get(key) for one in columns.values()]), strict=True))
-        for key in (*_ROWS, *more)
+        for key in (*_ROWS, *more, *own)
     }
 
 

@@ -129,7 +129,7 @@ def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> Mis
     else:
         name = field_name(layout, number)
         expected = {
-            parse.NOT_A_NUMBER: "a number, such as 12 or 12.5",
+            parse.NOT_A_NUMBER: "a number in digits alone, such as 12 or 12.5",
             parse.NOT_WHOLE: "a whole number",
             parse.TOO_LARGE: f"a number below {layout.limits[number]}",
         }[kind]

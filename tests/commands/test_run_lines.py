@@ -52,12 +52,26 @@ def test_plans_that_are_not_timed_are_others_than_those_that_are(
 def test_a_metric_of_your_own_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "one.yaml").write_text(SCENARIO)
     run = grid.run(tmp_path / "one.yaml")
-    _say(run, tmp_path)
-    assert "VOs are in metrics.json" not in capsys.readouterr().out
     run.metrics["grid"]["wait_p90"] = 1234.56
+    (vo,) = run.metrics["vos"].values()
+    vo["wait_p90"] = None
     _say(run, tmp_path)
-    line = "wait p90: 1,234.6 in the grid; those of VOs are in metrics.json"
-    assert line in capsys.readouterr().out.splitlines()
+    cells = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["wait", "p90", "1,234.6", "-"] in cells
+
+
+def test_what_is_older_than_a_run_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    run = grid.run(tmp_path / "one.yaml")
+    _say(run, tmp_path)
+    assert "older than" not in capsys.readouterr().out
+    for name in ("schedule.swf", "report.html", "mine.txt"):
+        (tmp_path / name).touch()
+    _say(run, tmp_path)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "older than this run: report.html, schedule.swf"
 
 
 def test_what_of_a_log_ran_is_not_told_as_left_out(

@@ -165,6 +165,7 @@ def test_what_init_copies_is_valid_and_is_not_overwritten(name: str) -> None:
         (["new", "--from", "two-vo"], "a name that `grid scenarios` lists, such as two-vos"),
         (["new", "--from", "?"], "found '?', expected a name that `grid scenarios` lists\n"),
         (["file"], "file: found a file, expected a folder, or nothing there"),
+        (["file/below"], "file/below: found Not a directory, expected a folder that can be made"),
     ],
 )
 def test_what_init_cannot_copy_is_told(arguments: list[str], says: str) -> None:

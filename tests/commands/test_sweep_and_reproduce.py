@@ -114,6 +114,9 @@ def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:
     assert ["partial", "0.560", "±"] in [row[:3] for row in rows]
     told = CliRunner().invoke(app, ["report", str(folder)])
     assert told.stdout.strip() == f"report in {folder / 'report.html'}"
+    next((folder / "runs").glob("*.json")).unlink()
+    fewer = CliRunner().invoke(app, ["report", str(folder)])
+    assert fewer.stdout.strip() == f"{told.stdout.strip()}; 1 of 9 runs is missing, and not in it"
     (tmp_path / "pictures").write_text("in the way")
     failed = CliRunner().invoke(app, ["report", str(folder), "--out", str(tmp_path / "x.html")])
     expected = "expected a folder of pictures, or nothing there"

@@ -89,6 +89,12 @@ def test_a_dry_run_goes_by_what_ran_here_before(
     assert took.endswith("as 2 runs in sweeps/first took")
     assert lines("elsewhere/more")[-1].startswith("how long they take is not known")
     assert not Path("sweeps/more").exists()
+    # A sweep of the same experiment tells more than another one of the same scenario.
+    study = ["sweep", "more.yaml", "--in-process", "--quiet", "--out", "sweeps/some"]
+    assert CliRunner().invoke(app, study).exit_code == 0
+    assert lines("sweeps/more")[-1].endswith("as 3 runs of two-vos in sweeps/some took")
+    command = ["sweep", "more.yaml", "--dry-run", "--out", "."]
+    assert CliRunner().invoke(app, command).stderr.startswith(".: found a folder that is no sweep")
     Path("more.yaml").write_text(text.replace("[1, 2, 3]", "[1]"))
     all_there = "1 of them are in sweeps/first, 0 are to be run"
     assert lines("sweeps/first")[1:] == [all_there, other]

@@ -99,6 +99,8 @@ def run(place: str, name: str) -> None:
         ("machines", "two_of_a_name", "licenses.1.name: found 'one' again, expected a name of"),
         ("job", "ends_now", "raised ValueError: assignment destination is read-only"),
         ("job", "imaginary", "gave complex numbers, expected an array of 6 numbers"),
+        ("job", "endless", "gave an infinite number, expected an array of 6 numbers"),
+        ("job", "words", "gave ndarray of <U3, expected an array of 6 numbers"),
         ("vo", "submits_now", "raised ValueError: assignment destination is read-only"),
         ("vo", "matrix", "gave array([[0., 0., 0., ..., 0., 0., 0.], [0., 0., 0., ..., 0.,…, ex"),
         ("cluster", "no_edges", "raised ValueError: assignment destination is read-only"),

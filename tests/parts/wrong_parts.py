@@ -338,4 +338,12 @@ def no_edges(results, directory, cluster, edges_us):
 
 def imaginary(results, directory):
     return np.full(len(results), 1j)
+
+
+def endless(results, directory):
+    return np.full(len(results), np.inf)
+
+
+def words(results, directory):
+    return np.array(["one"] * len(results))
 """

@@ -97,7 +97,7 @@ def test_numbers_that_are_not_written_as_such_are_names(tmp_path: Path) -> None:
     assert log.names[GwfField.USER] == {1: "007", 2: "7"}
 
 
-A_NUMBER = "a number, such as 12 or 12.5"
+A_NUMBER = "a number in digits alone, such as 12 or 12.5"
 BAD_RECORDS = {
     "an SWF record": ("1 0 -1 10 1 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 -1 -1", "", "18 fields", "29"),
     "a column too few": ("\t".join(["1"] * 28), "", "28 fields", "29"),
