@@ -215,15 +215,17 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
     return load(folder, clock=clock)
 
 
-def load_differences(folder: str | Path, metrics: Sequence[str] | None = None) -> pyarrow.Table:
+def load_differences(
+    folder: str | Path, metrics: Sequence[str] | None = None, scope: str = "grid"
+) -> pyarrow.Table:
     """How far the compared values of the sweep in `folder` are from each other, paired by seed.
 
     A row for each point, metric and baseline. The `metrics` are those that its report compares
-    unless others are given. Columns: one for each axis, `baseline` (which value of the compared
-    axis is taken off), `metric`, `difference`, `low` and `high` (its interval), `level`, `seeds`,
-    `p_value` of the two-sided paired t-test, and `seeds_to_decide`. What is not known is null.
-    Raises InputError.
+    unless others are given; they are those of the grid, or of the VO that `scope` names. Columns:
+    one for each axis, `baseline` (which value of the compared axis is taken off), `metric`,
+    `difference`, `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided
+    paired t-test, and `seeds_to_decide`. What is not known is null. Raises InputError.
     """
     from grid.experiment.paired import load_differences as load
 
-    return load(folder, metrics)
+    return load(folder, metrics, scope)

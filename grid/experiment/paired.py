@@ -19,7 +19,7 @@ from grid.experiment.statistics import (
     paired_difference,
     repetitions_to_decide,
 )
-from grid.experiment.study import Study
+from grid.experiment.study import GRID, Study
 from grid.experiment.sweep_texts import is_same
 from grid.experiment.tables import axis_column, write_table
 from grid.experiment.telling import telling_metrics
@@ -29,6 +29,8 @@ BASELINES = 10
 """So many of the compared values, the first ones, are baselines."""
 Values = Mapping[str, Mapping[int, float]]
 """Of a point, by metric and seed."""
+OfVos = dict[str, dict[int, float]]
+"""A metric at a point, by VO and seed."""
 
 
 class Difference(NamedTuple):
@@ -47,14 +49,19 @@ class Difference(NamedTuple):
     seeds_to_decide: int | None
 
 
-def paired_differences(study: Study, metrics: Sequence[str]) -> Iterator[Difference]:
-    """Those of all points from each baseline at the same values of the other axes."""
+def paired_differences(
+    study: Study, metrics: Sequence[str], scope: str = GRID
+) -> Iterator[Difference]:
+    """Those of all points from each baseline at the same values of the other axes.
+
+    `scope` is the grid or the name of a VO.
+    """
     axis = study.compare
     if axis is None:
         return
     # One point after the other: to look each pair up in a large sweep takes minutes.
     values = [
-        (point, _values_of(replace(study, runs=tuple(runs)), point, metrics))
+        (point, _values_of(replace(study, runs=tuple(runs)), point, metrics, scope))
         for point, runs in groupby(study.runs, lambda run: run[0])
     ]
     beside: dict[str, list[tuple[Point, Values]]] = {}
@@ -70,19 +77,33 @@ def paired_differences(study: Study, metrics: Sequence[str]) -> Iterator[Differe
                 yield from _of_a_pair(baseline, point, found, of_baseline, study.level)
 
 
-def load_differences(folder: str | Path, metrics: Sequence[str] | None = None) -> pa.Table:
+def values_of_vos(study: Study, metric: str, where: Mapping[str, Any]) -> OfVos:
+    """The metric of each VO at a point, by seed; what has none is left out."""
+    found: OfVos = {}
+    for seed, key in study.keys(where).items():
+        for vo, figures in study.records[key]["metrics"]["vos"].items():
+            if figures.get(metric) is not None:
+                found.setdefault(vo, {})[seed] = float(figures[metric])
+    return found
+
+
+def load_differences(
+    folder: str | Path, metrics: Sequence[str] | None = None, scope: str = GRID
+) -> pa.Table:
     """The differences between the compared values of the sweep in `folder`, paired by seed.
 
     A row for each point, metric and baseline. The `metrics` are those that its report compares
-    unless others are given. Columns: one for each axis, `baseline` (which value of the compared
-    axis is taken off), `metric`, `difference`, `low` and `high` (its interval), `level`, `seeds`,
-    `p_value` of the two-sided paired t-test, and `seeds_to_decide`. What is not known is null. The
-    values of the axis of `repeated_over` count as seeds do, and have no column.
-    Raises InputError where `folder` is no sweep.
+    unless others are given, and `scope` is the grid or the name of a VO. Columns: one for each
+    axis, `baseline` (which value of the compared axis is taken off), `metric`, `difference`, `low`
+    and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided paired t-test, and
+    `seeds_to_decide`. What is not known is null. The values of the axis of `repeated_over` count as
+    seeds do, and have no column. Raises InputError where `folder` is no sweep.
     """
     study = read_repeated(Path(folder))
     names = metrics if metrics is not None else study.metrics or telling_metrics(study)
-    found = list(paired_differences(study, names))
+    if scope != GRID and not any(scope in one["metrics"]["vos"] for one in study.records.values()):
+        raise one_mistake("scope", repr(scope), f"{GRID}, or a VO of the sweep")
+    found = list(paired_differences(study, names, scope))
     if metrics is not None and found:
         known = {one.metric for one in found}
         for missing in (one for one in metrics if one not in known):
@@ -113,8 +134,10 @@ def write_differences(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _values_of(study: Study, point: Point, metrics: Sequence[str]) -> Values:
-    return {metric: study.values(metric, point) for metric in metrics}
+def _values_of(study: Study, point: Point, metrics: Sequence[str], scope: str) -> Values:
+    if scope == GRID:
+        return {metric: study.values(metric, point) for metric in metrics}
+    return {metric: values_of_vos(study, metric, point).get(scope, {}) for metric in metrics}
 
 
 def _rest(point: Point, axis: str) -> str:

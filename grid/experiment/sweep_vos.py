@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from grid.experiment.paired import BASELINES
+from grid.experiment.paired import BASELINES, OfVos, values_of_vos
 from grid.experiment.statistics import Interval, mean_interval, paired_difference
 from grid.experiment.study import Study
 from grid.experiment.sweep_places import (
@@ -38,8 +38,6 @@ from grid.results.definitions import bounds_of, label_of
 
 Found = Mapping[tuple[str, str, str], Mapping[str, Interval]]
 """Each VO's mean with its interval, by metric, chosen settings and compared value."""
-Values = dict[str, dict[int, float]]
-"""A metric at a point, by VO and seed."""
 TOLD = [
     {"field": "vo", "title": "VO"},
     {"field": "series", "title": " "},
@@ -104,13 +102,13 @@ def _differences(
     yield Choice(BASELINE, f"Baseline of {study.compare}", {name: name for name in baselines})
     for chosen in all_settings:
         for metric in metrics:
-            values = {name: _values(study, metric, places[chosen, name]) for name in names}
+            values = {name: values_of_vos(study, metric, places[chosen, name]) for name in names}
             for baseline in baselines:
                 table = When("vo_metric", metric, _less(study, values, baseline, vos))
                 yield when_chosen(study, chosen, When(BASELINE, baseline, table))
 
 
-def _less(study: Study, values: Mapping[str, Values], baseline: str, vos: Sequence[str]) -> Table:
+def _less(study: Study, values: Mapping[str, OfVos], baseline: str, vos: Sequence[str]) -> Table:
     """A row for each VO: its values, each less that under the baseline."""
     others = [name for name in values if name != baseline]
     columns = []
@@ -136,21 +134,11 @@ def _paired(
     )
 
 
-def _values(study: Study, metric: str, where: Mapping[str, Any]) -> Values:
-    """The metric of each VO at a point, by seed; what has none is left out."""
-    found: Values = {}
-    for seed, key in study.keys(where).items():
-        for vo, figures in study.records[key]["metrics"]["vos"].items():
-            if figures.get(metric) is not None:
-                found.setdefault(vo, {})[seed] = float(figures[metric])
-    return found
-
-
 def _intervals(
     study: Study, metric: str, where: Mapping[str, Any]
 ) -> Iterator[tuple[str, Interval]]:
     """The metric of each VO that has it at a point: its mean over the seeds, and the interval."""
-    for vo, values in _values(study, metric, where).items():
+    for vo, values in values_of_vos(study, metric, where).items():
         yield vo, mean_interval(list(values.values()), study.level)
 
 

@@ -71,6 +71,36 @@ def test_they_are_what_a_study_says_of_each_pair_alone(tmp_path: Path) -> None:
         assert one.interval == study.difference(one.metric, one.point, beside)
 
 
+def test_those_of_a_vo_are_of_its_own_figures(tmp_path: Path) -> None:
+    scenario = """
+parameters: {rule: queue}
+protocol: {when_busy: "${rule}"}
+vos:
+  - name: busy
+    clusters: [{processors: 2}]
+    workload: {jobs: [{run_s: 10}, {run_s: 20}, {run_s: 40}]}
+  - {name: idle, clusters: [{processors: 2}]}
+"""
+    text = "name: two\nscenario: scenario.yaml\naxes: {rule: [never, queue]}\nseeds: 2\n"
+    done = grid.sweep(write(tmp_path, text, scenario), tmp_path / "two", in_process=True)
+    metrics = ["wait_mean", "utilization"]
+    rows = load_differences(done.folder, metrics, scope="busy").to_pylist()
+    results = grid.load_results(done.folder).to_pylist()
+
+    def value(rule: str, metric: str) -> float:
+        wanted = {"rule": rule, "metric": metric, "scope": "busy", "seed": 1}
+        (row,) = [row for row in results if wanted.items() <= row.items()]
+        return float(row["value"])
+
+    assert len(rows) == 4
+    for row in rows:
+        difference = value(row["rule"], row["metric"]) - value(row["baseline"], row["metric"])
+        assert row["difference"] == pytest.approx(difference) and difference
+    assert load_differences(done.folder, metrics).to_pylist() != rows
+    with pytest.raises(InputError, match="scope: found 'none', expected grid, or a VO of"):
+        load_differences(done.folder, scope="none")
+
+
 def test_of_one_seed_only_the_difference_is_known(tmp_path: Path) -> None:
     points = [({"rule": rule}, {"wait_mean": [wait]}) for rule, wait in (("a", 1.0), ("b", 4.0))]
     study_of(tmp_path, "one", points)
