@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from grid.experiment.store import Store, read_sweep
 from grid.model.errors import InputError, one_mistake
 from grid.report.style import PICTURES
 from grid.results.run_folder import REPORT, SWEEP_FILE, check_file
@@ -46,16 +45,6 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     except NOT_FITTING as error:
         raise not_fitting(folder, error) from error
     return page
-
-
-def runs_missing(folder: Path) -> str:
-    """Of a sweep: how many of its runs are in no report, since they are not in `folder`."""
-    if not (folder / SWEEP_FILE).is_file():
-        return ""
-    store, cases = Store(folder), read_sweep(folder)["cases"]
-    missing = sum(not store.has(case["key"]) for case in cases)
-    verb = "is" if missing == 1 else "are"
-    return f"; {missing:,} of {len(cases):,} runs {verb} missing, and not in it" if missing else ""
 
 
 def _writer(folder: Path) -> Callable[[Path, Path], None]:

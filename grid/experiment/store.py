@@ -245,6 +245,12 @@ def read_sweep(folder: Path) -> Record:
     return sweep
 
 
+def runs_missing(folder: Path) -> tuple[int, int]:
+    """How many runs of the sweep in `folder` are not in it, and how many it is to have."""
+    store, cases = Store(folder), read_sweep(folder)["cases"]
+    return sum(not store.has(case["key"]) for case in cases), len(cases)
+
+
 def other_sweep(folder: Path, name: str) -> str | None:
     """The name of the experiment that `folder` has a sweep of, if it is another one."""
     try:

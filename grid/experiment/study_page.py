@@ -24,7 +24,7 @@ from grid.experiment.sweep_texts import (
     jobs_turned_away,
     listed_numbers,
     measured_line,
-    missing_runs,
+    missing_told,
 )
 from grid.experiment.telling import without_effect
 from grid.report.labels import shown
@@ -55,7 +55,7 @@ def write_study_page(
     assert about is not None
     runs = read_study(folder)
     varied = _axes(runs, experiment.repeated_over, len(study.runs) > len(study.points))
-    warnings = missing_runs(folder, len(runs.runs)), fewer_seeds(runs), jobs_turned_away(study)
+    warnings = missing_told(folder), fewer_seeds(runs), jobs_turned_away(study)
     said_first = map(_plain, filter(None, [*warnings, without_effect(study)]))
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"

@@ -30,7 +30,7 @@ from grid.experiment.sweep_texts import (
     is_same,
     jobs_turned_away,
     measured_line,
-    missing_runs,
+    missing_told,
     named,
     over_seeds,
     values_of,
@@ -83,7 +83,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
                 (
                     repetitions_told(folder),
                     _certainty(study, seeds),
-                    missing_runs(folder, len(study.runs)),
+                    missing_told(folder),
                     without_effect(study),
                     fewer_seeds(study),
                     jobs_turned_away(study),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.experiment.statistics import Interval
-from grid.experiment.store import read_sweep
+from grid.experiment.store import read_sweep, runs_missing
 from grid.experiment.study import Study
 from grid.report.labels import shown
 from grid.results.definitions import row_texts
@@ -74,15 +74,14 @@ def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
     )
 
 
-def missing_runs(folder: Path, there: int) -> str:
+def missing_told(folder: Path) -> str:
     """How many runs of the sweep in `folder` are not there yet, or failed; empty where all are."""
-    every = len(read_sweep(folder)["cases"])
-    if there == every:
+    missing, every = runs_missing(folder)
+    if not missing:
         return ""
-    verb = "is" if every - there == 1 else "are"
+    verb = "is" if missing == 1 else "are"
     return (
-        f"Of {every:,} runs {every - there:,} {verb} missing: the sweep was not finished, or runs "
-        "failed."
+        f"Of {every:,} runs {missing:,} {verb} missing: the sweep was not finished, or runs failed."
     )
 
 

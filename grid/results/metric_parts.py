@@ -45,7 +45,8 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
         return f"gave {kind_of(column)}{of_type}, {expected}"
     if numbers.shape != (rows,):
         return f"gave an array of shape {numbers.shape}, {expected}"
-    return f"gave an infinite number, {expected}, NaN: none" if np.isinf(numbers).any() else None
+    is_infinite = np.isinf(numbers).any()
+    return f"gave an infinite number, {expected} (NaN: it has none)" if is_infinite else None
 
 
 def _figure_problem(figure: Any, *_: object) -> str | None:

@@ -116,7 +116,8 @@ def test_a_sweep_says_how_to_get_its_report(tmp_path: Path) -> None:
     assert told.stdout.strip() == f"report in {folder / 'report.html'}"
     next((folder / "runs").glob("*.json")).unlink()
     fewer = CliRunner().invoke(app, ["report", str(folder)])
-    assert fewer.stdout.strip() == f"{told.stdout.strip()}; 1 of 9 runs is missing, and not in it"
+    line = "Of 9 runs 1 is missing: the sweep was not finished, or runs failed."
+    assert fewer.stdout == f"{told.stdout}{line}\n"
     (tmp_path / "pictures").write_text("in the way")
     failed = CliRunner().invoke(app, ["report", str(folder), "--out", str(tmp_path / "x.html")])
     expected = "expected a folder of pictures, or nothing there"

@@ -25,7 +25,7 @@ from grid.experiment.sweep_places import (
     settings_elsewhere,
 )
 from grid.experiment.sweep_table import print_sweep_table
-from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_runs, plus_minus
+from grid.experiment.sweep_texts import SAME_TOLD, fewer_seeds, missing_told, plus_minus
 from grid.experiment.sweep_vos import by_vo
 from grid.experiment.telling import telling_metrics, without_effect
 from grid.model.errors import InputError
@@ -213,8 +213,9 @@ def test_a_large_page_has_fewer_baselines(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_report_of_a_part_of_the_runs_says_so(tmp_path: Path) -> None:
     points = [({"rule": rule}, {"wait_mean": [1.0, 2.0]}) for rule in "ab"]
     study_of(tmp_path, "part", points)
-    assert missing_runs(tmp_path / "part", 4) == ""
-    text = missing_runs(tmp_path / "part", 3)
+    assert missing_told(tmp_path / "part") == ""
+    (tmp_path / "part" / "runs" / "01x02.json").unlink()
+    text = missing_told(tmp_path / "part")
     assert text.startswith("Of 4 runs 1 is missing: the sweep was not finished")
 
 
