@@ -72,6 +72,7 @@ class _SweepContent(_Content):
     repeated_over: str | None = None
     metrics: list[str]
     meanings: dict[str, str] = {}
+    bounds: dict[str, Annotated[list[float | None], Field(min_length=2, max_length=2)]] = {}
     measured: list[_Measured] = []
     cases: list[_Case]
     absent: list[_Reason]

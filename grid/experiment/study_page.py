@@ -25,9 +25,11 @@ from grid.experiment.sweep_texts import (
     listed_numbers,
     measured_line,
     missing_told,
+    own_bounds,
 )
 from grid.experiment.telling import without_effect
 from grid.report.labels import shown
+from grid.results.bounds import OwnBounds
 from grid.results.definitions import METRICS, label_of
 from grid.scenario.shipped import experiments_folder
 
@@ -59,7 +61,7 @@ def write_study_page(
     said_first = map(_plain, filter(None, [*warnings, without_effect(study)]))
     if measured := measured_line(folder):
         varied += f"\n- {measured[0].lower()}{measured[1:-1]}"
-    pictures = list(_pictures(study, about, page))
+    pictures = list(_pictures(study, about, page, own_bounds(folder)))
     command = ["grid", "sweep", _given(study.name, file), *options, "--page", str(page)]
     parts = [
         f"# {about.title}",
@@ -135,7 +137,7 @@ def _metrics(study: Study, about: StudySection) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*decisive, *study.metrics]))
 
 
-def _pictures(study: Study, about: StudySection, page: Path) -> Iterator[str]:
+def _pictures(study: Study, about: StudySection, page: Path, bounds: OwnBounds) -> Iterator[str]:
     """Draw what decides, and say where it is."""
     first = {one.metric: one for one in reversed(about.answers)}
     for metric in dict.fromkeys(one.metric for one in about.answers):
@@ -143,7 +145,7 @@ def _pictures(study: Study, about: StudySection, page: Path) -> Iterator[str]:
         held = replace(study, axes={**study.axes, answer.best_of: _held(study, answer)})
         if left_out := charts_left_out(held, answer.along):
             yield left_out
-        for picture in comparison_charts(held, metric, answer.along):
+        for picture in comparison_charts(held, metric, bounds, answer.along):
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)
             yield f"![{picture.caption}]({name})\n\n*{picture.caption}*"

@@ -318,7 +318,7 @@ def _describe(
     """Leave in the folder what makes it readable by itself."""
     from grid.experiment.sweep_sources import write_sources
     from grid.runtime.manifest import versions
-    from grid.scenario.part_kinds import metric_meanings
+    from grid.scenario.part_kinds import metric_bounds, metric_meanings
     from grid.scenario.traces import hashes_of_logs
 
     write_sources(store.folder, experiment, file, cases)
@@ -342,6 +342,7 @@ def _describe(
             "repeated_over": experiment.repeated_over,
             "metrics": list(experiment.metrics),
             "meanings": metric_meanings(cases[0].scenario),
+            "bounds": metric_bounds(cases[0].scenario),
             "measured": measured_intervals(cases),
             "cases": [
                 {"point": case.point, "seed": case.seed, "key": key}

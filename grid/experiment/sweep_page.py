@@ -33,6 +33,7 @@ from grid.experiment.sweep_texts import (
     missing_told,
     named,
     over_seeds,
+    own_bounds,
     values_of,
 )
 from grid.experiment.sweep_vos import by_vo
@@ -44,7 +45,8 @@ from grid.report.labels import counted, shown
 from grid.report.page import Block, Section, Source, Table, html_page
 from grid.report.run_page import hints_of, save_page
 from grid.report.style import Picture
-from grid.results.definitions import bounds_of, label_of
+from grid.results.bounds import OwnBounds, bounds_of
+from grid.results.definitions import label_of
 from grid.scenario.text_file import read_text
 
 CHARTS_A_METRIC = 12
@@ -60,13 +62,13 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         why = f"; see {folder / FAILED_FILE}" if (folder / FAILED_FILE).exists() else ""
         found = "a sweep of which no run is done"
         raise one_mistake("", found, f"one with results{why}", str(folder))
-    metrics = study.metrics or telling_metrics(study)
+    metrics, bounds = study.metrics or telling_metrics(study), own_bounds(folder)
     seeds = len({seed for _, seed, _ in study.runs})
     drawn = f" Intervals are of {100 * study.level:g} %, over {counted(seeds, 'repetition')}."
     comparisons: list[Block] = [
         replace(one, caption=one.caption + drawn * (seeds > 1))
         for metric in metrics
-        for one in comparison_charts(study, metric)
+        for one in comparison_charts(study, metric, bounds)
     ]
     if comparisons and (left_out := charts_left_out(study)):
         comparisons.insert(0, left_out)
@@ -96,7 +98,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         Section("Comparisons", comparisons),
         Section("Means", [*_plugged_in(folder, metrics), means_table(study, metrics)]),
         Section("Differences, paired by seed", differences(study, metrics)),
-        Section("By virtual organization", by_vo(study, metrics)),
+        Section("By virtual organization", by_vo(study, metrics, bounds)),
         Section("Flows between VOs", flows(study)),
         Section("Distributions", distributions(study)),
         Section("Over time", courses(study)),
@@ -129,13 +131,16 @@ def _certainty(study: Study, seeds: int) -> str:
 CUT = "An interval that reaches beyond the axis ends there."
 
 
-def comparison_charts(study: Study, metric: str, along: str | None = None) -> Iterator[Picture]:
+def comparison_charts(
+    study: Study, metric: str, bounds: OwnBounds, along: str | None = None
+) -> Iterator[Picture]:
     """The metric over the axes: the compared one as lines or bars, another (`along`) as x."""
     across, unique = _axes_of_charts(study, along)
     panels = [
         (where, list(_series(study, metric, across, where))) for where in unique[:CHARTS_A_METRIC]
     ]
-    reaches = _reaches(metric, [one for _, series in panels for one in series])
+    every = [one for _, series in panels for one in series]
+    reaches = _reaches(every, bounds_of(metric, bounds))
     for number, (where, series) in enumerate(panels, start=1):
         if not series:
             continue
@@ -176,9 +181,9 @@ def _axes_of_charts(
     return across, [point for n, point in enumerate(fixed) if point not in fixed[:n]]
 
 
-def _reaches(metric: str, series: Sequence[Series]) -> dict[str, Any]:
+def _reaches(series: Sequence[Series], bounds: tuple[float, float]) -> dict[str, Any]:
     """What charts that are compared have in common, of `Labels`: one range, one kind of axis."""
-    y_range, (least, most) = reach(series), bounds_of(metric)
+    y_range, (least, most) = reach(series), bounds
     means = [mean for one in series for mean in one.mean]
     is_wide = bool(means) and min(means) > 0 and max(means) > WIDE * min(means)
     if y_range is None or not is_wide or not are_lines(series):

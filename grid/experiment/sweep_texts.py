@@ -11,6 +11,7 @@ from grid.experiment.statistics import Interval
 from grid.experiment.store import read_sweep, runs_missing
 from grid.experiment.study import Study
 from grid.report.labels import shown
+from grid.results.bounds import OwnBounds
 from grid.results.definitions import row_texts
 
 ROUNDING = 1e-12
@@ -50,6 +51,12 @@ def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
     if any(one is not None and math.isfinite(one.half_width) for one in intervals):
         return ["–" if one is None else plus_minus(one) for one in intervals]
     return row_texts([None if one is None else one.mean for one in intervals], "–")
+
+
+def own_bounds(folder: Path) -> OwnBounds:
+    """The least and the largest value of metrics that plug in, of the sweep in `folder`."""
+    bounds: OwnBounds = read_sweep(folder).get("bounds", {})
+    return bounds
 
 
 def measured_line(folder: Path) -> str:

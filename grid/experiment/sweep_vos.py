@@ -34,7 +34,8 @@ from grid.report.charts import (
 )
 from grid.report.page import Block, Choice, Table, When
 from grid.report.style import COLOURS, FIGURE, Picture
-from grid.results.definitions import bounds_of, label_of
+from grid.results.bounds import OwnBounds, bounds_of
+from grid.results.definitions import label_of
 
 Found = Mapping[tuple[str, str, str], Mapping[str, Interval]]
 """Each VO's mean with its interval, by metric, chosen settings and compared value."""
@@ -52,7 +53,7 @@ TABLES = 12
 """So many metrics have a table of VOs; the chart has all of them."""
 
 
-def by_vo(study: Study, metrics: Sequence[str]) -> list[Block]:
+def by_vo(study: Study, metrics: Sequence[str], bounds: OwnBounds) -> list[Block]:
     """A chart and a table of each metric, a row a VO, at the settings that are chosen."""
     places = places_of(study)
     found = {
@@ -69,7 +70,7 @@ def by_vo(study: Study, metrics: Sequence[str]) -> list[Block]:
     return [
         *choice_of_settings(study),
         Choice("vo_metric", "Metric", {one: label_of(one) for one in known}),
-        _bars(study, found, known, vos, names),
+        _bars(study, found, {one: _bounds(one, bounds) for one in known}, vos, names),
         *_tables(study, found, compared, vos, names),
         *(_differences(study, places, compared, vos, names) if differs else ()),
     ]
@@ -143,8 +144,14 @@ def _intervals(
 
 
 def _bars(
-    study: Study, found: Found, metrics: Sequence[str], vos: Sequence[str], names: Sequence[str]
+    study: Study,
+    found: Found,
+    bounds: Mapping[str, list[float | None]],
+    vos: Sequence[str],
+    names: Sequence[str],
 ) -> Picture:
+    """A bar for each VO of the metric that is chosen, one of those that `bounds` has."""
+    metrics = list(bounds)
     rows = [
         (chosen, metric, vo, name, *_drawn(values[vo]))
         for (metric, chosen, name), values in found.items()
@@ -162,7 +169,7 @@ def _bars(
         "params": [
             {"name": "vo_metric", "value": metrics[0]},
             {"name": "titles", "value": {metric: label_of(metric) for metric in metrics}},
-            {"name": "bounds", "value": {metric: _bounds(metric) for metric in metrics}},
+            {"name": "bounds", "value": bounds},
             *parameters(study),
         ],
         "transform": [{"filter": " && ".join(chosen)}, *(_ENDS if has_intervals else ())],
@@ -186,8 +193,8 @@ def _drawn(interval: Interval) -> tuple[float, float | None, float | None]:
     return interval.mean, interval.low, interval.high
 
 
-def _bounds(metric: str) -> list[float | None]:
-    return [bound if math.isfinite(bound) else None for bound in bounds_of(metric)]
+def _bounds(metric: str, own: OwnBounds) -> list[float | None]:
+    return [bound if math.isfinite(bound) else None for bound in bounds_of(metric, own)]
 
 
 _LEAST, _MOST = ("bounds[datum.metric][0]", "bounds[datum.metric][1]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from grid.results.decision_definitions import OF_DECISIONS
@@ -372,18 +371,6 @@ def label_of(name: str) -> str:
     if title and unit in UNITS:
         return f"{title.replace('_', ' ')} ({UNITS[unit]})"
     return name.replace("_", " ")
-
-
-_BOUNDS = {
-    COUNT: (0.0, math.inf), SHARE: (0.0, 1.0), PERCENT: (0.0, 100.0), "1 or more": (1.0, math.inf),
-    "at most 1, may be negative": (-math.inf, 1.0),
-}  # fmt: skip
-
-
-def bounds_of(name: str) -> tuple[float, float]:
-    """The least and the largest value that a figure can have; of one plugged in, any."""
-    known = METRICS.get(name)
-    return (-math.inf, math.inf) if known is None else _BOUNDS[known.values]
 
 
 def row_texts(values: Sequence[float | None], missing: str = "-") -> list[str]:

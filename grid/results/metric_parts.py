@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats
-from grid.model.errors import kind_of, shorten
+from grid.model.errors import WrongPart, kind_of, shorten
 from grid.model.job_results import JobResults
 from grid.parts.kind import Kind, function_guard
+from grid.parts.origin import Origin
 from grid.results.directory import Directory
 from grid.results.metrics import Metrics
 from grid.results.series import edges_of
@@ -49,13 +50,41 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
     return f"gave an infinite number, {expected} (NaN: it has none)" if is_infinite else None
 
 
-def _figure_problem(figure: Any, *_: object) -> str | None:
-    if figure is None:
-        return None
+def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
+    """The least and the largest figure of a metric of a VO, by its `bounds`; None, there is none.
+
+    Raises WrongPart.
+    """
+    given = getattr(getattr(metric, "func", metric), "bounds", (None, None))
+    if isinstance(given, tuple | list) and len(given) == 2:
+        least, most = given
+        right = all(one is None or _is_finite(one) for one in given)
+        if right and (least is None or most is None or least < most):
+            return least, most
+    expected = "a metric whose `bounds` are the least and the largest figure, None: there is none"
+    raise WrongPart(f"bounds = {shorten(given)}", expected)
+
+
+def _is_finite(figure: Any) -> bool:
     number = isinstance(figure, int | float | np.integer | np.floating)
-    if number and not isinstance(figure, bool) and math.isfinite(figure):
+    return number and not isinstance(figure, bool) and math.isfinite(figure)
+
+
+def _vo_guard(origin: Origin, metric: Any) -> Any:
+    least, most = declared_bounds(metric)
+
+    def problem(figure: Any, *_: object) -> str | None:
+        if figure is None:
+            return None
+        if not _is_finite(figure):
+            return f"gave {shorten(figure)}, expected a finite number or None"
+        if least is not None and figure < least:
+            return f"gave {figure:g}, expected at least {least:g}, by its bounds"
+        if most is not None and figure > most:
+            return f"gave {figure:g}, expected at most {most:g}, by its bounds"
         return None
-    return f"gave {shorten(figure)}, expected a finite number or None"
+
+    return function_guard("its metric", problem)(origin, metric)
 
 
 JOB_METRICS = Kind(
@@ -72,7 +101,7 @@ VO_METRICS = Kind(
     "metric of a VO",
     "gives a figure of metrics.json for each VO and for the grid",
     {},
-    function_guard("its metric", _figure_problem),
+    _vo_guard,
     given=("results", "directory"),
     place="metrics.vo",
 )

@@ -18,6 +18,7 @@ SWEEP_KEYS: Columns = {
     "repeated_over": ("", "The axis whose values are repetitions; null: none."),
     "metrics": ("", "The metrics that the experiment names."),
     "meanings.*": ("", "What metrics of your own mean."),
+    "bounds.*": ("", "Their least and their largest value, as far as they say so; null: none."),
     "measured": ("", "The times between which measured jobs were submitted; empty: all jobs are."),
     "cases": ("", "Each run: the values of its axes, its seed, and its KEY."),
     "absent": (

@@ -17,7 +17,12 @@ from grid.policies.convergent.weights import HEURISTICS
 from grid.policies.registry import POLICIES
 from grid.results.column_definitions import JOB_COLUMNS, SERIES_COLUMNS
 from grid.results.definitions import METRICS
-from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
+from grid.results.metric_parts import (
+    CLUSTER_METRICS,
+    JOB_METRICS,
+    VO_METRICS,
+    declared_bounds,
+)
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import name_and_settings
 from grid.scenario.yaml_tree import Node, child
@@ -118,6 +123,15 @@ def metric_meanings(scenario: Scenario) -> dict[str, str]:
         for called, name, _ in _metrics_of_kind(sections)
     }
     return {called: meaning for called, meaning in sorted(found.items()) if meaning}
+
+
+def metric_bounds(scenario: Scenario) -> dict[str, tuple[float | None, float | None]]:
+    """The least and the largest figure of the metrics of VOs that say so."""
+    found = {
+        called: declared_bounds(scenario.parts.find(VO_METRICS, name).target)
+        for called, name, _ in _metrics_of_kind(scenario.metrics.vo)
+    }
+    return {called: bounds for called, bounds in found.items() if bounds != (None, None)}
 
 
 def _metric_sections(scenario: Scenario) -> Iterator[tuple[Kind, Any]]:

@@ -54,7 +54,7 @@ def test_seeds_that_change_nothing_give_no_certainty(tmp_path: Path) -> None:
     study = study_of(tmp_path, "same", points)
     means = means_table(study, ("wait_mean",))
     assert [row[1:] for row in means.rows] == [("5 =", "–"), ("7 =", "–")]
-    (chart,) = comparison_charts(study, "wait_mean")
+    (chart,) = comparison_charts(study, "wait_mean", {})
     assert "rule" not in str([layer["mark"] for layer in chart.specification["layer"]])
     blocks = differences(study, ["wait_mean"])
     assert SAME_TOLD in str(blocks[0])
@@ -72,7 +72,7 @@ def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
         for load, mean, more in ((0.5, 2.0 * factor, 1.0), (0.9, 3.0 * factor, 3.5))
     ]
     study = replace(study_of(tmp_path, "wide", points), compare="rule")
-    (chart,) = comparison_charts(study, "wait_mean")
+    (chart,) = comparison_charts(study, "wait_mean", {})
     line, _, interval, *others = chart.specification["layer"]
     assert line["encoding"]["y"]["field"] == "mean"
 
@@ -85,7 +85,7 @@ def test_a_wide_range_is_compared_on_a_logarithmic_axis(tmp_path: Path) -> None:
     assert {"calculate": "max(datum.low, 1)", "as": "drawn_low"} in interval["transform"]
     assert chart.caption.endswith("An interval that reaches beyond the axis ends there.")
     narrow = replace(study_of(tmp_path, "narrow", points[:2]), compare="rule")
-    (chart,) = comparison_charts(narrow, "wait_mean")
+    (chart,) = comparison_charts(narrow, "wait_mean", {})
     assert "type" not in chart.specification["layer"][0]["encoding"]["y"]["scale"]
 
 
@@ -114,7 +114,7 @@ def test_a_caption_says_where_intervals_are_cut(
 ) -> None:
     """The interval of two values that are 1 s apart reaches 6.4 s to both sides."""
     points = [({"rule": rule}, {"wait_mean": [wait_s, wait_s + 1]}) for rule in "ab"]
-    (chart,) = comparison_charts(study_of(tmp_path, "cut", points), "wait_mean")
+    (chart,) = comparison_charts(study_of(tmp_path, "cut", points), "wait_mean", {})
     assert ("beyond the axis" in chart.caption) is is_cut
 
 
@@ -125,7 +125,7 @@ def test_an_axis_of_one_value_has_no_charts_of_its_own(tmp_path: Path) -> None:
         for rule in "ab"
     ]
     study = replace(study_of(tmp_path, "one value", points), compare="rule")
-    (chart,) = comparison_charts(study, "wait_mean")
+    (chart,) = comparison_charts(study, "wait_mean", {})
     assert chart.specification["encoding"]["x"]["title"] == "period_s"
     assert list(settings_elsewhere(study)) == ["period 1 s", "period 5 s"]
 
@@ -155,7 +155,7 @@ def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:
         for ttl in (0, 4)
     ]
     study = replace(study_of(tmp_path, "four", points), compare="rule")
-    charts = list(comparison_charts(study, "wait_mean"))
+    charts = list(comparison_charts(study, "wait_mean", {}))
     titles = [chart.specification["title"] for chart in charts]
     assert titles == [{"text": "wait, mean (s)", "subtitle": f"ttl {ttl}"} for ttl in (0, 4)]
 
@@ -169,7 +169,7 @@ def test_each_combination_of_further_axes_has_a_chart_or_it_is_told(tmp_path: Pa
             for ttl in range(count)
         ]
         study = study_of(tmp_path, f"charts{count}", points)
-        assert len(list(comparison_charts(study, "wait_mean"))) == 12
+        assert len(list(comparison_charts(study, "wait_mean", {}))) == 12
         assert charts_left_out(study).startswith(left_out)
         assert bool(charts_left_out(study)) == bool(left_out)
 
@@ -206,7 +206,7 @@ def test_a_large_page_has_fewer_baselines(tmp_path: Path, monkeypatch: pytest.Mo
         record["metrics"]["vos"] = dict.fromkeys(("north", "south"), record["metrics"]["grid"])
     for cells, kept in ((6, ["a"]), (12, ["a", "b"]), (18, ["a", "b", "c"])):
         monkeypatch.setattr(sweep_vos, "CELLS", cells)
-        *_, choice = (one for one in by_vo(study, ["wait_mean"]) if isinstance(one, Choice))
+        *_, choice = (one for one in by_vo(study, ["wait_mean"], {}) if isinstance(one, Choice))
         assert list(choice.options) == kept
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import grid
 from grid.experiment.statistics import paired_difference
+from grid.experiment.study import read_study
 from grid.experiment.sweep_flows import flows
 from grid.experiment.sweep_jobs import courses, distributions
-from grid.experiment.sweep_places import (
-    ELSEWHERE,
-)
-from grid.experiment.sweep_texts import plus_minus
+from grid.experiment.sweep_page import comparison_charts, write_sweep_page
+from grid.experiment.sweep_places import ELSEWHERE
+from grid.experiment.sweep_texts import own_bounds, plus_minus
 from grid.experiment.sweep_vos import by_vo
 from grid.report.page import Choice, Table, When
 from grid.report.style import Picture
@@ -29,7 +30,7 @@ def test_figures_of_vos_and_flows_are_there_for_each_setting(tmp_path: Path) -> 
         record["metrics"]["vos"] = {"north": figures, "south": figures}
         record["flows"] = [[0, 1, 1 + number], [1, 1, 5]]
     settings = {f"period {period}": f"period {period}" for period in (1, 5, 20)}
-    for section in (by_vo(study, ["wait_mean"]), flows(study)):
+    for section in (by_vo(study, ["wait_mean"], {}), flows(study)):
         first, picture = section[0], section[2]
         assert isinstance(first, Choice) and first.options == settings
         assert isinstance(picture, Picture)
@@ -37,7 +38,7 @@ def test_figures_of_vos_and_flows_are_there_for_each_setting(tmp_path: Path) -> 
         assert {"name": "elsewhere", "value": "period 1"} in picture.specification["params"]
         shown = [(one.signal, one.value) for one in section if isinstance(one, When)]
         assert {value for _, value in shown} == {*settings} and {s for s, _ in shown} == {ELSEWHERE}
-    (picture,) = (one for one in by_vo(study, ["wait_mean"]) if isinstance(one, Picture))
+    (picture,) = (one for one in by_vo(study, ["wait_mean"], {}) if isinstance(one, Picture))
     means = dict(zip(zip(picture.tables["vos"]["elsewhere"], picture.tables["vos"]["series"],
                          strict=True), picture.tables["vos"]["value"], strict=True))  # fmt: skip
     # Two seeds each, in the order of rules, then of periods.
@@ -52,7 +53,7 @@ def test_figures_of_vos_have_intervals_that_end_where_the_metric_does(tmp_path: 
     for record in study.records.values():
         figures = record["metrics"]["grid"]
         record["metrics"]["vos"] = {"north": figures, "south": figures}
-    blocks = by_vo(study, ["user_utility", "wait_mean"])
+    blocks = by_vo(study, ["user_utility", "wait_mean"], {})
     (picture,) = (one for one in blocks if isinstance(one, Picture))
     columns = picture.tables["vos"]
     rows = list(zip(*(columns[key] for key in ("metric", "low", "high")), strict=True))
@@ -67,6 +68,35 @@ def test_figures_of_vos_have_intervals_that_end_where_the_metric_does(tmp_path: 
     assert "['north', '0.5 ± 5.1', '0.5 ± 5.1']" in str(tables) and "'1 ='" in str(tables)
 
 
+def test_a_metric_that_plugs_in_says_where_its_intervals_end(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "def late_share(results, directory, *, at_most: float = 1.0):\n"
+        "    return results.submit_us.max() // 1_000_000 % 2 if len(results) else None\n\n\n"
+        "late_share.bounds = (0, 1)\n"
+    )
+    jobs = {"generator": "partial_utility", "settings": {"users": 3, "jobs_per_user": 3}}
+    cluster = {"machines": {"generator": "partial_utility", "count": 2}}
+    scenario = {
+        "vos": [{"name": "a", "count": 2, "clusters": [cluster]}],
+        "workload": jobs,
+        "metrics": {"vo": [{"name": f"{tmp_path}/own.py:late_share", "settings": {"at_most": 2}}]},
+    }
+    experiment = {"name": "own", "scenario": scenario, "axes": {"protocol.ttl": [0, 1]}}
+    folder = tmp_path / "own"
+    grid.sweep(experiment | {"seeds": 4, "metrics": ["late_share"]}, folder, in_process=True)
+    bounds = own_bounds(folder)
+    assert bounds == {"late_share": [0, 1]}
+    study = read_study(folder)
+    (picture,) = (one for one in by_vo(study, ["late_share"], bounds) if isinstance(one, Picture))
+    given = {one["name"]: one.get("value") for one in picture.specification["params"]}
+    assert given["bounds"] == {"late_share": [0, 1]}
+    highest = max(one for one in picture.tables["vos"]["high"] if one is not None)
+    assert highest > 1
+    (ends,), (goes_on,) = (comparison_charts(study, "late_share", own) for own in (bounds, {}))
+    assert ends.specification != goes_on.specification
+    write_sweep_page(folder, tmp_path / "page.html")
+
+
 def test_what_each_vo_gains_is_paired_by_seed(tmp_path: Path) -> None:
     points = [
         ({"rule": rule}, {"wait_mean": [10.0 + more, 50.0 + more, 90.0 + more]})
@@ -79,7 +109,7 @@ def test_what_each_vo_gains_is_paired_by_seed(tmp_path: Path) -> None:
         record["metrics"]["vos"] = {"north": {"wait_mean": north}, "south": {"wait_mean": None}}
         if number != 1:
             record["metrics"]["vos"]["south"] = {"wait_mean": 100.0 - north}
-    blocks = by_vo(study, ["wait_mean"])
+    blocks = by_vo(study, ["wait_mean"], {})
     *_, choice = (one for one in blocks if isinstance(one, Choice))
     assert choice.signal == "vo_baseline" and list(choice.options) == ["a", "b"]
     tables = {

@@ -103,6 +103,8 @@ def run(place: str, name: str) -> None:
         ("job", "words", "gave ndarray of <U3, expected an array of 6 numbers"),
         ("vo", "submits_now", "raised ValueError: assignment destination is read-only"),
         ("vo", "matrix", "gave array([[0., 0., 0., ..., 0., 0., 0.], [0., 0., 0., ..., 0.,…, ex"),
+        ("vo", "beyond", "its metric gave 101, expected at most 100, by its bounds"),
+        ("vo", "below", "its metric gave -1, expected at least 0, by its bounds"),
         ("cluster", "no_edges", "raised ValueError: assignment destination is read-only"),
     ],
 )
@@ -128,6 +130,7 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_part(
         ("policy", "Waits", "), expected def plan: a plan is made at once"),
         ("policy", "Gangs", "a gang policy whose __init__ calls super().__init__()"),
         ("policy", "Ranks", "expected rank instead of ranks, which nobody asks for"),
+        ("vo", "odd", "bounds = (1, 0), expected a metric whose `bounds` are the least and"),
         ("overlay", "Backwards", "whose period_us is a whole number of at least 1"),
     ],
 )

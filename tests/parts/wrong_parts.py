@@ -346,4 +346,25 @@ def endless(results, directory):
 
 def words(results, directory):
     return np.array(["one"] * len(results))
+
+
+def beyond(results, directory):
+    return 101
+
+
+beyond.bounds = (0, 100)
+
+
+def below(results, directory, *, figure: int = -1):
+    return figure
+
+
+below.bounds = [0, None]
+
+
+def odd(results, directory):
+    return 1
+
+
+odd.bounds = (1, 0)
 """

@@ -13,7 +13,8 @@ from grid.report.axes import durations, numbers, places, time_unit
 from grid.report.charts import Labels, Series, bars, lines, reach
 from grid.report.flows import flow_map
 from grid.report.waiting import steps_of
-from grid.results.definitions import METRICS, bounds_of
+from grid.results.bounds import bounds_of
+from grid.results.definitions import METRICS
 
 
 def test_a_wide_range_asks_for_a_logarithmic_axis() -> None:
@@ -109,7 +110,7 @@ def test_an_axis_does_not_go_where_the_figure_cannot_be() -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_every_metric_has_bounds(name: str) -> None:
-    low, high = bounds_of(name)
+    low, high = bounds_of(name, {})
     assert low < high and low in (-math.inf, 0, 1) and high in (1, 100, math.inf)
 
 
