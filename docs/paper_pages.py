@@ -128,10 +128,18 @@ def verdicts() -> list[str]:
         f"page, claim by claim: {why}.\n"
     )
     lines.append(
-        "What stands after a semicolon, such as *the opposite under another reading*, is of "
-        "[readings](explanation/papers-and-claims.md#readings) of the text other than our main "
-        "one: so many sub-claims come out the other way there. The counts before it are of the "
-        "main reading alone, and so are those of the table above.\n"
+        "A text can be read in more ways than one. Counts before a semicolon are of our main "
+        "[reading](explanation/papers-and-claims.md#readings), and so are those of the table "
+        "above. After it stands how many sub-claims come out otherwise under other readings, such "
+        "as *the opposite under another reading*.\n"
+    )
+    lines.append(
+        "The papers' own words in the table: **Ta** is the mean time between two jobs; **MKP** a "
+        "knapsack problem, of which jobs may run with the licenses that there are; **BF-rm** and "
+        "**BF-unrm** are Flexible backfilling that makes its reservation anew at each event, or "
+        "keeps it; **MM** is matchmaking, **BU** binary utility, **PU** as a scheduler the "
+        "one of partial utility; **S1**, **S2**, **S3** are gangs without migration, with it, and "
+        "with it and **aLD**, which sends a task where the fewest wait or run.\n"
     )
     lines += ["| claim | what the paper says | sub-claims |", "| --- | --- | --- |"]
     for row in rows:

@@ -36,7 +36,8 @@ _OF_JOBS = {
     "user": "Number of the user within the VO; -1: no user is named.",
     "submit_us": "When the user submitted it.",
     "processors": "CPUs that it holds from start to end.",
-    "estimate_us": "How long the user says that it runs, on a CPU of `reference_mips`.",
+    "estimate_us": "How long the user says that it runs, on a CPU of `reference_mips`. A local "
+    "policy sees what `estimates` of its cluster tells it.",
     "run_us": "How long it truly runs there. A fair rule or selection does not look at it.",
     "deadline_us": "When it should have ended; a time that no run reaches if it has no deadline.",
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
@@ -74,8 +75,8 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "hops": "How often it was sent from one VO to another.",
         "own_only": "Whether it has to stay in this VO.",
         "now": "Virtual time, in microseconds.",
-        "barred": "Numbers of the VOs where it may not go: those that refused it and, where the "
-        "protocol avoids loops, those that it left. `table` knows nothing of their resources.",
+        "barred": "Numbers of the VOs where it may not go: those that did not admit it and, where "
+        "the protocol avoids loops, those that it left. `table` knows nothing of their resources.",
         "distances": "Latencies and bandwidth from this VO to others, a `Distances`.",
         "selection": "The selection of this VO. `question.worth()` asks it what each resource is "
         "worth, `question.at_home()` which of the VO's own are best.",
@@ -194,7 +195,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     Plan: {
         "start": "Pairs of a slot and a machine: these jobs start there.",
         "preempt": "Slots of running jobs that stop and wait again.",
-        "reject": "Slots of waiting jobs that are refused.",
+        "reject": "Slots of waiting jobs that are rejected.",
         "kill": "Slots of running jobs that fail now.",
         "reserve": "Slot, machine and time of starts that were promised, for the record only.",
         "wake_us": "When to be asked again, even if nothing happens before.",

@@ -248,7 +248,7 @@ MANIFEST_KEYS: Columns = {
     ),
     "cpus": ("CPUs", "CPUs of all machines of the grid."),
     "jobs.completed": ("jobs", "Jobs that ran to their end."),
-    "jobs.failed": ("jobs", "Jobs that were killed or found no place."),
+    "jobs.failed": ("jobs", "Jobs that were killed, or forwarded until their TTL was spent."),
     "jobs.rejected": ("jobs", "Jobs that were rejected: no resource took them; they never ran."),
     "jobs.skipped.*": (
         "jobs",

@@ -109,7 +109,7 @@ class ProtocolSection(Section):
         default="queue",
         description="The rule of forwarding: whether a job leaves its VO or stays, above all where "
         "no suitable resource is free. `queue`: it queues at the best one. `forward`: it goes to "
-        "the best other VO, until its TTL is spent. `reject`: it is refused. Others: see "
+        "the best other VO, until its TTL is spent. `reject`: it is rejected. Others: see "
         "`grid parts forwarding`.",
     )
     avoid_loops: Annotated[bool, Field(strict=True)] = Field(
