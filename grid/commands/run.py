@@ -324,12 +324,12 @@ def _too_wide(finished: Run) -> Iterator[str]:
 
 
 def _say_cost(manifest: dict[str, Any]) -> None:
-    cpu = manifest["cpu_seconds"]
-    on = f"{manifest['actors']} Ray actors, {manifest['rounds']} rounds"
+    cpu, actors = manifest["cpu_seconds"], manifest["actors"]
+    on = f"{actors} Ray actor{'s' * (actors != 1)}, {manifest['rounds']:,} rounds"
     where = on if manifest["runtime"] == "windowed" else "one process"
     plain = "" if manifest["compiled_before"] else "; not all code was compiled (--compile-first)"
     typer.echo(
-        f"{where}, {manifest['messages']} messages; read {cpu['read']:.2f} s, "
+        f"{where}, {manifest['messages']:,} messages; read {cpu['read']:.2f} s, "
         f"ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s{plain}"
     )
     for line in _profile_lines(manifest):

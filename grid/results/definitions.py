@@ -23,9 +23,9 @@ OF_JOBS = (
     ),
     Metric(
         "jobs_rejected", "jobs rejected", "",
-        "Jobs that ended without a place, and were never forwarded or had TTL left: no resource "
-        "can ever run them, or the rule of forwarding gave them none. Also jobs that another VO "
-        "turned away and that end for it (`when_refused: reject` or `home`), whatever their TTL.",
+        "Jobs that ended without a place, never forwarded or with TTL left: no resource can ever "
+        "run them, or the rule of forwarding gave them none, or a policy rejected them. Also jobs "
+        "that another VO did not admit and that end for it (`when_refused`), whatever their TTL.",
         "all jobs", better="less",
     ),
     Metric(
