@@ -22,7 +22,7 @@ from grid.model.measured_jobs import ALL_JOBS
 from grid.results.definitions import METRICS
 from grid.scenario.grid_settings import measured_jobs
 from grid.scenario.load import load_scenario, source_of
-from grid.scenario.parameters import Overrides, each_of
+from grid.scenario.parameters import Overrides, each_of, written_override
 from grid.scenario.python_tree import tree_of_value
 from grid.scenario.schema import Scenario
 from grid.scenario.sections import name_and_settings
@@ -30,7 +30,7 @@ from grid.scenario.shipped import find
 from grid.scenario.text_file import read_text
 from grid.scenario.traces import hash_of_log
 from grid.scenario.validate import validate
-from grid.scenario.yaml_tree import Node, at, child, read_tree, resolve
+from grid.scenario.yaml_tree import Node, at, child, read_tree
 
 MAX_BYTES = 1024 * 1024
 FROM_PYTHON = "experiment"
@@ -152,23 +152,13 @@ def _read(given: Any) -> tuple[Node, list[Mistake]]:
 def _settings(overrides: Overrides) -> dict[str, Any]:
     """Values by key. Raises InputError."""
     if not isinstance(overrides, Mapping):
-        return dict(_setting(override) for override in each_of(overrides))
+        written = map(written_override, each_of(overrides))
+        return {name: node.plain() for name, node in written}
     node, mistakes = tree_of_value(overrides, OVERRIDE.strip())
     if mistakes:
         raise InputError(mistakes)
     plain: dict[str, Any] = node.plain()
     return plain
-
-
-def _setting(override: Any) -> tuple[str, Any]:
-    """Key and value of a KEY=VALUE. Raises InputError."""
-    key, equals, text = override.partition("=") if isinstance(override, str) else ("", "", "")
-    try:
-        if not key or not equals:
-            raise ValueError("KEY=VALUE")
-        return key, resolve(text)
-    except ValueError as error:
-        raise InputError([Mistake("--set", None, "", repr(override), str(error))]) from None
 
 
 def expand(

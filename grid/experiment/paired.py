@@ -104,10 +104,11 @@ def load_differences(
     if scope != GRID and not any(scope in one["metrics"]["vos"] for one in study.records.values()):
         raise one_mistake("scope", repr(scope), f"{GRID}, or a VO of the sweep")
     found = list(paired_differences(study, names, scope))
-    if metrics is not None and found:
+    if metrics is not None and study.compare is not None:
         known = {one.metric for one in found}
         for missing in (one for one in metrics if one not in known):
-            raise one_mistake("metrics", repr(missing), "metrics that runs of the sweep have")
+            expected = "metrics that runs of the sweep have, in a list"
+            raise one_mistake("metrics", repr(missing), expected)
     columns: dict[str, Any] = {
         axis: axis_column([one.point[axis] for one in found]) for axis in study.axes
     }

@@ -309,7 +309,7 @@ class _Workers:
             raise ActorDied(
                 f"Ray actors died {self.deaths} times in a row, last that of VO "
                 f"{', '.join(vos[:3])}{more}: there is too little memory, or a part ends its "
-                "process (--in-process shows that)"
+                "process (with --in-process the command would end with it)"
             )
 
     def _vos_of(self, number: int) -> set[int]:

@@ -39,7 +39,9 @@ def fill_in(
     used = dict.fromkeys(_references(root, parameters))
     for override in each_of(overrides):
         try:
-            name, node = _given(*override) if isinstance(override, tuple) else _written(override)
+            name, node = (
+                _given(*override) if isinstance(override, tuple) else written_override(override)
+            )
             unfit = _override(root, parameters, name, node, keys)
             mistakes += [_with_path(one, name, inner) for one in unfit]
         except InputError as error:
@@ -138,8 +140,8 @@ def _given(name: Any, value: Any) -> tuple[str, Node]:
     return name, node
 
 
-def _written(override: Any) -> tuple[str, Node]:
-    """Name and value of an override from a text. Raises InputError."""
+def written_override(override: Any) -> tuple[str, Node]:
+    """Name and value of an override from a text, name=value. Raises InputError."""
     if not isinstance(override, str):
         raise InputError([Mistake("--set", None, "", shorten(override), "text: name=value")])
     source = _source(override)

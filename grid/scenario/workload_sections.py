@@ -140,6 +140,8 @@ class TraceFilterSection(Section):
         until = self.before_s
         if self.from_s is not None and until is not None and self.from_s >= until:
             raise ValueError("`from_s` less than `before_s`")
+        if self.users and set(self.users) <= set(self.without_users):
+            raise ValueError("some of the `users` not in `without_users`")
         if (self.min_processors or 0) > (self.max_processors or math.inf):
             raise ValueError("`min_processors` no more than `max_processors`")
         return self

@@ -186,8 +186,21 @@ def test_settings_of_the_command_line_hold_for_all_runs(tmp_path: Path) -> None:
     assert not wrong and {case.scenario.protocol.ttl for case in cases} == {5}
     with pytest.raises(InputError, match=r"^--set: selection: found 'matchmaking' for"):
         load_experiment(path, overrides=["selection=matchmaking"])
-    with pytest.raises(InputError, match="expected KEY=VALUE"):
+    with pytest.raises(InputError, match="--set ttl: found 'ttl', expected name=value"):
         load_experiment(path, overrides=["ttl"])
+
+
+def test_lists_and_mappings_of_the_command_line_are_those_of_a_run(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    texts = ["network={latency_s: 0.5}", 'protocol.information={name: "ring"}', "vos.0.count=1e1"]
+    experiment = load_experiment(path, overrides=[*texts, "metrics.submitted_until_s=null"])
+    assert experiment.set["network"] == {"latency_s": 0.5} and experiment.set["vos.0.count"] == 10
+    cases, wrong = expand(experiment, path)
+    assert not wrong
+    assert {case.scenario.network.latency_s for case in cases} == {0.5}
+    assert {case.scenario.protocol.information.name for case in cases} == {"ring"}
+    with pytest.raises(InputError, match=r"^--set network=\{latency: network"):
+        load_experiment(path, overrides=["network={latency"])
 
 
 def test_quick_needs_to_be_told_what_that_is(tmp_path: Path) -> None:

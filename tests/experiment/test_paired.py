@@ -101,6 +101,12 @@ vos:
         load_differences(done.folder, scope="none")
 
 
+@pytest.mark.parametrize("metrics", [["wait_mea"], ["wait_mean", "wait_mea"], "wait_mean"])
+def test_a_metric_that_no_run_has_is_told(tmp_path: Path, metrics: list[str]) -> None:
+    with pytest.raises(InputError, match=r"metrics: found '(wait_mea|w)', expected metrics that"):
+        load_differences(small(tmp_path), metrics)
+
+
 def test_of_one_seed_only_the_difference_is_known(tmp_path: Path) -> None:
     points = [({"rule": rule}, {"wait_mean": [wait]}) for rule, wait in (("a", 1.0), ("b", 4.0))]
     study_of(tmp_path, "one", points)

@@ -125,6 +125,7 @@ def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
+        ("users: [1, 2], without_users: [2, 1, 3]", "some of the `users` not in `without_users`"),
         ("min_processors: 3, max_processors: 2", "`min_processors` no more than"),
         ("sites: [1]", "a `route` for the `sites` of the `filter`"),
     ],
