@@ -59,11 +59,7 @@ def paired_differences(
     axis = study.compare
     if axis is None:
         return
-    # One point after the other: to look each pair up in a large sweep takes minutes.
-    values = [
-        (point, _values_of(replace(study, runs=tuple(runs)), point, metrics, scope))
-        for point, runs in groupby(study.runs, lambda run: run[0])
-    ]
+    values = list(_values(study, metrics, scope))
     beside: dict[str, list[tuple[Point, Values]]] = {}
     for point, found in values:
         beside.setdefault(_rest(point, axis), []).append((point, found))
@@ -104,11 +100,12 @@ def load_differences(
     if scope != GRID and not any(scope in one["metrics"]["vos"] for one in study.records.values()):
         raise one_mistake("scope", repr(scope), f"{GRID}, or a VO of the sweep")
     found = list(paired_differences(study, names, scope))
-    if metrics is not None and study.compare is not None:
-        known = {one.metric for one in found}
-        for missing in (one for one in metrics if one not in known):
+    told = {one.metric for one in found}
+    for metric in (one for one in metrics or () if one not in told):
+        # Where one value alone is compared, there are no differences of any.
+        if not any(of[metric] for _, of in _values(study, [metric], scope)):
             expected = "metrics that runs of the sweep have, in a list"
-            raise one_mistake("metrics", repr(missing), expected)
+            raise one_mistake("metrics", repr(metric), expected)
     columns: dict[str, Any] = {
         axis: axis_column([one.point[axis] for one in found]) for axis in study.axes
     }
@@ -135,10 +132,15 @@ def write_differences(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _values_of(study: Study, point: Point, metrics: Sequence[str], scope: str) -> Values:
-    if scope == GRID:
-        return {metric: study.values(metric, point) for metric in metrics}
-    return {metric: values_of_vos(study, metric, point).get(scope, {}) for metric in metrics}
+def _values(study: Study, metrics: Sequence[str], scope: str) -> Iterator[tuple[Point, Values]]:
+    """Of each point; to look each pair of points up in a large sweep takes minutes."""
+    for point, runs in groupby(study.runs, lambda run: run[0]):
+        here = replace(study, runs=tuple(runs))
+        if scope == GRID:
+            yield point, {metric: here.values(metric, point) for metric in metrics}
+        else:
+            of_vos = {metric: values_of_vos(here, metric, point) for metric in metrics}
+            yield point, {metric: of.get(scope, {}) for metric, of in of_vos.items()}
 
 
 def _rest(point: Point, axis: str) -> str:

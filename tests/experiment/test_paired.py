@@ -107,6 +107,13 @@ def test_a_metric_that_no_run_has_is_told(tmp_path: Path, metrics: list[str]) ->
         load_differences(small(tmp_path), metrics)
 
 
+def test_where_one_value_is_compared_there_are_no_differences(tmp_path: Path) -> None:
+    study_of(tmp_path, "alone", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
+    assert load_differences(tmp_path / "alone", ["wait_mean"]).num_rows == 0
+    with pytest.raises(InputError, match="metrics: found 'wait_mea'"):
+        load_differences(tmp_path / "alone", ["wait_mea"])
+
+
 def test_of_one_seed_only_the_difference_is_known(tmp_path: Path) -> None:
     points = [({"rule": rule}, {"wait_mean": [wait]}) for rule, wait in (("a", 1.0), ("b", 4.0))]
     study_of(tmp_path, "one", points)
