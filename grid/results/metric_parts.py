@@ -17,7 +17,7 @@ from grid.model.arrays import Floats
 from grid.model.errors import WrongPart, kind_of, shorten
 from grid.model.job_results import JobResults
 from grid.parts.kind import Kind, function_guard
-from grid.parts.origin import Origin
+from grid.parts.origin import Origin, WithSettings
 from grid.results.directory import Directory
 from grid.results.metrics import Metrics
 from grid.results.series import edges_of
@@ -55,7 +55,8 @@ def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
 
     Raises WrongPart.
     """
-    given = getattr(getattr(metric, "func", metric), "bounds", (None, None))
+    function = metric.function if isinstance(metric, WithSettings) else metric
+    given = getattr(function, "bounds", (None, None))
     if isinstance(given, tuple | list) and len(given) == 2:
         least, most = given
         right = all(one is None or _is_finite(one) for one in given)

@@ -141,6 +141,13 @@ def test_what_is_wrong_with_a_made_part_is_wrong_input(place: str, name: str, sa
     assert f"'mine.py:{name}'" in str(failed.value)
 
 
+def test_bounds_hold_with_settings_too() -> None:
+    vos = [{"name": "one", "clusters": [{"machines": [{"cpus": 1}]}], "workload": JOBS}]
+    metrics = {"vo": [{"name": "mine.py:below", "settings": {"figure": -2}}]}
+    with pytest.raises(RunFailed, match="its metric gave -2, expected at least 0, by its bounds"):
+        grid.run({"vos": vos, "metrics": metrics})
+
+
 def test_a_policy_that_only_wakes_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 50)
     said = r"mine.py:Restless: plan asked 50 times in a row to be woken, and changed nothing while"
