@@ -17,7 +17,7 @@ def check(
     overrides: Overrides = None,
     traceback: ShowTraceback = False,
 ) -> None:
-    """Check scenarios and experiments, and report the mistakes in them, five at most of each.
+    """Check scenarios and experiments, and report up to five mistakes of each.
 
     What depends on several keys is checked once each of them is right by itself, so a file that is
     mended may have further mistakes. Of an experiment, all its combinations are checked. Files of
