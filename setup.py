@@ -12,7 +12,7 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 
 
 class BuildWithScenarios(build_py):
-    """Copies scenarios/ to grid/shipped, where `grid.scenario.shipped` looks first.
+    """Copies scenarios/ to grid/shipped, where `grid.config.shipped` looks first.
 
     An editable install finds them where they are.
     """

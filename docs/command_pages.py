@@ -9,8 +9,8 @@ from typing import Any
 import typer
 from key_words import MADE, markdown
 
-from grid.cli import app
-from grid.commands.endings import ExitCode
+from grid.cli.app import app
+from grid.cli.endings import ExitCode
 
 _MORE = {
     "grid scenarios": "What each is about, and why it is as it is: [shipped scenarios](shipped.md)."

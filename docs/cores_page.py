@@ -8,7 +8,7 @@ from importlib import import_module
 from key_words import MADE, markdown
 
 from grid.cluster import engines
-from grid.parts.registry import Parts
+from grid.model.plugins.registry import Parts
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.registry import POLICIES
 

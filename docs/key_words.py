@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from grid.parts.settings import LIMIT_WORDS, TYPE_WORDS
+from grid.model.plugins.settings import LIMIT_WORDS, TYPE_WORDS
 
 MADE = "<!-- Made from the code by docs/reference_pages.py. Do not edit. -->\n\n"
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from key_words import MADE, markdown
 
-from grid.forwarding.admission import Request
-from grid.forwarding.interface import Ask, Award, Destination, Question
 from grid.model.distances import Distances
 from grid.model.job import Job, JobOutcome
 from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineColumns, Plan, Policy
+from grid.protocol.forwarding.admission import Request
+from grid.protocol.forwarding.interface import Ask, Award, Destination, Question
+from grid.protocol.selection.interface import Choice
 from grid.results.directory import ClusterEntry, Directory
-from grid.selection.interface import Choice
 
 LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
 `Question`, a [selection](../tutorials/own-parts.md#a-selection) chooses for a `Job` among the rows

@@ -23,10 +23,12 @@ from pydantic import BaseModel
 from shipped_pages import shipped_entries, shipped_page
 
 import grid
-import grid.env
-from grid.experiment.schema import ExperimentSection
-from grid.parts.registry import Part, Parts
-from grid.report.terms import SERIES_LABELS, TERMS
+import grid.integrations.learning
+from grid.config.part_kinds import KINDS
+from grid.config.schema import Scenario
+from grid.lab.report.terms import SERIES_LABELS, TERMS
+from grid.lab.schema import ExperimentSection
+from grid.model.plugins.registry import Part, Parts
 from grid.results import (
     column_definitions,
     decision_definitions,
@@ -34,8 +36,6 @@ from grid.results import (
     sweep_file_definitions,
 )
 from grid.results.event_words import message_words
-from grid.scenario.part_kinds import KINDS
-from grid.scenario.schema import Scenario
 
 ROOT = Path(__file__).parents[1]
 
@@ -274,14 +274,16 @@ def python_page() -> str:
     lines = [f"{MADE}# Python\n"]
     lines.append(
         "`import grid` loads nothing heavy. These are all names that it exports, and those of "
-        "`grid.env`. Examples: [a run and a sweep in Python](../how-to/python.md), [agents that "
+        "`grid.integrations.learning`. Examples: [a run and a sweep in Python](../how-to/python.md), [agents that "
         "learn](../tutorials/learning.md).\n"
     )
     exported = [(f"grid.{name}", getattr(grid, name)) for name in grid.__all__]
     # What of these needs an extra that is not installed here is left out.
-    for name in grid.env.__all__:
+    for name in grid.integrations.learning.__all__:
         with suppress(ImportError):
-            exported.append((f"grid.env.{name}", getattr(grid.env, name)))
+            exported.append(
+                (f"grid.integrations.learning.{name}", getattr(grid.integrations.learning, name))
+            )
     for name, thing in exported:
         kind = "autoclass" if inspect.isclass(thing) else "autofunction"
         home = f"{thing.__module__}.{thing.__qualname__}"

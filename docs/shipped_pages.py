@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from key_words import MADE
 
-from grid.scenario.shipped import Shipped, all_shipped
+from grid.config.shipped import Shipped, all_shipped
 
 ROOT = Path(__file__).parents[1]
 LEAD = """These are the heads of the files, where it stands what is chosen and why, with their

@@ -35,11 +35,11 @@ from grid.compiled_code import keep_apart
 if TYPE_CHECKING:
     import pyarrow
 
-    from grid.experiment.sweep import Sweep
+    from grid.config.build import Grid
+    from grid.config.schema import Scenario
+    from grid.lab.sweep import Sweep
     from grid.model.errors import InputError, PartFailed, RunFailed
     from grid.runtime.run import Run
-    from grid.scenario.build import Grid
-    from grid.scenario.schema import Scenario
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,13 +58,13 @@ __all__ = [
 ]
 
 _TYPES = {
-    "Grid": "grid.scenario.build",
+    "Grid": "grid.config.build",
     "InputError": "grid.model.errors",
     "PartFailed": "grid.model.errors",
     "Run": "grid.runtime.run",
     "RunFailed": "grid.model.errors",
-    "Scenario": "grid.scenario.schema",
-    "Sweep": "grid.experiment.sweep",
+    "Scenario": "grid.config.schema",
+    "Sweep": "grid.lab.sweep",
 }
 """The public types, which are imported when they are first asked for."""
 
@@ -94,7 +94,7 @@ def load_scenario(
     `parts` are classes and functions to plug in, by kind and name, as for `run`.
     Raises InputError with all that is wrong with it, in the same words for files and mappings.
     """
-    from grid.scenario.load import load_scenario as load
+    from grid.config.load import load_scenario as load
 
     return load(_meant(scenario, experiment=False), set, parts)
 
@@ -103,7 +103,7 @@ def _meant(given: Any, *, experiment: bool) -> Any:
     """The file that a path or the name of a shipped one means; anything else as it is."""
     if not isinstance(given, str | os.PathLike):
         return given
-    from grid.scenario.shipped import find
+    from grid.config.shipped import find
 
     return find(Path(given), experiment=experiment)
 
@@ -135,12 +135,12 @@ def run(
     `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError for what is wrong with the
     input, and `grid.model.errors`'s RunFailed where a run comes to no result.
     """
+    from grid.config.build import Grid
+    from grid.config.load import source_of
+    from grid.config.part_checks import unnamed_objects
     from grid.model.errors import InputError, one_mistake
     from grid.results.run_folder import check_folder
     from grid.runtime.run import execute, execute_grid, save
-    from grid.scenario.build import Grid
-    from grid.scenario.load import source_of
-    from grid.scenario.part_checks import unnamed_objects
 
     if events and out is None:
         raise one_mistake("events", "no folder for events.parquet", "`out`, too")
@@ -191,9 +191,9 @@ def sweep(
     experiment of another name. `parts` are classes and functions to plug in, as for `run`. What
     failed is in what comes back. Raises InputError.
     """
-    from grid.experiment.cases import load_experiment
-    from grid.experiment.place import Place
-    from grid.experiment.sweep import run_sweep
+    from grid.lab.cases import load_experiment
+    from grid.lab.place import Place
+    from grid.lab.sweep import run_sweep
 
     experiment = _meant(experiment, experiment=True)
     loaded = load_experiment(experiment, quick=quick, overrides=set, seeds=seeds)
@@ -210,7 +210,7 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
     and `value`, which is null for a metric that does not apply. With `clock`, what was measured on
     the real clock instead. Raises InputError.
     """
-    from grid.experiment.tables import load_results as load
+    from grid.lab.tables import load_results as load
 
     return load(folder, clock=clock)
 
@@ -226,6 +226,6 @@ def load_differences(
     `difference`, `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided
     paired t-test, and `seeds_to_decide`. What is not known is null. Raises InputError.
     """
-    from grid.experiment.paired import load_differences as load
+    from grid.lab.paired import load_differences as load
 
     return load(folder, metrics, scope)

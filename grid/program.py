@@ -16,7 +16,7 @@ def main() -> None:
         # A shell that starts something in the background may have it ignore Ctrl-C.
         if handler != signal.SIG_IGN:
             signal.signal(number, _end)
-    from grid.cli import main as loaded
+    from grid.cli.app import main as loaded
 
     for number, handler in before.items():
         signal.signal(number, handler)

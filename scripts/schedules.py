@@ -11,10 +11,10 @@ from time import process_time
 
 import numpy as np
 
+from grid.config.load import load_scenario, source_of
+from grid.config.workload import realize
 from grid.model.job_table import JobTable
 from grid.policies.queue import easy, fcfs
-from grid.scenario.load import load_scenario, source_of
-from grid.scenario.workload import realize
 from tests.policies.batsim.asked_functions import schedule
 from tests.runtime.asked_pybatsim import of_pybatsim
 from tests.runtime.explained_starts import backfilling, in_turn, reasons, told

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.report import chromium, small_reports
+from tests.lab.report import chromium, small_reports
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("grid", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import grid
-from grid.cli import app
+from grid.cli.app import app
 from grid.cluster import make_cluster
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine

@@ -34,7 +34,9 @@ def python(code: str, hidden: list[str], folder: Path) -> subprocess.CompletedPr
 
 def command(words: list[str], hidden: list[str], folder: Path) -> tuple[int, list[str]]:
     """The exit code of `grid` with these words, and the lines that it says of errors."""
-    done = python(f"from grid.cli import main\nsys.argv[1:] = {words!r}\nmain()", hidden, folder)
+    done = python(
+        f"from grid.cli.app import main\nsys.argv[1:] = {words!r}\nmain()", hidden, folder
+    )
     return done.returncode, done.stderr.splitlines()
 
 
@@ -74,7 +76,10 @@ def test_an_export_says_that_it_needs_its_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hidden", OF_LEARNING)
-@pytest.mark.parametrize("module", ["grid.env", "grid.env.{}", "grid.runtime.ray_envs"])
+@pytest.mark.parametrize(
+    "module",
+    ["grid.integrations.learning", "grid.integrations.learning.{}", "grid.runtime.ray_envs"],
+)
 def test_an_environment_says_that_it_needs_its_extra(
     hidden: str, module: str, tmp_path: Path
 ) -> None:
@@ -85,13 +90,13 @@ def test_an_environment_says_that_it_needs_its_extra(
     place = "grid_env" if hidden == "pettingzoo" else "cluster_env"
     name = "RayVectorEnv" if "ray" in module else what
     done = python(
-        "from grid.env import AgentForwarding, AgentPolicy, AgentSelection\n"
+        "from grid.integrations.learning import AgentForwarding, AgentPolicy, AgentSelection\n"
         f"try:\n    from {module.format(place)} import {name}\n"
         "except ImportError as error:\n    print(error)\n",
         [hidden],
         tmp_path,
     )
-    line = f"an environment of grid.env needs {hidden}, of the extra `learning`: {INSTALL}"
+    line = f"an environment of grid.integrations.learning needs {hidden}, of the extra `learning`: {INSTALL}"
     packages = '"gymnasium>=1.1" "pettingzoo>=1.25" "greenlet>=3.1"'
     assert done.stdout == f"{line}{packages}\n", done.stderr
 

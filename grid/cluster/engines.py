@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
+from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.pool import CompiledForm, PoolPolicy
 from grid.cluster.shell import ClusterShell, Core
-from grid.dispatching.processor_choices import ProcessorChoice, ld
 from grid.model.errors import one_mistake
 from grid.model.platform import Cluster, MachineOutage, PreemptionOverheads
 from grid.policies.flexible import FlexibleBackfilling

@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import Field, Strict, model_validator
 
 from grid.model.arrays import Floats, Ints
+from grid.model.plugins.registry import Parts
+from grid.model.plugins.settings import MOST, PartSettings, Weight
 from grid.model.time import Time
-from grid.parts.registry import Parts
-from grid.parts.settings import MOST, PartSettings, Weight
 from grid.policies.columns import packed_view
 from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
 from grid.policies.interface import ClusterView, Plan

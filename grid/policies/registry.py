@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.errors import WrongPart, kind_of, shorten
+from grid.model.plugins.kind import Kind, refuse_misspelt, refuse_other_arguments
+from grid.model.plugins.origin import Origin, ask
+from grid.model.plugins.registry import Part, Parts
 from grid.model.time import NEVER, Time
-from grid.parts.kind import Kind, refuse_misspelt, refuse_other_arguments
-from grid.parts.origin import Origin, ask
-from grid.parts.registry import Part, Parts
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import FEATURES, JOB_TABLES, ClusterView, Plan, Policy
 

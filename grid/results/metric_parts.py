@@ -16,8 +16,8 @@ import numpy as np
 from grid.model.arrays import Floats
 from grid.model.errors import WrongPart, kind_of, shorten
 from grid.model.job_results import JobResults
-from grid.parts.kind import Kind, function_guard
-from grid.parts.origin import Origin, WithSettings
+from grid.model.plugins.kind import Kind, function_guard
+from grid.model.plugins.origin import Origin, WithSettings
 from grid.results.directory import Directory
 from grid.results.metrics import Metrics
 from grid.results.series import edges_of

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from grid.config.build import Grid
+from grid.config.fault_sections import FaultsSection
+from grid.config.grid_settings import grid_faults
+from grid.config.random_decisions import with_random_decisions
+from grid.config.random_faults import random_faults
+from grid.config.schema import Scenario
+from grid.config.workload import realize
+from grid.config.wrapped import virtual_rules
 from grid.model.errors import InputError, PartFailed, only_on_ray
 from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
 from grid.runtime.sequential import NeverEnds, run_sequential
-from grid.scenario.build import Grid
-from grid.scenario.fault_sections import FaultsSection
-from grid.scenario.grid_settings import grid_faults
-from grid.scenario.random_decisions import with_random_decisions
-from grid.scenario.random_faults import random_faults
-from grid.scenario.schema import Scenario
-from grid.scenario.workload import realize
-from grid.scenario.wrapped import virtual_rules
 
 SEEDS_A_TASK = 25
 LONGEST = 100

@@ -17,8 +17,8 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import RunFailed
-from grid.parts.origin import said
-from grid.parts.registry import Parts
+from grid.model.plugins.origin import said
+from grid.model.plugins.registry import Parts
 from grid.runtime.address import knock, not_let_in
 from grid.runtime.cpus import usable_cpus
 from grid.runtime.lean_ray import lean_ray

@@ -23,11 +23,11 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from grid.config.build import Grid
+from grid.config.warm_up import warm_ups
 from grid.model.compiled import plain_while
 from grid.runtime.cpus import usable_cpus
 from grid.runtime.outcome import Stage, tell_nobody
-from grid.scenario.build import Grid
-from grid.scenario.warm_up import warm_ups
 
 FEWEST = 2
 """With less to compile than this, the run does it itself: a process takes a second to start."""

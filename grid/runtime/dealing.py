@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grid.config.build import Grid
 from grid.policies.batsim.policy import Batsim
-from grid.scenario.build import Grid
 
 JOB_US = 150.0
 """What the messages of a job take, about."""

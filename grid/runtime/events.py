@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from grid.config.build import Grid
 from grid.model.cluster_facts import facts_of
 from grid.results.event_file import EventSpool
-from grid.scenario.build import Grid
 
 
 def spool_of(grid: Grid) -> EventSpool:

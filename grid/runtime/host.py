@@ -15,14 +15,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from grid.config.build import Around, Grid
+from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
 from grid.kernel.entity import Effects
 from grid.kernel.event import EVER, TIMER
 from grid.kernel.outbox import Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
 from grid.model.errors import PartFailed
+from grid.model.plugins.registry import plugged_in
 from grid.model.time import NEVER, Time
-from grid.parts.registry import plugged_in
 from grid.results.look import ProcessLook
 from grid.runtime.codec import encode
 from grid.runtime.interventions import (
@@ -40,8 +42,6 @@ from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import EARLY_SECONDS, live_rules
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore
-from grid.scenario.build import Around, Grid
-from grid.scenario.wrapped import fault_tolerant, outages_of_entities, place_of
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40

@@ -16,12 +16,16 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 OWN = (
-    "grid.cluster", "grid.dispatching", "grid.entities", "grid.forwarding", "grid.information",
-    "grid.kernel", "grid.model", "grid.parts", "grid.policies", "grid.selection",
+    "grid.cluster", "grid.protocol", "grid.protocol.forwarding", "grid.protocol.information",
+    "grid.kernel", "grid.model", "grid.model.plugins", "grid.policies", "grid.protocol.selection",
 )  # fmt: skip
 
 
-LOADERS = ("grid.parts.reference", "grid.parts.registry", "grid.parts.source")
+LOADERS = (
+    "grid.model.plugins.reference",
+    "grid.model.plugins.registry",
+    "grid.model.plugins.source",
+)
 """Modules among them that find and load code. No state of an entity holds anything of them."""
 
 

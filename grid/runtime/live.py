@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from grid.config.build import Grid
+from grid.config.warm_up import warm_up
 from grid.model.interventions import NO_WISHES, Wishes, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
@@ -27,8 +29,6 @@ from grid.runtime.live_actors import Actors
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace, late_share
-from grid.scenario.build import Grid
-from grid.scenario.warm_up import warm_up
 
 
 @dataclass(slots=True)

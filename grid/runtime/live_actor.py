@@ -10,11 +10,11 @@ from typing import Any
 
 import ray
 
+from grid.config.warm_up import warm_up
 from grid.kernel.outbox import Outbox
 from grid.runtime.host import Host, Status
 from grid.runtime.interventions import Interventions
 from grid.runtime.live_clock import Clock, Epoch
-from grid.scenario.warm_up import warm_up
 
 
 @ray.remote(max_restarts=-1, max_task_retries=0)

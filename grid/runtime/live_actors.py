@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import ray
 
+from grid.config.build import Grid
 from grid.model.arrays import Ints
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.interventions import NO_WISHES, Wishes
@@ -26,7 +27,6 @@ from grid.runtime.outcome import Progress
 from grid.runtime.pace import Pace
 from grid.runtime.ray_watch import has_ended
 from grid.runtime.transport import last_line, why_not_made
-from grid.scenario.build import Grid
 
 TICK_SECONDS = 0.25
 UNRESPONSIVE_SECONDS = 30.0

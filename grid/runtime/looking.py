@@ -8,14 +8,14 @@ from typing import Protocol
 
 import numpy as np
 
+from grid.config.build import Grid
+from grid.config.wrapped import breakable_machines, clusters_of
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Ints
 from grid.model.interventions import Asked, LiveFacts
 from grid.results.look import Beginning, Look, ProcessLook
 from grid.runtime.outcome import RecordStore
 from grid.runtime.pace import Pace
-from grid.scenario.build import Grid
-from grid.scenario.wrapped import breakable_machines, clusters_of
 
 
 class Watcher(Protocol):

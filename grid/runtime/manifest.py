@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from grid import __version__
+from grid.config.part_kinds import metric_meanings
+from grid.config.schema import OverheadsSection, Scenario
+from grid.config.traces import hashes_of_logs
 from grid.model.errors import dotted
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import JobResults
 from grid.results.digest import digest
 from grid.results.directory import Directory
 from grid.runtime.outcome import RunOutcome
-from grid.scenario.part_kinds import metric_meanings
-from grid.scenario.schema import OverheadsSection, Scenario
-from grid.scenario.traces import hashes_of_logs
 from grid.sources import sources
 
 LIBRARIES = ("numba", "numpy", "ray", "scipy")

@@ -16,7 +16,9 @@ try:
     from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
     from gymnasium.vector.utils import batch_space
 except ModuleNotFoundError as error:
-    raise missing("an environment of grid.env", "learning", str(error.name)) from None
+    raise missing(
+        "an environment of grid.integrations.learning", "learning", str(error.name)
+    ) from None
 
 from grid.runtime.cluster import ray_cluster
 from grid.runtime.cpus import usable_cpus

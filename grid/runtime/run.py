@@ -9,6 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from grid.config.build import Grid
+from grid.config.part_kinds import metrics_of
+from grid.config.schema import Scenario
+from grid.config.workload import realize
 from grid.model.errors import RunFailed, one_mistake, only_on_ray, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
@@ -30,10 +34,6 @@ from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.pace import Pace
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
-from grid.scenario.build import Grid
-from grid.scenario.part_kinds import metrics_of
-from grid.scenario.schema import Scenario
-from grid.scenario.workload import realize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -359,8 +359,8 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
 
 def save(run: Run, folder: Path) -> None:
     """Write the run's folder, whole or not at all; its events once."""
+    from grid.config.load import resolved_yaml
     from grid.results.files import write_run
-    from grid.scenario.load import resolved_yaml
 
     write_run(
         folder,

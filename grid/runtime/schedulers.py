@@ -23,10 +23,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from grid.config.build import Grid
 from grid.model.errors import PartFailed, one_mistake, shorten
 from grid.model.extras import need
 from grid.policies.batsim.policy import Batsim, Message, Scheduler
-from grid.scenario.build import Grid
 
 LOOK_MS = 100
 """How often to see whether a scheduler that has not answered still runs."""

@@ -6,6 +6,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from grid.config.build import Around, Grid
+from grid.config.warm_up import warm_up
+from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
@@ -14,9 +17,6 @@ from grid.runtime.looking import SequentialLooks, Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome
 from grid.runtime.plan_time import plan_time
 from grid.runtime.schedulers import Schedulers
-from grid.scenario.build import Around, Grid
-from grid.scenario.warm_up import warm_up
-from grid.scenario.wrapped import entities_of
 
 if TYPE_CHECKING:
     from grid.results.event_file import EventSpool

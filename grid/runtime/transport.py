@@ -18,10 +18,11 @@ from typing import Any, Protocol
 
 import ray
 
+from grid.config.build import Grid
 from grid.kernel.dissemination import steps
 from grid.model.arrays import Ints
 from grid.model.compiled import plain_while
-from grid.parts.origin import short_path
+from grid.model.plugins.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cycles import look_rarely
 from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
@@ -29,7 +30,6 @@ from grid.runtime.grants import Grants, News, Told, is_over, is_pause, together
 from grid.runtime.links import MemoryLink, PeerLost, SocketLink, can_share_memory
 from grid.runtime.ring import Parcel, Ring
 from grid.runtime.window import Played, Saved, Window, play
-from grid.scenario.build import Grid
 
 LOST = (
     ray.exceptions.RayActorError,

@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
+from grid.config.build import Around, Grid
+from grid.config.warm_up import warm_up
+from grid.config.wrapped import entities_of
 from grid.kernel.event import NOWHERE, Envelope
 from grid.kernel.process import LogicalProcess
 from grid.model.errors import not_saved
@@ -37,9 +40,6 @@ from grid.runtime.plan_time import plan_time
 from grid.runtime.ring import Parcel
 from grid.runtime.schedulers import Schedulers
 from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, Stopwatch, advance_timed
-from grid.scenario.build import Around, Grid
-from grid.scenario.warm_up import warm_up
-from grid.scenario.wrapped import entities_of
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import ray
 
+from grid.config.build import Grid
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
@@ -35,7 +36,6 @@ from grid.runtime.transport import (
     why_not_made,
 )
 from grid.runtime.window import Played, dealt_anew
-from grid.scenario.build import Grid
 
 if TYPE_CHECKING:
     from grid.results.event_file import EventSpool

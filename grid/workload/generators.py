@@ -14,8 +14,8 @@ import numpy as np
 from grid.model.errors import dotted, kind_of, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
-from grid.parts.kind import Kind, function_guard
-from grid.parts.registry import Parts
+from grid.model.plugins.kind import Kind, function_guard
+from grid.model.plugins.registry import Parts
 from grid.workload.table_checks import table_problems
 
 Settings = Mapping[str, Any]

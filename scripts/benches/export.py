@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 JOBS = 10_000_000
 ROWS_A_GROUP = 1 << 18
 TIMES = ("submission_time", "assigned_time", "starting_time", "finish_time")
-COMMAND = (sys.executable, "-P", "-c", "from grid.cli import main; main()")
+COMMAND = (sys.executable, "-P", "-c", "from grid.cli.app import main; main()")
 EXPORT = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from grid.cluster import make_cluster
-from grid.dispatching.processor_choices import ald
+from grid.cluster.gang.processor_choices import ald
 from grid.kernel.entity import random_stream
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization

@@ -1,15 +1,15 @@
 """Table 1 of the 2007 paper: the greedy knapsack against branch and bound, on the same instances.
 
 CS_i_p plans jobs that come 10 s apart to 100 machines with 40 licenses; how choices are measured
-stands in grid/experiment/knapsack_choices.py.
+stands in grid/lab/knapsack_choices.py.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from grid.experiment.knapsack_choices import knapsack_choices
-from grid.scenario.load import load_scenario
+from grid.config.load import load_scenario
+from grid.lab.knapsack_choices import knapsack_choices
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "knapsack.yaml"
 JOBS = 700

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from grid.env import ClusterEnv, GridEnv
-from grid.env.play import Play, grid_of
-from grid.scenario.load import load_scenario
+from grid.config.load import load_scenario
+from grid.integrations.learning import ClusterEnv, GridEnv
+from grid.integrations.learning.play import Play, grid_of
 
 EPISODES, JOBS = 4, 300
 SIZES = {1: 4, 2: 2, 4: 2, 8: 1}

@@ -20,11 +20,11 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.report import chromium  # noqa: E402
+from tests.lab.report import chromium  # noqa: E402
 
 SCENARIO = ROOT / "scenarios" / "lcg-2005.yaml"
 LOG = Path(os.environ.get("LCG_LOG", ROOT.parent / "shared" / "traces" / "LCG-2005.swf.gz"))
-COMMAND = (sys.executable, "-P", "-c", "from grid.cli import main; main()")
+COMMAND = (sys.executable, "-P", "-c", "from grid.cli.app import main; main()")
 SAMPLE_SECONDS = 0.25
 COUNT_FRAMES = (
     "(function next() { window.drawn = 1 + (window.drawn ?? 0); requestAnimationFrame(next); })()"

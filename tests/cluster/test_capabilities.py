@@ -10,7 +10,7 @@ import pytest
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.engines import CAPABILITIES, FEATURES, Wanted, choose
-from grid.dispatching.processor_choices import ald, ld
+from grid.cluster.gang.processor_choices import ald, ld
 from grid.model.errors import InputError
 from grid.model.job import Job
 from grid.model.platform import (

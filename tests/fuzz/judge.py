@@ -20,7 +20,7 @@ import typer.main
 import typer.testing
 from typer.testing import CliRunner
 
-from grid.cli import app
+from grid.cli.app import app
 from grid.runtime.compiling import WORKER
 
 MOST_LINES = 5

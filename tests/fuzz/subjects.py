@@ -81,9 +81,9 @@ def _run_folder() -> Files:
 
 @cache
 def _sweep_folder() -> Files:
-    from grid.experiment.cases import load_experiment
-    from grid.experiment.place import Place
-    from grid.experiment.sweep import run_sweep
+    from grid.lab.cases import load_experiment
+    from grid.lab.place import Place
+    from grid.lab.sweep import run_sweep
     from tests.fuzz.judge import private_folder
 
     with private_folder() as name:
@@ -184,10 +184,10 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
 @cache
 def journal_texts() -> list[bytes]:
     """What the journal of an entity holds, after a while."""
+    from grid.config.load import load_scenario
+    from grid.config.workload import realize
+    from grid.config.wrapped import entities_of
     from grid.runtime.codec import encode
-    from grid.scenario.load import load_scenario
-    from grid.scenario.workload import realize
-    from grid.scenario.wrapped import entities_of
 
     path = CORPUS / "scenario.yaml"
     grid = realize(load_scenario(path), str(path))[0]

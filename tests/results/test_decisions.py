@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import grid
-from grid.entities.tally import MOST_WORDS, Herds, Tally
 from grid.model.messages import Belief
 from grid.model.records import VoFigure
+from grid.protocol.tally import MOST_WORDS, Herds, Tally
 from grid.results.decisions import decision_figures, fixed_numbers, sums_of
 
 SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs_limit": None}

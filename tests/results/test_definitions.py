@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import grid
-from grid.experiment.record import clock_of, record_of
+from grid.lab.record import clock_of, record_of
 from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
 from grid.results.definitions import (
     METRICS,

@@ -13,7 +13,7 @@ from grid.results.energy import cluster_energy, job_energy
 from grid.results.metrics import Figures, metrics
 from grid.results.series import series
 from grid.runtime.sequential import run_sequential
-from tests.scenario.grids import grid_of
+from tests.config.grids import grid_of
 
 WATTS = {"watts_idle": 10.0, "watts_busy": 100.0}
 # So short that what messages take is not seen in the joules.

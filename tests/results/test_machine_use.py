@@ -11,7 +11,7 @@ from grid.model.job_results import in_order
 from grid.results.metrics import Figures, metrics
 from grid.results.series import series
 from grid.runtime.sequential import run_sequential
-from tests.scenario.grids import grid_of
+from tests.config.grids import grid_of
 
 WATTS = {"watts_idle": 10.0, "watts_busy": 100.0}
 FROM_60_S = {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 60.0, "for_s": 1000.0}

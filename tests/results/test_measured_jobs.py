@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grid
-from grid.experiment.record import record_of
+from grid.lab.record import record_of
+from grid.lab.report.run_page import write_run_page
 from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
-from grid.report.run_page import write_run_page
 from grid.results.definitions import OF_JOBS
 from grid.results.directory import Directory
 from grid.results.metrics import metrics

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grid.config.load import load_scenario
 from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.results.checkers import check
 from grid.results.digest import digest
@@ -22,7 +23,6 @@ from grid.results.series import series
 from grid.results.spool import ResultSpool, StoredResults
 from grid.runtime.outcome import RecordStore
 from grid.runtime.run import Run, execute
-from grid.scenario.load import load_scenario
 from tests.results.results_tables import TWO_VOS, job, table, tables
 
 LOG = "\n".join(

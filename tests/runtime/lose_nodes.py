@@ -10,6 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from grid.config.build import Grid
+from grid.config.load import load_scenario
+from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
@@ -19,9 +22,6 @@ from grid.runtime.cluster import ray_cluster
 from grid.runtime.live import run_live
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
-from grid.scenario.build import Grid
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -26,7 +26,7 @@ import grid
 from grid.model.errors import shorten
 
 ROOT = Path(__file__).parents[2]
-GRID = (sys.executable, "-c", "from grid.cli import main; main()")
+GRID = (sys.executable, "-c", "from grid.cli.app import main; main()")
 PARTIAL_UTILITY = str(ROOT / "scenarios" / "partial-utility.yaml")
 MANY_VOS = ("vos.0.count=64", "workload.settings.users=1120")
 """So that a windowed run is at work for some seconds."""

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from grid.cluster import ClusterShell
-from grid.entities.grid_dispatcher import GridDispatcher
-from grid.entities.local_dispatcher import LocalDispatcher
-from grid.entities.local_scheduler import LocalScheduler
-from grid.entities.migration import GangGiver, Taker
-from grid.entities.resource_manager import ResourceManager
-from grid.entities.waiting_room import WaitingRoom
 from grid.kernel.crash_injector import CrashInjector
 from grid.kernel.entity import Context
 from grid.kernel.reliable import Input, Reliable
 from grid.model.job import JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
 from grid.model.migration_messages import MoveGang
+from grid.protocol.grid_dispatcher import GridDispatcher
+from grid.protocol.local_dispatcher import LocalDispatcher
+from grid.protocol.local_scheduler import LocalScheduler
+from grid.protocol.migration import GangGiver, Taker
+from grid.protocol.resource_manager import ResourceManager
+from grid.protocol.waiting_room import WaitingRoom
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, Bug] = {}

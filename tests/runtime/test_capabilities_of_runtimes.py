@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from grid.cluster.engines import FEATURES
+from grid.config.build import Grid
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError
 from grid.model.faults import GridFaults, MachineFailure, Outage
@@ -22,14 +23,13 @@ from grid.model.grid_settings import GridSettings
 from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
+from grid.model.plugins.registry import Parts
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
-from grid.parts.registry import Parts
+from grid.protocol.selection.interface import Choice
+from grid.protocol.selection.registry import partial
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, Run, execute_grid
-from grid.scenario.build import Grid
-from grid.selection.interface import Choice
-from grid.selection.registry import partial
 from tests.cluster.clusters import table
 from tests.cluster.test_capabilities import PROBES, Probe, job
 

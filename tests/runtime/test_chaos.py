@@ -11,10 +11,10 @@ import pytest
 import ray
 from typer.testing import CliRunner
 
-from grid.cli import app
+from grid.cli.app import app
+from grid.config import wrapped
+from grid.config.load import load_scenario
 from grid.runtime.chaos import SEEDS_A_TASK, Subject, attempt, run_chaos, subject_of
-from grid.scenario import wrapped
-from grid.scenario.load import load_scenario
 from tests.runtime.planted_bugs import BUGS, OF_DECISIONS
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"

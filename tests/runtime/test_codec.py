@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grid.config import wrapped
+from grid.config.load import load_scenario
 from grid.kernel import crash_injector
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, JobState, Option, Requirement, RequirementKind
@@ -23,8 +25,6 @@ from grid.runtime.chaos import faults_of, subject_of
 from grid.runtime.codec import decode, encode
 from grid.runtime.known_names import OWN
 from grid.runtime.sequential import run_sequential
-from grid.scenario import wrapped
-from grid.scenario.load import load_scenario
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "runtime" / "fault_scenarios").glob("*.yaml"))
 
@@ -117,14 +117,18 @@ def test_a_random_stream_goes_on_where_it_was() -> None:
         ["object", "grid.kernel.entity:random_stream", {}],
         ["object", "grid.model.job:JobState", None],
         ["enum", "grid.model.job:Job", 1],
-        ["object", "grid.entities.workload_source:WorkloadSource", ["dict", [["__class__", 1]]]],
+        ["object", "grid.protocol.workload_source:WorkloadSource", ["dict", [["__class__", 1]]]],
         ["number", "O", 1],
         ["array", "O", [1], "AAAAAAAAAAA="],
         ["number", "V8", 10**10],  # so many bytes
         ["number", "S1", 10**10],
         ["array", "i4,O", [1], "AAAAAAAAAAA="],
-        ["object", "grid.parts.source:Source", ["dict", [["path", "x"], ["text", "import os"]]]],
-        ["called", "grid.parts.reference:resolve_reference"],
+        [
+            "object",
+            "grid.model.plugins.source:Source",
+            ["dict", [["path", "x"], ["text", "import os"]]],
+        ],
+        ["called", "grid.model.plugins.reference:resolve_reference"],
         ["again", 7],
         ["dict", [[["list", []], 1]]],
         ["tuple", 7],

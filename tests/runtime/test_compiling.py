@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from grid.experiment.cases import load_experiment
-from grid.experiment.place import Place
-from grid.experiment.sweep import run_sweep
+from grid.config.warm_up import WarmUp
+from grid.lab.cases import load_experiment
+from grid.lab.place import Place
+from grid.lab.sweep import run_sweep
 from grid.runtime import compiling
 from grid.runtime.compiling import CompilingAhead, Meanwhile, compiling_ahead
-from grid.scenario.warm_up import WarmUp
 
 PIECES = [
     WarmUp("good", partial(divmod, 7, 2)),  # type: ignore[arg-type]

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from grid.forwarding.rules import FORWARDING
+from grid.config.build import Grid
+from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
 from grid.model.job_results import in_order
 from grid.model.time import from_seconds
+from grid.protocol.forwarding.rules import FORWARDING
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.runtime.codec import decode, encode
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import run_windowed
-from grid.scenario.build import Grid
-from grid.scenario.wrapped import entities_of
-from tests.scenario.grids import grid_of, vo
+from tests.config.grids import grid_of, vo
 
 RECEPTIONS: tuple[dict[str, Any], ...] = (
     {},

@@ -10,7 +10,7 @@ from pathlib import Path
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "partial-utility.yaml"
 CODE = f"""
 from pathlib import Path
-from grid.scenario.load import load_scenario
+from grid.config.load import load_scenario
 from grid.runtime.run import execute
 path = Path({str(SCENARIO)!r})
 settings = ["snapshot_period=1", "workload.settings.jobs_per_user=4"]

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from grid.config.load import load_scenario
+from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.digest import digest
 from grid.runtime import door as doors
 from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
 from grid.runtime.sequential import run_sequential
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
 
 KEY = b"k" * 32
 GARBAGE = (

@@ -12,7 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import grid as emulator
-from grid.cli import app
+from grid.cli.app import app
+from grid.config.build import Grid
+from grid.config.load import load_scenario
 from grid.model.errors import InputError
 from grid.model.event import MESSAGE
 from grid.model.job_results import in_order
@@ -23,10 +25,8 @@ from grid.runtime.events import spool_of
 from grid.runtime.run import execute, save
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
-from grid.scenario.build import Grid
-from grid.scenario.load import load_scenario
+from tests.results.history.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, rounds
-from tests.story.random_runs import played, random_grid
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -158,8 +158,8 @@ def test_a_run_from_python_may_have_its_events(tmp_path: Path) -> None:
 
 
 def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:
-    from grid.entities.witness import Witnessed
-    from grid.scenario.wrapped import entities_of
+    from grid.config.wrapped import entities_of
+    from grid.protocol.witness import Witnessed
 
     grid = random_grid(Random(2))
     assert not [e for e in entities_of(grid, grid.names).values() if isinstance(e, Witnessed)]

@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grid.config.build import Grid
+from grid.config.fault_sections import FaultsSection
+from grid.config.load import load_scenario
+from grid.config.workload import realize
+from grid.config.wrapped import entities_of, virtual_rules
 from grid.kernel.outbox import Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable
@@ -20,11 +25,6 @@ from grid.runtime.dealing import deal
 from grid.runtime.host import Host, JournalStorage, first_sequence
 from grid.runtime.interventions import Pauses
 from grid.runtime.journal import Journal
-from grid.scenario.build import Grid
-from grid.scenario.fault_sections import FaultsSection
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
-from grid.scenario.wrapped import entities_of, virtual_rules
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
 

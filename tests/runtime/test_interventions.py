@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from grid.config.build import Grid
+from grid.config.wrapped import virtual_rules
 from grid.kernel.faults import Faults
 from grid.kernel.outbox import Outbox
 from grid.model.errors import InputError
@@ -35,6 +37,7 @@ from grid.results.checkers import check
 from grid.results.column_definitions import INTERVENTION_COLUMNS
 from grid.results.event_file import EventSpool
 from grid.results.event_reading import EventFile
+from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.runtime import host as host_module
@@ -52,9 +55,6 @@ from grid.runtime.live_clock import Clock, epoch_in
 from grid.runtime.outcome import RecordStore
 from grid.runtime.pace import live_lines
 from grid.runtime.sequential import run_sequential
-from grid.scenario.build import Grid
-from grid.scenario.wrapped import virtual_rules
-from grid.story import ClusterLog, job_story
 from tests.runtime.test_host import PunctualClock, grid_of
 
 VO_DOWN, MACHINE_DOWN = (

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from grid.cli import app
+from grid.cli.app import app
+from grid.config.build import Grid
+from grid.config.fault_sections import FaultsSection
+from grid.config.load import load_scenario
+from grid.config.schema import Scenario
+from grid.config.workload import realize
 from grid.model.arrays import Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
@@ -23,11 +28,6 @@ from grid.runtime.live_actors import LiveFailed
 from grid.runtime.pace import Pace, late_share, live_lines
 from grid.runtime.progress import RunProgress
 from grid.runtime.sequential import run_sequential
-from grid.scenario.build import Grid
-from grid.scenario.fault_sections import FaultsSection
-from grid.scenario.load import load_scenario
-from grid.scenario.schema import Scenario
-from grid.scenario.workload import realize
 from tests.examples import examples
 
 SCENARIOS = Path(__file__).parents[1] / "runtime" / "fault_scenarios"

@@ -12,7 +12,7 @@ from grid.results.metrics import metrics
 from grid.runtime.live import run_live
 from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
-from tests.scenario.grids import grid_of, vo
+from tests.config.grids import grid_of, vo
 
 SUMS = ("misjudged_arrivals", "refusals", "not_admitted", "leases", "leases_lost",
         "places_cancelled", "input_sent_mb", "input_wasted_mb")  # fmt: skip

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grid.experiment.progress import COMPILING, LATELY_SECONDS, sweep_progress
-from grid.experiment.sweep_looks import Tally
+from grid.lab.progress import COMPILING, LATELY_SECONDS, sweep_progress
+from grid.lab.sweep_looks import Tally
 from grid.runtime import progress
 from grid.runtime.progress import Display, RunProgress, display_on
 

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from grid.config.build import Grid
+from grid.config.random_decisions import with_random_decisions
+from grid.config.schema import Scenario
+from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.checkers import check
 from grid.results.digest import digest
@@ -13,11 +17,7 @@ from grid.results.metrics import metrics
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import run_windowed
-from grid.scenario.build import Grid
-from grid.scenario.random_decisions import with_random_decisions
-from grid.scenario.schema import Scenario
-from grid.scenario.workload import realize
-from tests.scenario.grids import vo
+from tests.config.grids import vo
 
 ACTORS = (1, 2, 4)
 SEEDS = range(40, 45)

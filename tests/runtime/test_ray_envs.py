@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.env.grids import one_pool
+from tests.integrations.learning.grids import one_pool
 
 pytest.importorskip("gymnasium", reason="needs the extra `learning`")
 pytest.importorskip("greenlet", reason="needs the extra `learning`")
 
 from gymnasium.vector import SyncVectorEnv
 
-from grid.env import ClusterEnv, RayVectorEnv
+from grid.integrations.learning import ClusterEnv, RayVectorEnv
 
 
 def make() -> ClusterEnv:

@@ -26,7 +26,7 @@ from grid.runtime.cluster import (
 )
 from tests.runtime.web_server import web_server
 
-GRID = (sys.executable, "-P", "-c", "from grid.cli import main; main()")
+GRID = (sys.executable, "-P", "-c", "from grid.cli.app import main; main()")
 
 
 def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[str]]:

@@ -7,6 +7,9 @@ from random import Random
 
 import pytest
 
+from grid.config.build import Grid
+from grid.config.load import load_scenario
+from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.digest import digest
 from grid.runtime.dealing import better_dealing, better_process_of, deal
@@ -16,12 +19,9 @@ from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window, dealt_anew
 from grid.runtime.windowed import run_windowed
-from grid.scenario.build import Grid
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
+from tests.results.history.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, mixed_rounds
 from tests.runtime.test_windowed_deaths import Killer
-from tests.story.random_runs import played, random_grid
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

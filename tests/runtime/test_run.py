@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import grid
-from grid.cli import app
+from grid.cli.app import app
 from grid.model.errors import InputError, Mistake
 from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.job_table import JobTable
@@ -151,7 +151,7 @@ def test_public_names_are_there_and_light() -> None:
     assert grid.Scenario is type(grid.load_scenario(DESCRIBED))
     assert grid.InputError is InputError
     assert grid.Run.__module__ == "grid.runtime.run"
-    assert grid.Sweep.__module__ == "grid.experiment.sweep"
+    assert grid.Sweep.__module__ == "grid.lab.sweep"
     assert {*grid.__all__} <= {*dir(grid)}
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         _ = grid.nosuch

@@ -54,7 +54,7 @@ def pybatsim(scheduler: str) -> dict[str, Any]:
 
 
 def served(policy: str) -> dict[str, Any]:
-    code = "from grid.cli import main; main()"
+    code = "from grid.cli.app import main; main()"
     python = f"{shlex.quote(sys.executable)} -P -c {shlex.quote(code)}"
     # It may have to compile first.
     command = f"{python} batsim-server {policy} --endpoint {{endpoint}}"
@@ -186,9 +186,9 @@ def test_an_endpoint_that_is_none(endpoint: str) -> None:
 
 
 def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:
+    from grid.config.load import load_scenario
     from grid.runtime.pace import Pace
     from grid.runtime.run import Live, execute
-    from grid.scenario.load import load_scenario
 
     scenario = load_scenario(pool(asks("x {endpoint}"), 2))
     with pytest.raises(InputError, match="found batsim in a live run"):

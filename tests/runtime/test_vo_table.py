@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from grid.config.load import load_scenario
 from grid.runtime.progress import Display, display_on
 from grid.runtime.run import execute
 from grid.runtime.vo_table import HEADERS, ROWS, VoTable, Watchers
-from grid.scenario.load import load_scenario
-from tests.report.small_reports import SCENARIO
-from tests.watch.looking import Watching, looks_at_one_that_goes_down
+from tests.integrations.watch.looking import Watching, looks_at_one_that_goes_down
+from tests.lab.report.small_reports import SCENARIO
 
 
 class Eager(VoTable):

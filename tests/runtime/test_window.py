@@ -7,18 +7,18 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.forwarding.rules import FORWARDING
-from grid.information.discounts import DISCOUNTS
-from grid.information.registry import INFORMATION
+from grid.config.build import Grid
 from grid.model.job_results import JobResults, in_order
+from grid.protocol.forwarding.rules import FORWARDING
+from grid.protocol.information.discounts import DISCOUNTS
+from grid.protocol.information.registry import INFORMATION
+from grid.protocol.selection.registry import SELECTIONS
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
-from grid.scenario.build import Grid
-from grid.selection.registry import SELECTIONS
+from tests.config.grids import grid_of, vo
 from tests.runtime.rounds import grants_of, mixed_rounds, overlapping_rounds, rounds
-from tests.scenario.grids import grid_of, vo
 
 
 def in_windows(grid: Grid, partition: list[int], way: Any = rounds) -> tuple[list[JobResults], int]:

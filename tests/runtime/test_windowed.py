@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grid.config.build import Grid
+from grid.config.load import load_scenario
+from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.digest import digest
 from grid.runtime.events import spool_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import run_windowed
-from grid.scenario.build import Grid
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
-from tests.scenario.grids import grid_of, vo
+from tests.config.grids import grid_of, vo
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]

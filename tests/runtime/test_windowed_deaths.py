@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from grid.config.build import Grid
+from grid.config.load import load_scenario
+from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.digest import digest
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 from grid.runtime.transport import Sockets
 from grid.runtime.windowed import ActorDied, run_windowed
-from grid.scenario.build import Grid
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
 from tests.runtime.ray_processes import actor_pids
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

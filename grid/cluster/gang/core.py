@@ -22,10 +22,10 @@ from grid.cluster.gang.instant import (
     last_piece,
     next_piece_us,
 )
+from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
-from grid.dispatching.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.model.job import JobOutcome, JobState, rejected
 from grid.model.migration_messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster

@@ -17,7 +17,7 @@ from grid.model.compiled import inner, kernel
 def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Ints:
     """Join the shortest queue: the `wanted` eligible processors of least load, or all there are.
 
-    The compiled form of `join_shortest` in `grid.dispatching.processor_choices`. `load` and
+    The compiled form of `join_shortest` in `grid.cluster.gang.processor_choices`. `load` and
     `eligible` have shape (processors,); the result has shape (up to `wanted`,).
     """
     count = len(load)
@@ -53,7 +53,7 @@ def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Int
 
 @inner()
 def queue_loads(processors: Processors, adaptive: bool) -> Ints:
-    """What `grid.dispatching.processor_choices` compares: `ld`, with `adaptive` `ald`."""
+    """What `grid.cluster.gang.processor_choices` compares: `ld`, with `adaptive` `ald`."""
     load = processors.waiting.copy()
     if adaptive:
         for p in range(len(load)):

@@ -17,9 +17,9 @@ from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import TimedPlans
 from grid.model.job import rejected
 from grid.model.platform import Cluster
+from grid.model.plugins.origin import label_of
 from grid.model.records import Levels
 from grid.model.time import NEVER, Time
-from grid.parts.origin import label_of
 from grid.policies.interface import ClusterView, Plan, Policy
 
 PROCESSORS, RAM_MB = NAMES.index("processors"), NAMES.index("ram_mb")

@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field, Strict
 
 from grid.model.arrays import Ints
+from grid.model.plugins.registry import Parts
+from grid.model.plugins.settings import PartSettings
 from grid.model.time import Time, from_seconds
-from grid.parts.registry import Parts
-from grid.parts.settings import PartSettings
 from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
 from grid.policies.convergent.weights import Weights, weighed

@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field, Strict
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.plugins.registry import Parts
+from grid.model.plugins.settings import MOST, PartSettings
 from grid.model.time import Time
-from grid.parts.registry import Parts
-from grid.parts.settings import MOST, PartSettings
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
     DEADLINE_K,

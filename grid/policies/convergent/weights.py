@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from grid.model.errors import WrongPart, expected_name, kind_of
-from grid.parts.kind import Kind, function_guard
-from grid.parts.origin import Guarded
-from grid.parts.registry import Parts
-from grid.parts.settings import Weight
+from grid.model.plugins.kind import Kind, function_guard
+from grid.model.plugins.origin import Guarded
+from grid.model.plugins.registry import Parts
+from grid.model.plugins.settings import Weight
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 
 Weights = dict[str, Weight]

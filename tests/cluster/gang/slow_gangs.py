@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from grid.dispatching.processor_choices import ProcessorChoice, ld
+from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.model.job import Job
 from grid.model.platform import MachineOutage
 from grid.model.time import SECOND_US

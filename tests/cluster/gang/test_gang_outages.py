@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.exchange import GangExchange
-from grid.dispatching.processor_choices import ProcessorChoice, ProcessorQueues, ld
+from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
 from grid.model.migration_messages import NEVER_RAN, GangProgress

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.dispatching.processor_choices import ProcessorChoice, ald, ld
+from grid.cluster.gang.processor_choices import ProcessorChoice, ald, ld
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
+from grid.model.plugins.origin import WithSettings
 from grid.model.time import NEVER, SECOND_US
-from grid.parts.origin import WithSettings
 from grid.policies.gang_policy import GangPolicy
 from tests.cluster.clusters import table
 from tests.cluster.gang.gang_checks import check_cluster, reservations

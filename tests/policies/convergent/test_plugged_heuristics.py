@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from grid.config.load import load_scenario
+from grid.config.workload import realize
 from grid.model.errors import PartFailed
-from grid.parts import registry
+from grid.model.plugins import registry
 from grid.policies.registry import make_policy
 from grid.runtime.host import packages_of_policies
-from grid.scenario.load import load_scenario
-from grid.scenario.workload import realize
 from tests.policies.convergent.clusters import view_of, waiting
 
 POLICIES: tuple[tuple[str, dict[str, str]], ...] = (

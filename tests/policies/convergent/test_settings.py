@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grid.parts.registry import Parts
+from grid.model.plugins.registry import Parts
 from grid.policies.convergent.cs2_heuristics import CS2_WEIGHTS
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,

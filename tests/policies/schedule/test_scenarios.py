@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from grid.config.load import load_scenario
 from grid.model.job import JobState
 from grid.runtime.run import Run, execute
-from grid.scenario.load import load_scenario
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 POLICIES = ("fcfs", "easy", "flexible", "eg_edf", "tabu")

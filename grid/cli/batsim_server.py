@@ -1,0 +1,49 @@
+"""`grid batsim-server`: a policy of ours as a scheduler for Batsim."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grid.cli.endings import endings, naming_options
+
+Endpoint = Annotated[
+    str,
+    typer.Option(help="Where to listen, as ZeroMQ writes it: tcp://127.0.0.1:PORT or ipc://FILE."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the policy."),
+]
+
+
+def batsim_server(
+    policy: Annotated[str, typer.Argument(help="A local policy that `grid policies` lists.")],
+    endpoint: Endpoint = "tcp://127.0.0.1:28000",
+    overrides: Settings = None,
+) -> None:
+    """Let a policy decide for Batsim, or for whoever speaks its protocol, version 4.
+
+    It answers one simulation, and ends with it. A job gets the lowest free resources.
+    """
+    with endings():
+        import yaml  # type: ignore[import-untyped]
+
+        from grid.model.errors import one_mistake
+        from grid.model.extras import need
+        from grid.policies.registry import make_policy
+        from grid.runtime.batsim_server import Server, serve
+
+        need("grid batsim-server", "batsim", "zmq")
+        settings = {}
+        for one in overrides or ():
+            key, is_set, text = one.partition("=")
+            if not is_set:
+                raise one_mistake("--set", repr(one), "KEY=VALUE")
+            try:
+                settings[key] = yaml.safe_load(text)
+            except yaml.YAMLError:
+                raise one_mistake("--set", repr(one), "a value as YAML writes it") from None
+        with naming_options("endpoint"):
+            serve(Server(make_policy(policy, settings), policy), endpoint)

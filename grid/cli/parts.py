@@ -1,0 +1,127 @@
+"""`grid parts`, `grid policies` and `grid metrics`: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grid.cli.endings import endings, wrong
+
+if TYPE_CHECKING:
+    from grid.model.plugins.kind import Kind
+    from grid.results.metric import Metric
+
+POLICY_GROUPS = {
+    "grid.policies.convergent": "Convergent Scheduling: a matrix of jobs and machines",
+    "grid.policies.schedule": "schedules: all jobs are planned ahead",
+    "grid.policies.gang_policy": "gangs: all tasks of a job at once",
+    "grid.policies.batsim": "from outside: a process of another decides",
+    "grid.policies": "queues: jobs start in an order, with or without backfilling",
+}
+"""What policies of ours are, by the package that they stand in; the first that fits."""
+PLUGGED_IN = "plugged in"
+
+
+def parts(
+    kind: Annotated[
+        str | None, typer.Argument(help="Such as policies; default: all.", show_default=False)
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="One of them, or FILE.py:NAME.", show_default=False)
+    ] = None,
+) -> None:
+    """List all that plugs in, or show one part with its settings. Parts of files are imported."""
+    from grid.config.part_kinds import KINDS
+    from grid.model.errors import expected_name
+
+    if kind is not None and kind not in KINDS:
+        wrong([f"kind: found {kind!r}, expected {expected_name(kind, KINDS, 'a kind')}"])
+    with endings():
+        if kind is not None and name is not None:
+            _show(KINDS[kind], name)
+            return
+        for one in KINDS.values() if kind is None else (KINDS[kind],):
+            _list(one)
+
+
+def policies() -> None:
+    """List the local policies that a cluster can have, by what they are."""
+    from grid.model.plugins.registry import Parts
+    from grid.policies.registry import POLICIES
+
+    known = Parts()
+    titles = [*reversed(POLICY_GROUPS.values()), PLUGGED_IN]
+    groups: dict[str, list[str]] = {title: [] for title in titles}
+    for name in known.names(POLICIES):
+        module = POLICIES.own.get(name, "")
+        fitting = [title for prefix, title in POLICY_GROUPS.items() if module.startswith(prefix)]
+        about = known.find(POLICIES, name).description
+        groups[[*fitting, PLUGGED_IN][0]].append(f"  {name:16} {about}")
+    for title, lines in groups.items():
+        if lines:
+            typer.echo(f"{title}\n" + "\n".join(lines))
+    typer.echo("More of one: grid parts policies NAME")
+
+
+def metrics(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Some figures; default: all.", show_default=False)
+    ] = None,
+) -> None:
+    """Say what each figure means that runs and sweeps write: definition, unit, range, source."""
+    from grid.results.definitions import METRICS
+
+    unknown = [name for name in names or () if name not in METRICS]
+    if unknown:
+        from grid.lab.cases import figure_like
+
+        first = unknown[0]
+        wrong([f"name: found {first!r}, expected {figure_like(first, list(METRICS))}"])
+    for name in names or METRICS:
+        _define(METRICS[name])
+
+
+def _define(metric: Metric) -> None:
+    typer.echo(f"{metric.name}: {metric.label}")
+    facts = [f"over: {metric.over}", f"values: {metric.values}"]
+    facts += [f"better: {metric.better}"] if metric.better else []
+    facts += [f"source: {metric.source}"] if metric.source else []
+    for text in (metric.meaning, "; ".join(facts)):
+        typer.echo(fill(text, 96, initial_indent="    ", subsequent_indent="    "))
+
+
+def _list(kind: Kind) -> None:
+    from grid.model.plugins.registry import Parts
+
+    typer.echo(f"{kind.name}: {kind.task}")
+    typer.echo(f"  in a scenario: {kind.place}; entry points: {kind.group}")
+    known = Parts()
+    width = max(map(len, known.names(kind)), default=0)
+    for name in known.names(kind):
+        typer.echo(f"  {name:{width}}  {known.find(kind, name).description}")
+
+
+def _show(kind: Kind, name: str) -> None:
+    from grid.model.errors import WrongPart
+    from grid.model.plugins.reference import is_reference, resolve_reference
+    from grid.model.plugins.registry import Parts
+    from grid.model.plugins.settings import lines_on
+
+    known = Parts()
+    if is_reference(name):
+        try:
+            name, source = resolve_reference(name, (Path(),))
+        except (OSError, ValueError) as error:
+            raise WrongPart(repr(name), f"{kind.one}: {error}") from None
+        known = Parts({name: source})
+    part = known.find(kind, name)
+    typer.echo(f"{part.origin.name}, {kind.one}: {kind.task}")
+    typer.echo(inspect.getdoc(part.target) or "It has no docstring.")
+    settings = list(lines_on(part.declared.model))
+    typer.echo("settings:" if settings else "It has no settings.")
+    for line in settings:
+        typer.echo(f"  {line}")

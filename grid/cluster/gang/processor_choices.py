@@ -1,0 +1,83 @@
+"""Into whose queues a Local Dispatcher puts the tasks of a gang that arrives, by name.
+
+What is here is the plain form. Clusters play `ld` and `ald` in a compiled form, which is the same
+to the processor, and ask any other choice for each gang that arrives. A gang that migrates goes to
+idle processors, and a priority job where it disturbs least, whatever the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.errors import kind_of, shorten
+from grid.model.plugins.kind import Kind, function_guard
+
+
+class ProcessorQueues(NamedTuple):
+    """The processors of a cluster when a gang arrives, every column of shape (processors,)."""
+
+    waiting: Ints
+    """Tasks that wait for the processor."""
+    busy: Bools
+    """Whether a task runs there."""
+    up: Bools
+    mips: Floats
+
+
+ProcessorChoice = Callable[[int, ProcessorQueues, int], Sequence[int]]
+"""Of a gang of `size` tasks, the `queues`, and the processor at which to begin among equals, for
+turns: `size` different processors that are up. A cluster has as many when it asks."""
+
+
+def ld(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
+    """Join the shortest queue, by the tasks that wait (LD of GM)."""
+    return join_shortest(size, queues.waiting, queues.up, first)
+
+
+def ald(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
+    """Join the shortest queue, by the tasks that wait and the one that runs (aLD, GM Eq. 3)."""
+    return join_shortest(size, queues.waiting + queues.busy, queues.up, first)
+
+
+def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Sequence[int]:
+    """The `size` processors of least load among those that are up.
+
+    Among equals, the first ones from `first` on, around the end. The paper breaks ties at random; a
+    `first` that goes round is the same without chance.
+    """
+    turn = (np.arange(len(loads)) - first) % len(loads)
+    by_load = np.lexsort((turn, loads))
+    chosen = by_load[up[by_load]][:size]
+    processors: list[int] = chosen[np.argsort(turn[chosen])].tolist()
+    return processors
+
+
+def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | None:
+    if not isinstance(chosen, Sequence | np.ndarray):
+        return f"gave {kind_of(chosen)}, expected a list of numbers of processors"
+    try:
+        processors = [index(one) for one in chosen]
+    except TypeError:
+        return f"gave {shorten(chosen)}, expected numbers of processors"
+    for p in processors:
+        if not 0 <= p < len(queues.up) or not queues.up[p]:
+            return f"gave processor {p}, which does not exist or is down"
+    if len(processors) != size or len(dict.fromkeys(processors)) != size:
+        return f"gave {processors}, expected {size} different processors"
+    return None
+
+
+PROCESSOR_CHOICES = Kind(
+    "processor_choices",
+    "choice of processors",
+    "chooses the processors whose queues the tasks of a gang join when it arrives",
+    {"ld": f"{__name__}:ld", "ald": f"{__name__}:ald"},
+    function_guard("its choice", _problem),
+    given=("size", "queues", "first"),
+    place="vos.*.clusters.*.processor_choice",
+)

@@ -1,0 +1,399 @@
+"""A grid as data, and the entities and the network that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grid.cluster import ClusterShell, make_cluster
+from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
+from grid.config.fault_checks import Places, fault_problems
+from grid.config.faults import machine_outages, message_faults
+from grid.config.follow_ups import FollowUps, follow_ups
+from grid.config.gang_migration import migration_of
+from grid.config.grid_checks import platform_problems, refuse, refused
+from grid.config.information import GridInformation
+from grid.config.job_checks import job_problems, may_pass_the_end, memory_problems, width_problems
+from grid.config.value_checks import plain_name, wrong_values
+from grid.kernel.entity import Entity, Rows
+from grid.kernel.network import Network
+from grid.model.distances import Distances, distances_in
+from grid.model.errors import one_mistake, shorten
+from grid.model.grid_settings import GridSettings
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
+from grid.model.plugins.registry import Parts
+from grid.model.resources import NOT_TOLD, clusters_of, resources_of, status_rows, summary_of
+from grid.model.time import Time
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Policy
+from grid.policies.registry import make_policy
+from grid.protocol import names
+from grid.protocol.cluster_choices import CLUSTER_CHOICES
+from grid.protocol.forwarding.admission import ADMISSION
+from grid.protocol.forwarding.rules import FORWARDING
+from grid.protocol.grid_dispatcher import GridDispatcher
+from grid.protocol.local_dispatcher import LocalDispatcher
+from grid.protocol.local_scheduler import LocalScheduler
+from grid.protocol.resource_manager import Reception, ResourceManager
+from grid.protocol.scheduler_rules import Neighbours, SchedulerRules
+from grid.protocol.selection.interface import Selection
+from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.workload_source import WorkloadSource
+from grid.results.directory import ClusterEntry, Directory
+
+
+class Around(NamedTuple):
+    """What a run has and entities do not: `clock` gives seconds, for plans to be timed; `connect`
+    gives the policy of a cluster, named `VO/cluster`, whatever outside of the run it speaks with;
+    with `may_break`, somebody may take machines down while it goes on.
+    """
+
+    clock: Callable[[], float] | None = None
+    connect: Callable[[str, Policy | GangPolicy], None] | None = None
+    may_break: bool = False
+
+
+NOTHING_AROUND = Around()
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """A whole grid, ready to run: its VOs, their jobs, and the rules between them.
+
+    Raises InputError where it cannot be run.
+
+    `submitted` are the jobs that come to each VO's Local Scheduler, `direct` those that
+    come straight to the VO's only cluster, both by position of the VO and in order of submission.
+    With `is_drawn` a job may ask for more CPUs than any machine has: it is rejected when it comes.
+    So it is where jobs or machines are drawn. (Of a log such jobs are left out before.) `parts` are
+    what the names of policies and others stand for.
+    """
+
+    settings: GridSettings
+    vos: tuple[VirtualOrganization, ...]
+    submitted: tuple[JobTable | None, ...]
+    direct: tuple[JobTable | None, ...]
+    name: str = "grid"
+    is_drawn: bool = False
+    parts: Parts = field(default_factory=Parts)
+
+    def __post_init__(self) -> None:
+        for name in ("vos", "submitted", "direct"):
+            given = getattr(self, name)
+            if not isinstance(given, list | tuple):
+                raise one_mistake(name, shorten(given), "a tuple", "grid")
+            object.__setattr__(self, name, tuple(given))
+        refuse(wrong_values((), self, {"name": plain_name}))
+        refuse(platform_problems(self.settings, self.vos, self.parts))
+        refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
+        refuse(refused(self.vos, self.settings.faults, self.asks_for_memory, self.parts))
+        refuse(memory_problems(self.vos, self.submitted, self.direct))
+        if not self.is_drawn:
+            refuse(width_problems(self.vos, self.submitted, self.direct))
+        if self.settings.faults is not None:
+            clusters = {
+                vo.name: {cluster.name: len(cluster.machines) for cluster in vo.clusters}
+                for vo in self.vos
+            }
+            refuse(fault_problems(self.settings.faults, Places(self.names, clusters)))
+
+    @property
+    def may_pass_the_end(self) -> bool:
+        """Whether virtual time may end before all jobs do."""
+        return may_pass_the_end(self.vos, (*self.submitted, *self.direct))
+
+    @property
+    def seed(self) -> int:
+        return self.settings.seed
+
+    @cached_property
+    def vo_of(self) -> dict[str, int]:
+        """The VO of each entity, in order of the entities' names."""
+        entities: list[tuple[str, int]] = []
+        for position, vo in enumerate(self.vos):
+            clusters = [cluster.name for cluster in vo.clusters]
+            has_source = self.submitted[position] is not None
+            is_member = has_source or self.direct[position] is None
+            mine = names.entities_of_vo(vo.name, clusters, is_member, has_source)
+            entities += [(name, position) for name in mine]
+        return dict(sorted(entities))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All entities, sorted."""
+        return tuple(self.vo_of)
+
+    @cached_property
+    def local_dispatchers(self) -> frozenset[str]:
+        """The names of the Local Dispatchers, each of which owns a cluster."""
+        return frozenset(
+            names.local_dispatcher(vo.name, cluster.name)
+            for vo in self.vos
+            for cluster in vo.clusters
+        )
+
+    @property
+    def sites(self) -> tuple[int, ...]:
+        """The VO of each entity."""
+        return tuple(self.vo_of.values())
+
+    @cached_property
+    def network(self) -> Network:
+        settings, faults = self.settings.network, self.settings.faults
+        position = {vo.name: index for index, vo in enumerate(self.vos)}
+        return Network(
+            self.names,
+            self.sites,
+            settings.latency_us,
+            settings.local_latency_us,
+            {
+                (position[link.between[0]], position[link.between[1]]): link.latency_us
+                for link in settings.links
+            },
+            settings.bandwidth_mbps,
+            None if faults is None else message_faults(faults, self.seed, position),
+        )
+
+    @cached_property
+    def directory(self) -> Directory:
+        return Directory(
+            tuple(vo.name for vo in self.vos),
+            tuple(
+                ClusterEntry(
+                    position,
+                    cluster.name,
+                    _machine_sizes(cluster),
+                    cluster.gangs,
+                    cluster.machines,
+                    self.outages_of(vo, cluster),
+                )
+                for position, vo in enumerate(self.vos)
+                for cluster in vo.clusters
+            ),
+        )
+
+    @cached_property
+    def asks_for_memory(self) -> bool:
+        """Whether any job asks for memory."""
+        tables = (*self.submitted, *self.direct)
+        return any(table is not None and bool(table.ram_mb.any()) for table in tables)
+
+    @cached_property
+    def _first_cluster(self) -> tuple[int, ...]:
+        counts = [len(vo.clusters) for vo in self.vos]
+        return tuple(int(first) for first in np.cumsum([0, *counts[:-1]]))
+
+    def jobs_by_vo(self) -> list[int]:
+        """How many jobs the users of each VO submit."""
+        return [
+            sum(len(table) for table in tables if table is not None)
+            for tables in zip(self.submitted, self.direct, strict=True)
+        ]
+
+    def first_rows(self) -> dict[str, Rows]:
+        """The rows of each Resource Manager before its first snapshot: nothing assigned."""
+        return {
+            names.resource_manager(vo.name): self._first_rows(position)
+            for position, vo in self._members.items()
+        }
+
+    def bare_entities(
+        self, members: Collection[str], around: Around = NOTHING_AROUND
+    ) -> dict[str, Entity]:
+        """The entities of those names, for runs without faults; see `grid.config.wrapped`."""
+        wanted = frozenset(members)
+        return {
+            name: entity
+            for position, vo in enumerate(self.vos)
+            for name, entity in self._entities_of(position, vo, wanted, around)
+        }
+
+    @cached_property
+    def _members(self) -> dict[int, VirtualOrganization]:
+        """The VOs that take part in the protocol, by their positions."""
+        return {
+            position: vo
+            for position, vo in enumerate(self.vos)
+            if names.resource_manager(vo.name) in self.vo_of
+        }
+
+    def _first_rows(self, position: int) -> Rows:
+        resources = resources_of(self.vos[position], position)
+        nothing = np.zeros(len(resources))
+        rows = status_rows(
+            resources, nothing, nothing if self._information.tells_work else NOT_TOLD, 0
+        )
+        if self.settings.protocol.snapshot_detail == "summary":
+            return summary_of(rows, resources)
+        return rows
+
+    @cached_property
+    def _board_vos(self) -> list[tuple[int, int]]:
+        return [(position, len(self._first_rows(position))) for position in self._members]
+
+    def _entities_of(
+        self,
+        position: int,
+        vo: VirtualOrganization,
+        wanted: frozenset[str],
+        around: Around,
+    ) -> Iterable[tuple[str, Entity]]:
+        dispatchers = tuple(names.local_dispatcher(vo.name, c.name) for c in vo.clusters)
+        manager = names.resource_manager(vo.name)
+        for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
+            if name in wanted:
+                state = self.cluster_of(vo, cluster, around)
+                yield (
+                    name,
+                    LocalDispatcher(
+                        state,
+                        vo=position,
+                        number=index,
+                        position=self._first_cluster[position] + index,
+                        limits=cluster.job_limits(),
+                        policy=self.parts.shown(cluster.policy),
+                        resource_manager=manager,
+                        direct=self.direct[position],
+                        migration=migration_of(self, vo, index, state) if cluster.gangs else None,
+                    ),
+                )
+        if (name := names.grid_dispatcher(vo.name)) in wanted:
+            settings = dict(vo.cluster_choice_settings)
+            choice: Any = self.parts.make(CLUSTER_CHOICES, vo.cluster_choice, settings)
+            clusters = clusters_of(resources_of(vo, position))
+            yield name, GridDispatcher(manager, dispatchers, clusters, choice)
+        if (name := names.scheduler(vo.name)) in wanted:
+            yield name, self._scheduler(position, vo)
+        if manager in wanted:
+            yield manager, self._resource_manager(position, vo, dispatchers)
+        if (name := names.information_service(vo.name)) in wanted:
+            yield (
+                name,
+                self._information.service(position, self._board_vos, self._distances(position)),
+            )
+        jobs = self.submitted[position]
+        if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
+            waiting = self._follow_ups[position].rows
+            yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs, waiting)
+
+    def cluster_of(
+        self, vo: VirtualOrganization, cluster: Cluster, around: Around = NOTHING_AROUND
+    ) -> ClusterShell:
+        """The cluster of `vo`, played anew."""
+        policy = self.policy_of(cluster)
+        if around.connect is not None:
+            around.connect(f"{vo.name}/{cluster.name}", policy)
+        return make_cluster(
+            cluster,
+            policy,
+            around.clock,
+            self.outages_of(vo, cluster),
+            choice=self.processor_choice_of(cluster),
+            memory=self.asks_for_memory,
+            may_break=around.may_break,
+        )
+
+    def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
+        """A new policy for the cluster."""
+        return make_policy(cluster.policy, dict(cluster.policy_settings), self.parts)
+
+    def selection_of(self, vo: VirtualOrganization) -> Selection:
+        """A new selection for the VO."""
+        made: Selection = self.parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+        return made
+
+    def processor_choice_of(self, cluster: Cluster) -> ProcessorChoice:
+        """How the cluster's Local Dispatcher chooses queues, where its policy is for gangs."""
+        name = cluster.processor_choice or "ld"
+        settings = dict(cluster.processor_choice_settings)
+        made: ProcessorChoice = self.parts.make(PROCESSOR_CHOICES, name, settings)
+        return made
+
+    def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
+        """When machines of the cluster are down."""
+        faults = self.settings.faults
+        if faults is None:
+            return ()
+        return machine_outages(faults, self.seed, vo.name, cluster.name, len(cluster.machines))
+
+    def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
+        protocol, listeners = self.settings.protocol, self._follow_ups[position].listeners
+        loops, refused_ones = protocol.avoid_loops, protocol.when_refused
+        return LocalScheduler(
+            position,
+            self.selection_of(vo),
+            Neighbours(
+                names.resource_manager(vo.name),
+                names.information_service(vo.name),
+                self._schedulers,
+                self._distances(position),
+            ),
+            rules=SchedulerRules(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
+            first_cluster=self._first_cluster[position],
+        )
+
+    def rule_of(self, vo: VirtualOrganization) -> Any:
+        """How jobs of the VO are forwarded."""
+        protocol = self.settings.protocol
+        name, settings = protocol.when_busy, protocol.when_busy_settings
+        if vo.when_busy is not None:
+            name, settings = vo.when_busy, vo.when_busy_settings
+        return self.parts.make(FORWARDING, name, dict(settings))
+
+    def _distances(self, position: int) -> Distances:
+        row = self.network.latency_row(position)
+        return distances_in(self.settings.network, position, row)
+
+    @cached_property
+    def _follow_ups(self) -> list[FollowUps]:
+        return follow_ups([vo.name for vo in self.vos], self.submitted)
+
+    @cached_property
+    def _information(self) -> GridInformation:
+        return GridInformation(self.settings, self.vos, self.parts, self._last_submission_us)
+
+    @cached_property
+    def _last_submission_us(self) -> Time:
+        tables = [table for table in self.submitted if table is not None and len(table)]
+        return max((int(table.submit_us.max()) for table in tables), default=0)
+
+    @cached_property
+    def _schedulers(self) -> tuple[str, ...]:
+        return tuple(names.scheduler(vo.name) for vo in self.vos)
+
+    def _resource_manager(
+        self, position: int, vo: VirtualOrganization, dispatchers: tuple[str, ...]
+    ) -> ResourceManager:
+        rules = self._information.snapshot_rules(position)
+        several = len(vo.clusters) > 1
+        return ResourceManager(
+            position,
+            resources_of(vo, position),
+            rules,
+            Reception(
+                self.parts.make(ADMISSION, vo.admission, dict(vo.admission_settings)),
+                vo.priority,
+            ),
+            scheduler=names.scheduler(vo.name),
+            information=names.information_service(vo.name),
+            dispatchers=dispatchers,
+            grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
+            membership=vo.membership,
+            directory=tuple(
+                self._information.services[other]
+                for other in self._information.told_of(position)
+                if other in self._members
+            ),
+        )
+
+
+def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
+    """The CPUs of each machine; all as one, where the tasks of a job are spread over machines."""
+    if cluster.gangs:
+        return (cluster.processors,)
+    return tuple(machine.cpus for machine in cluster.machines)

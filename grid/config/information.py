@@ -1,0 +1,216 @@
+"""How the Information Services of a grid are made: who hears of whom, and what is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from grid.kernel.entity import random_stream
+from grid.model.arrays import Ints
+from grid.model.distances import Distances
+from grid.model.grid_settings import GridSettings
+from grid.model.platform import ALWAYS, VirtualOrganization
+from grid.model.plugins.registry import Parts
+from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
+from grid.model.time import NEVER, Time
+from grid.protocol import names
+from grid.protocol.forwarding.admission import ADMISSION, everyone
+from grid.protocol.forwarding.local_rules import never, when_nothing_free
+from grid.protocol.forwarding.rules import FORWARDING, forward, queue, reject
+from grid.protocol.information.discounts import DISCOUNTS
+from grid.protocol.information.graphs import All
+from grid.protocol.information.interface import Overlay, Whom
+from grid.protocol.information.registry import INFORMATION
+from grid.protocol.information_service import InformationService, Sources
+from grid.protocol.known_status import KnownStatus, ResourceClasses
+from grid.protocol.resource_manager import SnapshotRules
+from grid.protocol.selection.registry import SELECTIONS
+
+BY_CLASS = (queue, forward, reject, never, when_nothing_free)
+"""Rules that ask for no more than the best resource: free, anywhere, here, elsewhere."""
+LEAST_OF_A_CLASS = 2
+LEAST_RESOURCES = 100
+"""With fewer resources a class, on average, or fewer in all, nothing is gained."""
+
+
+class GridInformation:
+    """What is the same for all VOs; `last_submission_us` is when the last job comes to any."""
+
+    def __init__(
+        self,
+        settings: GridSettings,
+        vos: Sequence[VirtualOrganization],
+        parts: Parts,
+        last_submission_us: Time,
+    ) -> None:
+        self._settings = settings
+        self._vos = vos
+        self._parts = parts
+        self._last_submission_us = last_submission_us
+
+    @cached_property
+    def audience(self) -> Whom:
+        """Who hears each VO's snapshots: the same in all processes, drawn from the seed alone."""
+        stream = random_stream(self._settings.seed, "information")
+        return self._overlay().audience(len(self._vos), stream)
+
+    @cached_property
+    def _heard_by(self) -> Whom:
+        """Whose snapshots each VO hears."""
+        heard: list[list[int]] = [[] for _ in self._vos]
+        for vo, audience in enumerate(self.audience):
+            for listener in audience:
+                heard[listener].append(vo)
+        return heard
+
+    @cached_property
+    def services(self) -> tuple[str, ...]:
+        """The Information Services of all VOs."""
+        return tuple(names.information_service(vo.name) for vo in self._vos)
+
+    @cached_property
+    def acquaintances(self) -> Whom:
+        """Who knows that each VO is in the grid."""
+        return self._overlay().acquaintances(self.audience)
+
+    def told_of(self, position: int) -> Sequence[int]:
+        """Who hears that the VO joins later, or leaves: nobody of one that is always there."""
+        is_always = self._vos[position].membership == ALWAYS
+        return () if is_always else self.acquaintances[position]
+
+    @cached_property
+    def _known_first(self) -> list[list[int]]:
+        """Of which other VOs each one knows from the beginning that they are in the grid."""
+        known: list[list[int]] = [[] for _ in self._vos]
+        for vo, told in enumerate(self.acquaintances):
+            if self._vos[vo].membership.joins_us == 0:
+                for other in told:
+                    known[other].append(vo)
+        return known
+
+    @cached_property
+    def _resources(self) -> list[ResourceColumns]:
+        """Those of all VOs, once for all who know them."""
+        return [resources_of(vo, position) for position, vo in enumerate(self._vos)]
+
+    @cached_property
+    def tells_work(self) -> bool:
+        """Whether anybody wants to know how much work is left on resources."""
+        protocol, find = self._settings.protocol, self._parts.find
+        wanting: list[Any] = list(self._selections.values())
+        wanting.append(find(DISCOUNTS, protocol.discount).target)
+        rules = [protocol.when_busy, *(vo.when_busy for vo in self._vos if vo.when_busy)]
+        wanting += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
+        return any(getattr(one, "needs_work", False) for one in wanting)
+
+    @cached_property
+    def _classes(self) -> ResourceClasses | None:
+        """If for all decisions the best resource of each class will do, and these are few.
+
+        That is so if all VOs hear of all others, in full, if no selection and no rule asks more of
+        resources than which is the best one by what they are and how loaded, and if nobody is
+        barred from any.
+        """
+        settings, protocol = self._settings, self._settings.protocol
+        plain = protocol.discount == "as_told" and protocol.snapshot_detail == "full"
+        if settings.faults is not None or protocol.avoid_loops or not plain:
+            return None
+        if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
+            return None
+        parts = self._resources
+        columns = concatenate_resources(parts)
+        classes = classes_of(columns)
+        most = len(columns) / LEAST_OF_A_CLASS
+        if len(columns) < LEAST_RESOURCES or int(classes.max()) + 1 > most:
+            return None
+        first = np.cumsum([0, *map(len, parts)])
+        return ResourceClasses(columns, classes, tuple(first.tolist()))
+
+    def _decides_by_class(self, vo: VirtualOrganization) -> bool:
+        protocol, find = self._settings.protocol, self._parts.find
+        rule = find(FORWARDING, vo.when_busy or protocol.when_busy).target
+        admits = find(ADMISSION, vo.admission).target
+        return (
+            any(rule is one for one in BY_CLASS)
+            and admits is everyone
+            and bool(getattr(self._selections[repr(_selection(vo))], "best_of_class_will_do", 0))
+        )
+
+    @cached_property
+    def _selections(self) -> dict[str, Any]:
+        """Of each kind in the grid, one."""
+        kinds = {repr(_selection(vo)): vo for vo in self._vos}
+        return {
+            name: self._parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+            for name, vo in kinds.items()
+        }
+
+    def snapshot_rules(self, position: int) -> SnapshotRules:
+        """When that VO publishes snapshots; never where nobody hears them."""
+        protocol, heard = self._settings.protocol, bool(self.audience[position])
+        return SnapshotRules(
+            protocol.snapshot_detail == "summary",
+            protocol.snapshot_period_us if heard else None,
+            protocol.snapshot_load_limit if heard else None,
+            protocol.snapshot_jobs_limit if heard else None,
+            self.tells_work,
+            len(self.audience[position]),
+        )
+
+    def service(
+        self, position: int, board_vos: Sequence[tuple[int, int]], distances: Distances
+    ) -> InformationService:
+        """That of the VO, which is so far from others; `board_vos`: see `KnownStatus`."""
+        settings, protocol = self._settings, self._settings.protocol
+        overlay = self._overlay()
+        hears = self._heard_by[position]
+        own = self._resources[position]
+        delays_us = _delays_us(hears, distances, len(self._vos))
+        sources = Sources(
+            overlay,
+            self.services,
+            reads_board=bool(hears),
+            summary=protocol.snapshot_detail == "summary",
+            discount=self._discount(),
+            # Where messages are lost nobody can tell that there was nothing to say.
+            period_us=None if settings.faults else protocol.snapshot_period_us,
+            delay_us=distances.longest_us if delays_us is None else int(delays_us[hears].max()),
+            delays_us=delays_us,
+            last_submission_us=self._last_submission_us,
+            classes=self._classes,
+        )
+        members = {vo for vo, _ in board_vos}
+        others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
+        known = KnownStatus(position, own, board_vos, hears, overlay.view_size, others)
+        return InformationService(position, known, sources, self._vos[position].membership)
+
+    def _overlay(self) -> Overlay:
+        protocol = self._settings.protocol
+        given = dict(protocol.information_settings)
+        made: Overlay = self._parts.make(INFORMATION, protocol.information, given)
+        return made
+
+    def _discount(self) -> Callable[..., Any] | None:
+        protocol = self._settings.protocol
+        if protocol.discount == "as_told":
+            return None
+        made: Callable[..., Any] = self._parts.make(
+            DISCOUNTS, protocol.discount, dict(protocol.discount_settings)
+        )
+        return made
+
+
+def _delays_us(hears: Sequence[int], distances: Distances, vos: int) -> Ints | None:
+    """How long news of each VO takes, NEVER of one that is not heard; None: as long of all."""
+    if not distances.links or not hears:
+        return None
+    delays_us = np.full(vos, NEVER, np.int64)
+    delays_us[hears] = distances.hops_us(np.array(hears, np.int64), 0.0)
+    return delays_us
+
+
+def _selection(vo: VirtualOrganization) -> tuple[Any, ...]:
+    return vo.selection, vo.selection_settings

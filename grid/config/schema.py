@@ -1,0 +1,399 @@
+"""The shape of a scenario, as pydantic models: every key, its type, its limits, its default.
+
+`grid schema` prints it for editors, and the reference of the documentation is made from it: every
+key has a description. Durations are seconds and carry it in their names.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from grid.config.fault_sections import FaultsSection
+from grid.config.metric_sections import MetricsSection
+from grid.config.places import Places
+from grid.config.sections import (
+    Architecture,
+    Bandwidth,
+    Count,
+    EstimateFactor,
+    Estimates,
+    Joins,
+    Leaves,
+    Megabytes,
+    Mips,
+    Name,
+    OperatingSystem,
+    Overrun,
+    OwnSeed,
+    PartName,
+    PartSection,
+    PositiveSeconds,
+    Seconds,
+    Section,
+    Seed,
+)
+from grid.config.workload_sections import WorkloadSection
+from grid.model.plugins.registry import Parts
+
+Watts = Annotated[float, Field(ge=0, le=1e9, strict=True)]
+IdleWatts = Annotated[
+    Watts, Field(description="What each CPU draws while no job holds it and the machine is up.")
+]
+BusyWatts = Annotated[
+    Watts,
+    Field(description="What each CPU draws while a job holds it, times the job's `power`."),
+]
+MaySwitchOff = Annotated[
+    "SwitchOffSection | None",
+    Field(description="When an idle machine is switched off. Default: never."),
+]
+LocalPolicy = Annotated[
+    PartSection | PartName, Field(description="The local policy: it decides which job starts when.")
+]
+VoSelection = Annotated[
+    PartSection | PartName,
+    Field(description="How the VO's Local Scheduler values resources for a job."),
+]
+VoAdmission = Annotated[
+    PartSection | PartName,
+    Field(description="Which jobs of other VOs the VO takes in (see `grid parts admission`)."),
+]
+VoPriority = Annotated[
+    Literal["none", "home", "afar"],
+    Field(
+        description="Whose jobs start first where some have to wait: those of the VO's own users "
+        "(home) or those of other VOs (afar). The others wait at the Resource Manager until "
+        "CPUs are left over. Default: none, all wait in the cluster."
+    ),
+]
+VoWhenBusy = Annotated[
+    PartSection | PartName | None,
+    Field(description="The VO's own rule of forwarding. Default: that of the protocol."),
+]
+
+
+class LinkSection(Section):
+    """The latency between two VOs, in both directions, where it differs from the default."""
+
+    between: tuple[Name, Name] = Field(description="Names of the two VOs.")
+    latency_s: PositiveSeconds = Field(description="How long a message takes between them.")
+
+
+class NetworkSection(Section):
+    """How long messages take."""
+
+    latency_s: PositiveSeconds = Field(
+        default=0.05, description="How long a message takes between entities of different VOs."
+    )
+    local_latency_s: PositiveSeconds = Field(
+        default=0.001, description="How long a message takes between entities of one VO."
+    )
+    bandwidth_mbps: Bandwidth | None = Field(
+        default=None,
+        description="Megabits a second between VOs, for the input of a job. Default: no limit.",
+    )
+    links: tuple[LinkSection, ...] = Field(
+        default=(), description="Pairs of VOs with a latency of their own."
+    )
+
+
+class ProtocolSection(Section):
+    """How VOs inform each other and pass jobs on (PU 3.2)."""
+
+    ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
+        default=3, description="How many times a job may be forwarded from VO to VO."
+    )
+    when_busy: PartSection | PartName = Field(
+        default="queue",
+        description="The rule of forwarding: whether a job leaves its VO or stays, above all where "
+        "no suitable resource is free. `queue`: it queues at the best one. `forward`: it goes to "
+        "the best other VO, until its TTL is spent. `reject`: it is rejected. Others: see "
+        "`grid parts forwarding`.",
+    )
+    avoid_loops: Annotated[bool, Field(strict=True)] = Field(
+        default=False,
+        description="A job remembers the VOs that it has left, and is not sent there again.",
+    )
+    when_refused: Literal["next", "home", "reject"] = Field(
+        default="next",
+        description="What a job does that another VO does not take in. `next`: it goes back to "
+        "where it came from, and tries another VO. `home`: it goes back to its own VO, takes "
+        "what is free there, and else waits there. `reject`: it is rejected.",
+    )
+    information: PartSection | PartName = Field(
+        default="all",
+        description="The information overlay: which VOs hear of which others' status, and how. "
+        "`all`: every VO publishes snapshots to all others. `none`: nobody hears anything. Others: "
+        "see `grid parts information`.",
+    )
+    discount: PartSection | PartName = Field(
+        default="as_told",
+        description="How a reader takes old status of other VOs. `as_told`: as new. `drained`: "
+        "less what must have been worked off since. `by_age`: the older, the less it counts.",
+    )
+    snapshot_detail: Literal["full", "summary"] = Field(
+        default="full",
+        description="What VOs tell each other: a row for each resource, or two rows for a VO.",
+    )
+    snapshot_period_s: PositiveSeconds | None = Field(
+        default=60.0,
+        description="A VO publishes a snapshot at multiples of this; null: not periodically.",
+    )
+    snapshot_load_limit: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
+        default=0.9,
+        description="A VO publishes when its load, assigned CPUs over CPUs, rises above this.",
+    )
+    snapshot_jobs_limit: Count | None = Field(
+        default=10,
+        description="A VO publishes when more jobs than this were assigned there since the last.",
+    )
+
+
+class SwitchOffSection(Section):
+    """Machines that are switched off when they have been idle for some time. All are on at first,
+    and after an outage."""
+
+    after_s: Seconds = Field(
+        description="A machine that has been idle for longer than this is switched off."
+    )
+    boot_s: Seconds = Field(
+        default=0.0,
+        description="A job that is started on a machine which is off holds its CPUs for so long "
+        "before it begins: the machine boots.",
+    )
+    watts_off: Watts = Field(default=0.0, description="What each CPU draws while it is off.")
+    watts_boot: Watts = Field(default=0.0, description="What each CPU draws while it boots.")
+
+
+class MachineSection(Section):
+    """`count` machines that are alike."""
+
+    count: Count = Field(default=1, description="How many such machines.")
+    cpus: Count = Field(default=1, description="CPUs of each machine.")
+    mips: Mips = Field(
+        default=1000.0, description="Speed of each CPU, in million instructions a second."
+    )
+    operating_system: OperatingSystem = Field(
+        default="linux", description="For requirements of jobs."
+    )
+    architecture: Architecture = Field(default="x86_64", description="For requirements of jobs.")
+    ram_mb: Megabytes = Field(
+        default=0.0,
+        description="Memory, which jobs with `ram_mb` share. 0: not given, so that such jobs find "
+        "no limit here, and a requirement of `ram` is not fulfilled.",
+    )
+    disk_mb: Megabytes = Field(default=0.0, description="Disk space, for requirements of jobs.")
+    cpu_type: str = Field(
+        default="", description="A word of yours, which policies and heuristics may look at."
+    )
+    licenses: tuple[Name, ...] = Field(
+        default=(), description="Names of the licenses whose software it can run."
+    )
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
+
+
+Machines = Annotated[tuple[MachineSection, ...], Field(min_length=1)]
+
+
+class GeneratedMachinesSection(Section):
+    """Machines drawn by a paper's rules, from the scenario's seed unless they have their own."""
+
+    generator: PartName = Field(description="Name of the generator that makes the machines.")
+    count: Count = Field(description="How many machines it makes.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
+    seed: OwnSeed = None
+
+
+class LicenseSection(Section):
+    """A license and the number of its copies."""
+
+    name: Name = Field(description="Name of the license.")
+    copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
+        description="How many machines may use it at once; jobs of one machine share a copy."
+    )
+
+
+class OverheadsSection(Section):
+    """What a preemption costs the job: time in which it holds CPUs and does not get on."""
+
+    suspend_s: Seconds = Field(default=0.0, description="To write its state; paid at its return.")
+    resume_s: Seconds = Field(
+        default=0.0, description="To read its state again, on the machine where it was."
+    )
+    move_s: Seconds = Field(default=0.0, description="To bring its state to another machine.")
+
+
+class ClusterSection(Section):
+    """Machines, or one pool of processors, under a local policy."""
+
+    name: Name = Field(default="cluster", description="Its name within the VO.")
+    policy: LocalPolicy = "fcfs"
+    processors: Count | None = Field(
+        default=None, description="One pool of so many `linux` processors, instead of `machines`."
+    )
+    mips: Mips = Field(
+        default=1000.0,
+        description="Speed of each processor of a pool, in million instructions a second.",
+    )
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
+    machines: Machines | GeneratedMachinesSection | None = Field(
+        default=None, description="A list of machines, or a generator of them."
+    )
+    licenses: tuple[LicenseSection, ...] = Field(
+        default=(), description="Licenses that float among the machines of the cluster."
+    )
+    bind: Literal["machine", "cluster"] | None = Field(
+        default=None,
+        description="`machine`: a selected job runs on the machine that the selection chose. "
+        "`cluster`: the local policy may take any machine of the cluster. Default: machine, but "
+        "cluster under a policy of gangs.",
+    )
+    overrun: Overrun = "kill"
+    estimates: Estimates = "user"
+    estimate_factor: EstimateFactor = 1.0
+    one_job_a_machine: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="A job has its machine to itself, whatever CPUs it leaves idle."
+    )
+    preemption: OverheadsSection = Field(
+        default=OverheadsSection(), description="What a preemption costs the job."
+    )
+    processor_choice: PartSection | PartName | None = Field(
+        default=None,
+        description="How the Local Dispatcher of a cluster of gangs chooses the processors whose "
+        "queues the tasks of a gang join. Default: ld.",
+    )
+
+    @model_validator(mode="after")
+    def _one_kind_of_resource(self) -> ClusterSection:
+        if (self.processors is None) == (self.machines is None):
+            raise ValueError("exactly one of `processors` and `machines`")
+        if self.machines is not None and self.mips != type(self).model_fields["mips"].default:
+            raise ValueError("`mips` in each entry of `machines`: here they are those of a pool")
+        if self.machines is not None and (self.watts_idle or self.watts_busy):
+            raise ValueError("watts in each entry of `machines`: here they are those of a pool")
+        if self.machines is not None and self.switch_off is not None:
+            raise ValueError("`switch_off` in each entry of `machines`: here it is that of a pool")
+        return self
+
+
+class VoSection(Section):
+    """A virtual organization, or `count` of them that are alike (name1, name2, ...)."""
+
+    name: Name = Field(description="Its name, and the beginning of the names of its entities.")
+    count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = Field(
+        default=None,
+        description="So many VOs that are alike: NAME1, NAME2 and so on. Default: one, NAME.",
+    )
+    selection: VoSelection = "partial"
+    cluster_choice: PartSection | PartName = Field(
+        default="least_load",
+        description="How the Grid Dispatcher chooses among the clusters, in a VO of several, for "
+        "jobs that are bound to no machine (`bind: cluster`, gangs).",
+    )
+    when_busy: VoWhenBusy = None
+    admission: VoAdmission = "everyone"
+    priority: VoPriority = "none"
+    joins_s: Joins = 0.0
+    leaves_s: Leaves = None
+    clusters: Annotated[tuple[ClusterSection, ...], Field(min_length=1)] = Field(
+        description="The VO's clusters."
+    )
+    workload: WorkloadSection | None = Field(
+        default=None, description="The jobs of the VO's users. Default: none of its own."
+    )
+
+    @property
+    def names(self) -> list[str]:
+        """The name of the VO, or the names of all that its `count` makes of it."""
+        if self.count is None:
+            return [self.name]
+        return [f"{self.name}{number}" for number in range(1, self.count + 1)]
+
+
+class VosFromTraceSection(Section):
+    """A VO of one pool for each value that the workload's `route` field takes in its trace."""
+
+    total_processors: Count = Field(
+        description="Processors of all these VOs together. A VO has at least as many as its widest "
+        "job, and the others share the rest."
+    )
+    sizing: Literal["equal", "work", "peak"] = Field(
+        default="equal",
+        description="How the processors are shared out: alike, in proportion to the sites' work "
+        "(run time times processors), or in proportion to the most processors that would be in use "
+        "at once if no job waited. What is left of whole numbers goes to the largest remainders.",
+    )
+    selection: VoSelection = "partial"
+    policy: LocalPolicy = "fcfs"
+    overrun: Overrun = "kill"
+    estimates: Estimates = "user"
+    estimate_factor: EstimateFactor = 1.0
+    admission: VoAdmission = "everyone"
+    priority: VoPriority = "none"
+
+
+class Scenario(Section):
+    """A whole scenario, with its parameters filled in."""
+
+    name: Name = Field(
+        description="Names the run and its folder. Default in a file: the name of the file."
+    )
+    seed: Seed = Field(default=1, description="All chance comes from it: same seed, same run.")
+    network: NetworkSection = Field(default=NetworkSection(), description="How long messages take.")
+    protocol: ProtocolSection = Field(
+        default=ProtocolSection(), description="How VOs inform each other and pass jobs on."
+    )
+    vos: Annotated[tuple[VoSection, ...], Field(min_length=1)] | None = Field(
+        default=None, description="The virtual organizations of the grid."
+    )
+    vos_from_trace: VosFromTraceSection | None = Field(
+        default=None, description="Instead of `vos`: a VO for each site of the workload's trace."
+    )
+    workload: WorkloadSection | None = Field(
+        default=None, description="Jobs of the whole grid, routed to VOs."
+    )
+    faults: FaultsSection | None = Field(
+        default=None, description="What goes wrong. Default: nothing."
+    )
+    metrics: MetricsSection = Field(
+        default=MetricsSection(), description="Which jobs are measured, and metrics of yours."
+    )
+    _parts: Parts = PrivateAttr(default_factory=Parts)
+    _places: Places = PrivateAttr(default_factory=Places)
+
+    @property
+    def parts(self) -> Parts:
+        """The sources and objects that the scenario plugs in."""
+        return self._parts
+
+    @property
+    def places(self) -> Places:
+        """Where its values stand."""
+        return self._places
+
+    def with_parts(self, parts: Parts, places: Places | None = None) -> Scenario:
+        """The same scenario, with what its names stand for, and where its values stand."""
+        copy = self.model_copy()
+        copy._parts, copy._places = parts, places or self._places
+        return copy
+
+    @model_validator(mode="after")
+    def _vos_and_jobs(self) -> Scenario:
+        if (self.vos is None) == (self.vos_from_trace is None):
+            raise ValueError("exactly one of `vos` and `vos_from_trace`")
+        if self.vos_from_trace is not None and (
+            self.workload is None or self.workload.trace is None or self.workload.route is None
+        ):
+            raise ValueError("a `workload` with a `trace` and a `route`, for `vos_from_trace`")
+        if self.workload is None and not any(vo.workload for vo in self.vos or ()):
+            raise ValueError("a `workload`, of the grid or of a VO")
+        return self

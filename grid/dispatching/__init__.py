@@ -1,1 +1,0 @@
-"""Choices of the two levels of dispatchers."""

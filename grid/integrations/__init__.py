@@ -1,0 +1,1 @@
+"""What connects the emulator to other tools: agents, exports, the live page."""

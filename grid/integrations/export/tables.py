@@ -1,0 +1,227 @@
+"""A run as tables: phases of jobs in Parquet, a log in SWF, and Batsim's two files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from grid import __version__
+from grid.integrations.export.schedule import Schedule, in_parts, read_jobs
+from grid.lab.report.run_data import read_metrics
+from grid.model.arrays import Ints
+from grid.model.errors import one_mistake
+from grid.model.time import SECOND_US
+from grid.results.column_definitions import JOB_COLUMNS, PHASE_COLUMNS, SCHEDULE_COLUMNS
+from grid.results.run_folder import RUN_FILES, check_place, earlier_run
+from grid.workload.convert import write_log
+from grid.workload.swf import SwfField, SwfLog
+
+BATSIM_COLUMNS = tuple(JOB_COLUMNS)[: list(JOB_COLUMNS).index("metadata") + 1]
+BATSIM_FILES = ("jobs.csv", "schedule.csv")
+PHASES = ("unassigned", "queued", "running")
+
+
+def write_phases(schedule: Schedule, file: IO[bytes]) -> None:
+    """A row for each phase of each job that ran: `grid.results.column_definitions` has them."""
+    writer = None
+    for rows in in_parts(np.flatnonzero(schedule.ran)):
+        table = _phases(schedule, rows)
+        writer = writer or pyarrow.parquet.ParquetWriter(file, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer is None:
+        pyarrow.parquet.write_table(_phases(schedule, np.zeros(0, np.int64)), file)
+    else:
+        writer.close()
+
+
+def _phases(schedule: Schedule, rows: Ints) -> pa.Table:
+    start, submit = schedule.start_us[rows], schedule.submit_us[rows]
+    assigned = schedule.assigned_us[rows]
+    assigned = np.where(assigned < 0, start, assigned)
+    begin = np.stack([submit, assigned, start], axis=1).ravel()
+    end = np.stack([assigned, start, schedule.end_us[rows]], axis=1).ravel()
+    row, phase = np.repeat(rows, len(PHASES)), np.tile(np.arange(len(PHASES)), len(rows))
+    kept = end > begin
+    row, phase, begin, end = row[kept], phase[kept], begin[kept], end[kept]
+    clusters = [name for _, name in schedule.clusters]
+    columns = {
+        "vo": _named(schedule.vo[row], schedule.vos),
+        "job": pa.array(schedule.number[row]),
+        "phase": _named(phase, PHASES),
+        "begin_s": pa.array(begin / SECOND_US),
+        "end_s": pa.array(end / SECOND_US),
+        "processors": pa.array(schedule.processors[row]),
+        "executed_vo": _named(schedule.executed_vo[row], schedule.vos),
+        "cluster": _named(schedule.cluster[row], clusters),
+        "machine": pa.array(schedule.machine[row], mask=schedule.machine[row] < 0),
+        "hops": pa.array(schedule.hops[row]),
+    }
+    return pa.table({name: columns[name] for name in PHASE_COLUMNS})
+
+
+def _named(positions: Ints, names: Any) -> pa.Array:
+    indices = pa.array(positions, pa.int32(), mask=positions < 0)
+    return pa.array(list(names), pa.string()).take(indices).dictionary_encode()
+
+
+def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
+    """The jobs in SWF, in whole seconds, as the format has them; estimates are rounded up.
+
+    Gives how many ran longer than they requested, as jobs may that were stopped or ran on slow
+    machines: estimates are at 1,000 MIPS.
+
+    Numbers are given anew, from 1, in the order of submission. Status: 1 completed, 0 failed, 5
+    did not run. Group and queue: VO of the user, and VO where it ran. Partition: the cluster.
+    """
+    order = np.lexsort((schedule.number, schedule.vo, schedule.submit_us))
+    ran = schedule.ran[order]
+    columns: Ints = np.full((len(order), len(SwfField)), -1, np.int64)
+    submit, start, end = (
+        _whole_seconds(times[order])
+        for times in (schedule.submit_us, schedule.start_us, schedule.end_us)
+    )
+    estimate = -(-schedule.estimate_us[order] // SECOND_US) * SECOND_US
+    processors = schedule.processors[order]
+    given = {
+        SwfField.JOB_NUMBER: np.arange(1, len(order) + 1),
+        SwfField.SUBMIT_TIME: submit,
+        SwfField.WAIT_TIME: np.where(ran, start - submit, -1),
+        SwfField.RUN_TIME: np.where(ran, end - start, -1),
+        SwfField.ALLOCATED_PROCESSORS: np.where(ran, processors, -1),
+        SwfField.REQUESTED_PROCESSORS: processors,
+        SwfField.REQUESTED_TIME: estimate,
+        SwfField.STATUS: _statuses(schedule, order, ran),
+        SwfField.USER: _users(schedule)[order],
+        SwfField.GROUP: schedule.vo[order] + 1,
+        SwfField.QUEUE: np.where(ran, schedule.executed_vo[order] + 1, -1),
+        SwfField.PARTITION: np.where(ran, schedule.cluster[order] + 1, -1),
+    }
+    for field, column in given.items():
+        columns[:, field] = column
+    log = SwfLog(path, columns, np.arange(len(order)), _header(schedule, run))
+    write_log(log, path)
+    return int((columns[:, SwfField.RUN_TIME] > estimate).sum())
+
+
+def _whole_seconds(times_us: Ints) -> Ints:
+    """Microseconds of the nearest second; -1 where there is no time."""
+    seconds = (times_us + SECOND_US // 2) // SECOND_US * SECOND_US
+    return np.where(times_us < 0, -1, seconds)
+
+
+def _statuses(schedule: Schedule, order: Ints, ran: Any) -> Ints:
+    completed = np.array([state == "completed" for state in schedule.states] + [False])
+    return np.where(~ran, 5, np.where(completed[schedule.state[order]], 1, 0))
+
+
+def _users(schedule: Schedule) -> Ints:
+    """Users of all VOs, numbered through the grid from 1; -1 where none is named."""
+    pairs = np.stack([schedule.vo, schedule.user], axis=1)
+    _, number = np.unique(pairs, axis=0, return_inverse=True)
+    return np.where(schedule.user < 0, -1, number.ravel() + 1)
+
+
+def _header(schedule: Schedule, run: Path) -> dict[str, str]:
+    cpus = (earlier_run(run) or {}).get("cpus")
+    partitions = [
+        f"Partition: {place + 1} {schedule.vos[vo]}/{cluster}"
+        for place, (vo, cluster) in enumerate(schedule.clusters)
+    ]
+    groups = [f"{place + 1} {vo}" for place, vo in enumerate(schedule.vos)]
+    return {
+        "Version": "2.2",
+        "Computer": f"Grid emulator {__version__}, {run.resolve().name}",
+        "Acknowledge": "made by an emulator, not by users",
+        "MaxJobs": f"{len(schedule)}",
+        "MaxRecords": f"{len(schedule)}",
+        "UnixStartTime": "0",
+        "TimeZoneString": "UTC",
+        **({"MaxProcs": f"{cpus}"} if isinstance(cpus, int) else {}),
+        "Note": "Groups are VOs of users, queues are VOs where jobs ran.",
+        "Group": "\n".join(groups),
+        "Partition": "\n".join(one.removeprefix("Partition: ") for one in partitions),
+    }
+
+
+def check_batsim(folder: Path) -> None:
+    """Raises InputError where Batsim's files cannot be written to `folder`, or replace others.
+
+    Both of them are there, and no run is, where a run was exported before.
+    """
+    check_place(folder)
+    there = [name for name in BATSIM_FILES if (folder / name).exists()]
+    if (there and len(there) < len(BATSIM_FILES)) or (folder / RUN_FILES[-1]).exists():
+        found = f"a folder with {there[0]} of its own" if there else "the folder of a run"
+        raise one_mistake("--out", found, "a new folder, or one without such files", str(folder))
+
+
+def write_batsim(folder: Path, run: Path) -> None:
+    """Batsim's `jobs.csv` and `schedule.csv` of the run in `run`, in `folder`, which is there.
+
+    Raises InputError where no job ran: Evalys reads no such table.
+    """
+    metrics, manifest = read_metrics(run / "metrics.json"), earlier_run(run) or {}
+    table = read_jobs(run / "jobs.parquet", list(BATSIM_COLUMNS))
+    if not table["starting_time"].null_count < len(table):
+        raise one_mistake(
+            "--to", "batsim for a run in which no job ran", "a run with one", str(run)
+        )
+    rows = _one_of(metrics, manifest, table)
+    pyarrow.csv.write_csv(
+        table.cast(pa.schema([(one.name, _plain(one.type)) for one in table.schema])),
+        folder / "jobs.csv",
+        pyarrow.csv.WriteOptions(quoting_style="needed"),
+    )
+    with (folder / "schedule.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(SCHEDULE_COLUMNS)
+        writer.writerow(rows[name] for name in SCHEDULE_COLUMNS)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_dictionary(kind) else kind
+
+
+def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[str, Any]:
+    """The one row of schedule.csv, of all jobs: figures of a run may leave out its warm-up."""
+    states = table["final_state"].cast(pa.string())
+    killed = sum(count for state, count in _counts(states) if state.startswith("COMPLETED_WALL"))
+    submitted, done = len(table), int(table["success"].to_numpy().sum())
+    rejected = sum(count for state, count in _counts(states) if state == "REJECTED")
+    began, ended = table["submission_time"].to_numpy().min(), table["finish_time"].drop_null()
+
+    def of(name: str) -> tuple[Any, Any]:
+        column = table[name].drop_null().to_numpy()
+        return (float(column.mean()), float(column.max())) if len(column) else ("", "")
+
+    waits, turnarounds, stretches = map(of, ("waiting_time", "turnaround_time", "stretch"))
+    return {
+        "batsim_version": f"grid-emulator-{__version__}",
+        "nb_jobs": submitted,
+        "nb_jobs_finished": submitted - rejected,
+        "nb_jobs_success": done,
+        "nb_jobs_killed": killed,
+        "nb_jobs_rejected": rejected,
+        "success_rate": done / submitted,
+        "makespan": round(float(ended.to_numpy().max() - began), 6),
+        "mean_waiting_time": waits[0],
+        "max_waiting_time": waits[1],
+        "mean_turnaround_time": turnarounds[0],
+        "max_turnaround_time": turnarounds[1],
+        "mean_slowdown": stretches[0],
+        "max_slowdown": stretches[1],
+        "simulation_time": manifest.get("wall_seconds", ""),
+        "consumed_joules": metrics["grid"].get("energy_j", ""),
+    }
+
+
+def _counts(states: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
+    for one in states.value_counts().to_pylist():
+        yield one["values"], one["counts"]

@@ -1,0 +1,167 @@
+"""A run of a grid that stops wherever an agent has to decide.
+
+The run is the sequential one, in a greenlet of its own. A seat stands where the scenario has a
+policy, a selection or a rule of forwarding; when it is asked, it switches back to whoever plays,
+deep in the run as it is, and goes on with the action. So nothing of the emulator knows of agents,
+and what is decided is decided at that very point of virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+from grid.model.extras import missing
+
+try:
+    from greenlet import getcurrent, greenlet
+except ModuleNotFoundError as error:
+    raise missing(
+        "an environment of grid.integrations.learning", "learning", str(error.name)
+    ) from None
+
+from grid.cluster import ClusterShell
+from grid.config.build import NOTHING_AROUND, Around, Grid
+from grid.config.schema import Scenario
+from grid.config.workload import realize
+from grid.kernel.process import LogicalProcess
+from grid.model.arrays import Bools
+from grid.model.errors import one_mistake
+from grid.model.job_results import JobRow, in_order
+from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.time import NEVER, Time
+from grid.protocol.selection.interface import Selection
+from grid.results.metrics import Metrics, metrics
+from grid.runtime.outcome import RecordStore
+from grid.runtime.schedulers import Schedulers, check_schedulers
+from grid.runtime.sequential import EVENTS_AT_A_TIME
+
+
+class Decision(NamedTuple):
+    """Somebody, `who`, has to choose one of the actions that are open."""
+
+    who: int
+    observation: Any
+    is_open: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class SeatedGrid(Grid):
+    """A grid in which agents sit, by the name of the VO or of `VO/cluster`."""
+
+    clusters: Mapping[str, Callable[[Grid, VirtualOrganization, Cluster], ClusterShell]] = field(
+        default_factory=dict
+    )
+    selections: Mapping[str, Callable[[Selection], Selection]] = field(default_factory=dict)
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+    def cluster_of(
+        self, vo: VirtualOrganization, cluster: Cluster, around: Around = NOTHING_AROUND
+    ) -> ClusterShell:
+        make = self.clusters.get(f"{vo.name}/{cluster.name}")
+        return super().cluster_of(vo, cluster, around) if make is None else make(self, vo, cluster)
+
+    def selection_of(self, vo: VirtualOrganization) -> Selection:
+        own = super().selection_of(vo)
+        return self.selections[vo.name](own) if vo.name in self.selections else own
+
+    def rule_of(self, vo: VirtualOrganization) -> Any:
+        return self.rules[vo.name] if vo.name in self.rules else super().rule_of(vo)
+
+
+def grid_of(scenario: Scenario, source: str, seed: int) -> Grid:
+    """The grid of the scenario with that seed. Raises InputError."""
+    return realize(scenario.model_copy(update={"seed": seed}), source)[0]
+
+
+class Play:
+    """One run of a grid, whose seats ask by `ask`."""
+
+    def __init__(self) -> None:
+        self._run: greenlet | None = None
+
+    @property
+    def now(self) -> Time:
+        return self._process.now
+
+    def begin(self, plain: Grid, **seats: Mapping[str, Any]) -> Decision | None:
+        """Run to the first decision; None: the run is over. For `seats` see `SeatedGrid`.
+
+        Raises MissingExtra where there is a policy whose packages are not installed, and InputError
+        for faults after which an entity would go through its decisions again: an agent could
+        decide otherwise then.
+        """
+        check_schedulers(plain, live=False)
+        given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
+        self._grid = grid = SeatedGrid(**given | seats)
+        self._schedulers = Schedulers()
+        around = Around(connect=self._schedulers.connect)
+        faults = grid.settings.faults
+        if faults is not None and not faults.of_machines_alone:
+            expected = "outages of machines alone, where an agent learns"
+            raise one_mistake("faults", "faults of messages or of entities", expected)
+        entities = grid.bare_entities(grid.names, around)
+        self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+        self._store = RecordStore()
+        self._metrics: Metrics | None = None
+        self._told = 0
+        self._run = greenlet(self._whole)
+        return self._resume()
+
+    def answer(self, action: int) -> Decision | None:
+        """Go on with the action to the next decision; None: the run is over."""
+        return self._resume(action)
+
+    def ask(self, who: int, observation: Any, is_open: Bools) -> int:
+        """For seats, within the run: the action that is chosen."""
+        run = self._run
+        assert run is not None and run.parent is not None
+        return int(run.parent.switch(Decision(who, observation, is_open)))
+
+    def news(self) -> list[JobRow]:
+        """What Local Schedulers have heard of the ends of their users' jobs since the last call."""
+        records, first = self._process.records, self._told
+        if first == len(records):
+            return []
+        self._told = len(records)
+        return [row for row in records[first:] if isinstance(row, JobRow)]
+
+    def metrics(self) -> Metrics:
+        """The figures of a run that is over, as in metrics.json."""
+        if self._metrics is None:
+            self._store.add(self._process.records)
+            store, directory = self._store, self._grid.directory
+            # The store is empty after that.
+            results = in_order(store.take())
+            self._metrics = metrics(
+                results,
+                directory,
+                store.figures,
+                store.histories,
+                store.decisions,
+                self._grid.settings.measured,
+            )
+        return deepcopy(self._metrics)
+
+    def close(self) -> None:
+        """Leave the run where it is."""
+        run, self._run = self._run, None
+        if run is not None and not run.dead:
+            run.parent = getcurrent()
+            run.throw()
+
+    def _resume(self, *action: int) -> Decision | None:
+        run = self._run
+        assert run is not None
+        run.parent = getcurrent()
+        decision: Decision | None = run.switch(*action)
+        return decision
+
+    def _whole(self) -> None:
+        with self._schedulers.held():
+            self._process.start()
+            while self._process.advance(NEVER, EVENTS_AT_A_TIME):
+                pass
+            self._process.finish()

@@ -1,0 +1,173 @@
+"""What no schedule can beat: a lower bound of the mean slowdown, from the work that arrives.
+
+A linear relaxation. A farm's CPUs of speed s do s million instructions a second each; a job needs
+V = I p of them, where p is its processors and I what each of them has to execute, and it may come
+in any pieces, at any rate, on any machines at once, from its release r on. A job that runs on CPUs
+of speed s for T = I / s seconds, and ends at C, is done on average at a time M <= C - T / 2, so its
+slowdown (C - r) / T is at least 1/2 + (M - r) s / I: a cost of (t - r) s / (I V) for every
+instruction done at t. The least total cost is bounded by prices of CPU seconds, whatever they are:
+every job pays at least for its cheapest instant, and all of them together pay for no more CPU
+seconds than there are. Prices are raised where too much is asked for, step by step (subgradient
+ascent); the best bound of all steps counts.
+
+Jobs that go on with their work on another machine have no one T. For them the cost is that of the
+slowest machine, and the half is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grid.config.build import Grid
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.compiled import kernel
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster
+from grid.model.time import SECOND_US
+
+SPEED_CLASSES = 10
+INSTANTS = 40
+STEPS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class _Farm:
+    """Machines in classes of alike speed, and instants. In a class every machine counts as slow as
+    its slowest where speed costs, and as fast as its fastest where it helps.
+    """
+
+    slow: Floats
+    fast: Floats
+    cpus: Floats
+    instants: Floats
+    length: Floats
+    """What an instant's price counts for: prices go straight from one instant to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Jobs: release (s), instructions (V), cost a second for speed one, and of what speed."""
+
+    release: Floats
+    instructions: Floats
+    cost: Floats
+    moves: Bools
+
+
+def slowdown_bound(grid: Grid, steps: int = STEPS) -> float | None:
+    """The least mean slowdown that any schedule of the grid's jobs can have; None where unknown.
+
+    Known where there is one VO with one cluster, all of whose jobs run for their whole length.
+    """
+    tables = [jobs for jobs in (*grid.submitted, *grid.direct) if jobs is not None]
+    if len(grid.vos) != 1 or len(grid.vos[0].clusters) != 1 or len(tables) != 1:
+        return None
+    jobs = tables[0]
+    if not len(jobs) or (jobs.run_us > jobs.estimate_us).any():
+        return None
+    work = _work_of(jobs)
+    farm = _farm_of(grid.vos[0].clusters[0], work)
+    half = 0.5 * float((~jobs.checkpointable).sum())
+    return max(1.0, (_best_prices(work, farm, steps) + half) / len(jobs))
+
+
+def _work_of(jobs: JobTable) -> _Work:
+    each = jobs.run_us / SECOND_US * jobs.reference_mips
+    return _Work(
+        jobs.submit_us / SECOND_US, each * jobs.processors, 1.0 / each, jobs.checkpointable
+    )
+
+
+def _farm_of(cluster: Cluster, work: _Work) -> _Farm:
+    mips = np.array([machine.mips for machine in cluster.machines])
+    cpus = np.array([machine.cpus for machine in cluster.machines])
+    bounds = np.unique(np.quantile(mips, np.linspace(0, 1, SPEED_CLASSES + 1)))
+    of = np.clip(np.searchsorted(bounds, mips, side="right") - 1, 0, max(0, len(bounds) - 2))
+    classes = np.unique(of)
+    speed = float((cpus * mips).sum())
+    # By then all is done even if it only starts after the last arrival.
+    end = float(work.release[-1] + work.instructions.sum() / speed)
+    instants = np.linspace(float(work.release[0]), end, INSTANTS)
+    length = np.full(INSTANTS, instants[1] - instants[0])
+    length[[0, -1]] /= 2
+    return _Farm(
+        np.array([mips[of == one].min() for one in classes]),
+        np.array([mips[of == one].max() for one in classes]),
+        np.array([cpus[of == one].sum() for one in classes], np.float64),
+        instants,
+        length,
+    )
+
+
+def _best_prices(work: _Work, farm: _Farm, steps: int) -> float:
+    """The highest bound of the total cost that was found."""
+    late = farm.instants - work.release[:, None]
+    before = np.clip(
+        np.searchsorted(farm.instants, work.release, side="right") - 1, 0, INSTANTS - 2
+    )
+    share = (work.release - farm.instants[before]) / (farm.instants[1] - farm.instants[0])
+    speed = np.where(work.moves[:, None], farm.slow.min(), farm.slow)
+    rate = work.cost / work.instructions
+    prices = np.zeros((len(farm.cpus), INSTANTS))
+    supply = farm.cpus[:, None] * farm.length
+    best = -np.inf
+    for step in range(steps):
+        least, at_class, at_instant = cheapest(
+            late, before, share, rate, speed, prices / farm.fast[:, None]
+        )
+        value = float((work.instructions * least).sum() - (supply * prices).sum())
+        best = max(best, value)
+        demand = np.zeros_like(prices)
+        np.add.at(demand, (at_class, at_instant), work.instructions / farm.fast[at_class])
+        excess = demand - supply
+        # After the last instant prices are nothing, so they are nothing at it.
+        excess[:, -1] = 0.0
+        norm = float((excess**2).sum())
+        if norm == 0.0:
+            break
+        # Polyak's step towards a bound that is a little higher than the best one.
+        ambition = 0.05 if step < 0.7 * steps else 0.01
+        target = best + ambition * max(abs(best), 0.1 * len(work.release))
+        prices = np.maximum(0.0, prices + (target - value) / norm * excess)
+    return best
+
+
+@kernel()
+def cheapest(
+    late: Floats,
+    before: Ints,
+    share: Floats,
+    rate: Floats,
+    speed: Floats,
+    paid: Floats,
+) -> tuple[Floats, Ints, Ints]:
+    """What each job pays at least for an instruction, and where: class and instant.
+
+    `late` has a row a job: each instant after its release, negative before; `before` the instant
+    before the release, and `share` how far it is from there to the next. An instruction costs
+    `rate` a second and unit of speed, at `speed` (a row a job, a column a class), and `paid` for
+    the CPU (a row a class, a column an instant).
+
+    Between two instants costs and prices are straight lines, so the least stands at an instant or
+    at the release itself, which is counted with the instant before it.
+    """
+    jobs, classes = speed.shape
+    least = np.full(jobs, np.inf)
+    at_class, at_instant = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
+    for job in range(jobs):
+        start = before[job]
+        for number in range(classes):
+            a_second = rate[job] * speed[job, number]
+            prices = paid[number]
+            for instant in range(start, late.shape[1]):
+                if late[job, instant] < 0:
+                    continue
+                cost = a_second * late[job, instant] + prices[instant]
+                if cost < least[job]:
+                    least[job], at_class[job], at_instant[job] = cost, number, instant
+            released = prices[start] * (1 - share[job]) + prices[start + 1] * share[job]
+            if released < least[job]:
+                least[job], at_class[job], at_instant[job] = released, number, start
+    return least, at_class, at_instant

@@ -1,0 +1,178 @@
+"""Rules by which a Local Scheduler decides alone, from what it knows: never, by load, by finish."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from grid.model.arrays import Floats, Ints
+from grid.model.time import SECOND_US
+from grid.protocol.forwarding.interface import (
+    NOWHERE,
+    Destination,
+    Question,
+    expected_run_us,
+    loads_with,
+    rows_elsewhere,
+)
+from grid.protocol.selection.interface import Choice, best_rows
+
+
+def never(question: Question) -> Destination:
+    """A job never leaves the VO that it is in: it takes a free resource there, or queues.
+
+    A grid of VOs that share nothing, to hold all others against.
+    """
+    home = question.at_home()
+    return stay(home) if home.own >= 0 else NOWHERE
+
+
+def to_the_best(question: Question) -> Destination:
+    """A job goes to the best resource that is free, or if none is, to the best of all.
+
+    In its own VO it queues there; elsewhere it is looked at anew. It fails if its best resource is
+    in another VO and its TTL is spent: PU Algorithm 2 and 3 to the letter, the first of equals, by
+    utilities alone. One that was never forwarded, with a TTL of 0, is rejected instead.
+    """
+    # Licenses are of this VO alone, so a job that needs some has its best resource here.
+    spent = question.ttl == 0 and question.job.licenses == 0
+    worth = question.selection.worth(question.job, question.table) if spent else question.worth()
+    best = best_rows(worth, question.job, question.table, question.vo, False, "first")
+    row = best.free if best.free >= 0 else best.anywhere
+    if row >= 0 and question.table.columns.vo[row] == question.vo:
+        return Destination(row, True)
+    return NOWHERE if spent else Destination(row, False)
+
+
+def when_nothing_free(question: Question) -> Destination:
+    """A job stays if anything suitable is free here; else it goes to the best that is free.
+
+    If nothing is free anywhere it queues here. It never leaves only because another resource is
+    better. Under `queue` it does: that takes the best free one wherever it is.
+    """
+    home, choice = question.at_home(), question.choice
+    if home.free < 0 and choice.free >= 0:
+        return Destination(choice.free, False)
+    return stay_if_possible(question, home)
+
+
+def above_load(
+    question: Question,
+    *,
+    load: Annotated[
+        float, Field(gt=0, le=1000, description="assigned CPUs over CPUs, with the job")
+    ] = 1.0,
+) -> Destination:
+    """A job leaves if it would lift the load above a limit, for the least loaded VO below it.
+
+    The threshold policy of Eager, Lazowska and Zahorjan (1986), with the status that is known
+    instead of probes. If all VOs are above the limit it stays.
+    """
+    home = question.at_home()
+    loads = loads_with(question)
+    own = loads[question.table.columns.vo == question.vo]
+    if home.own >= 0 and own.min(initial=np.inf) <= load:
+        return stay(home)
+    worth = question.worth()
+    rows = rows_elsewhere(question, worth)
+    rows = rows[loads[rows] <= load]
+    if len(rows):
+        return Destination(_least_loaded(question, rows, loads, worth), False)
+    return stay_if_possible(question, home)
+
+
+def until_idle(
+    question: Question,
+    *,
+    hops: Annotated[int, Field(ge=0, le=1000, description="moves at most; the TTL holds too")] = 3,
+    next_vo: Annotated[
+        Literal["random", "least_loaded"],
+        Field(description="which VO is tried next: any that would do, or the least loaded known"),
+    ] = "random",
+    then: Annotated[
+        Literal["queue", "reject"], Field(description="what becomes of it when it may not move on")
+    ] = "queue",
+) -> Destination:
+    """A job that finds nothing free moves on to another VO until it does, or may not any more.
+
+    Random transfers with a limit, as in Eager, Lazowska and Zahorjan (1986). With `random` the
+    status of other VOs is not looked at.
+    """
+    home = question.at_home()
+    if home.free >= 0:
+        return Destination(home.free, False)
+    if question.hops < hops and not question.own_only:
+        worth = question.worth()
+        rows = rows_elsewhere(question, worth)
+        loads = loads_with(question)
+        if len(rows) and next_vo == "random":
+            vos = question.table.columns.vo[rows]
+            there = np.unique(vos)
+            rows = rows[vos == there[question.rng.integers(len(there))]]
+        if len(rows):
+            return Destination(_least_loaded(question, rows, loads, worth), False)
+    return NOWHERE if then == "reject" else stay_if_possible(question, home)
+
+
+def best_expected_finish(
+    question: Question,
+    *,
+    margin_s: Annotated[
+        float, Field(ge=0, le=1e9, description="how much sooner it must end to leave")
+    ] = 0.0,
+    queued_run_s: Annotated[
+        float | None,
+        Field(gt=0, le=1e9, description="run time of the jobs ahead; none: that of this job"),
+    ] = None,
+) -> Destination:
+    """A job goes where it is expected to end first, the hop and its input included.
+
+    The minimum completion time of Maheswaran et al. (1999), over VOs: the hop, the wait and the
+    run. Runs last what the user says, scaled to the resource's speed. A job waits until so many
+    CPUs are given back as it lacks, with all CPUs busy on jobs of `queued_run_s`.
+    """
+    worth = question.worth()
+    finish_us = expected_finish_us(question, queued_run_s)
+    finish_us[worth <= 0.0] = np.inf
+    here = question.table.columns.vo == question.vo
+    finish_us[~here] += margin_s * SECOND_US
+    if not np.isfinite(finish_us).any():
+        return NOWHERE
+    best = np.flatnonzero(finish_us == finish_us.min())
+    at_home = best[here[best]]
+    return Destination(int(at_home[0] if len(at_home) else best[0]), True)
+
+
+def expected_finish_us(question: Question, queued_run_s: float | None = None) -> Floats:
+    """Until when each resource is expected to have run the job, from now. Shape (resources,)."""
+    job, columns = question.job, question.table.columns
+    run_us = expected_run_us(job, columns)
+    ahead_us = run_us if queued_run_s is None else queued_run_s * SECOND_US
+    lacking = np.maximum(question.table.lacking_cpus(job.processors), 0.0)
+    finish: Floats = run_us + lacking / columns.cpus * ahead_us
+    return finish + question.distances.hops_us(columns.vo, job.input_mb)
+
+
+def stay(home: Choice) -> Destination:
+    """Here: at a free resource, or in the queue of the best one."""
+    return Destination(home.free, False) if home.free >= 0 else Destination(home.own, True)
+
+
+def stay_if_possible(question: Question, home: Choice) -> Destination:
+    """Here, or where this VO has nothing suitable, at the best resource of another one."""
+    if home.own >= 0:
+        return stay(home)
+    choice = question.choice
+    if choice.free >= 0:
+        return Destination(choice.free, False)
+    return Destination(choice.others, True) if choice.others >= 0 else NOWHERE
+
+
+def _least_loaded(question: Question, rows: Ints, loads: Floats, worth: Floats) -> int:
+    """Of `rows`, one of the least loaded VO: free if there is, then the best, then the first."""
+    table = question.table
+    lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
+    order = np.lexsort((rows, -worth[rows], lacking, loads[rows]))
+    return int(rows[order[0]])

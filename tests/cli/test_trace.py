@@ -1,0 +1,173 @@
+"""`grid trace`: what it says of a log, what it makes of one, and of what is none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from grid.cli.app import app
+
+# Number, submitted, wait, run, allocated, CPU, memory, requested, time, memory, status, user, ...
+JOBS = """\
+; Computer: Made up
+; MaxProcs: 10
+1 0 -1 100 4 -1 -1 4 200 -1 1 7 1 -1 1 -1 -1 -1
+2 50 -1 10.5 -1 -1 -1 2 60 -1 0 8 1 -1 1 -1 -1 -1
+
+3 100 -1 0 1 -1 -1 1 60 -1 5 7 1 -1 1 -1 -1 -1
+"""
+SWF_LINE = "1 0 -1 100 4 -1 -1 4 200 -1 1 7 1 -1 1 -1 -1 -1"
+GWF_LINE = " ".join(["1", "0", "-1", "100", "4", *["-1"] * 5, "1", "U1", *["-1"] * 17])
+
+
+def trace(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["trace", *map(str, arguments)])
+
+
+def made(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_what_is_in_a_log(tmp_path: Path) -> None:
+    """4 * 100 + 2 * 10.5 processor seconds of 10 * 100: 42.1 %."""
+    result = trace(made(tmp_path, "made.swf", JOBS))
+    assert result.exit_code == 0
+    said = {line[:24].strip(): line[24:] for line in result.output.splitlines() if line.strip()}
+    assert said["computer"] == "Made up"
+    assert (said["jobs"], said["users"], said["blank lines"]) == ("3", "2", "1")
+    assert said["offered load"] == "42.1% of 10 processors"
+    assert said["longest gaps (s)"] == "50 after 0; 50 after 50"
+    assert said["jobs up to a size"] == "1: 1, 2: 1, 4: 1"
+    assert said["would not run"] == "1 no run time"
+    assert said["not known"].startswith("all wait time, 1 allocated processors, ")
+    assert said["statuses"] == "1 failed, 1 completed, 1 cancelled"
+
+
+def test_a_log_is_not_replaced_by_a_part_of_itself(tmp_path: Path) -> None:
+    log = made(tmp_path, "made.swf", JOBS)
+    result = trace(log, "--to", log, "--user", 7)
+    assert result.exit_code == 2
+    assert result.output == f"--to: found {log}, the log itself, expected another file\n"
+    assert log.read_text() == JOBS
+
+
+def test_parts_of_a_log(tmp_path: Path) -> None:
+    log = made(tmp_path, "made.swf", JOBS)
+    for options, jobs in (
+        (["--user", 7], 2),
+        (["--status", 0, "--status", 5], 2),
+        (["--from-s", 50, "--before-s", 100], 1),
+        (["--min-processors", 2], 2),
+        (["--max-processors", 1], 1),
+        (["--user", 99], 0),
+    ):
+        result = trace(log, "--json", *options)
+        assert result.exit_code == 0, result.output
+        said = json.loads(result.output)
+        assert (said["jobs"], said["left_out"]["filtered"]) == (jobs, 3 - jobs)
+    said = json.loads(trace(log, "--json", "--interarrival-factor", 2.5).output)
+    assert said["span_s"] == 250.0
+    assert trace(log, "--interarrival-factor", 0).exit_code == 2
+    first_s = said["first_submit_s"]
+    moved = json.loads(trace(log, "--json", "--shift-s", 30).output)
+    assert (moved["first_submit_s"], moved["span_s"]) == (first_s + 30, 100.0)
+    early = trace(log, "--shift-s", -first_s - 1)
+    assert early.exit_code == 2
+    assert f"--shift-s: found {-first_s - 1}, expected at least" in early.output
+    assert trace(log, "--shift-s", 1e13).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (("--from-s", 100, "--before-s", 10), "--from-s: found 100, expected less than --before-s"),
+        (("--from-s", 10, "--before-s", 10), "--from-s: found 10, expected less than --before-s"),
+        (
+            ("--min-processors", 8, "--max-processors", 2),
+            "--min-processors: found 8, expected at most --max-processors, 2",
+        ),
+    ],
+)
+def test_limits_that_leave_nothing_are_told(
+    tmp_path: Path, limits: tuple[Any, ...], said: str
+) -> None:
+    result = trace(made(tmp_path, "made.swf", JOBS), *limits)
+    assert result.exit_code == 2 and said in result.output
+
+
+@pytest.mark.parametrize("ending", ("gwf", "gwf.gz", "parquet", "swf.gz"))
+def test_there_and_back(tmp_path: Path, ending: str) -> None:
+    """Through any format, all that SWF tells of these jobs comes back; and the command says so."""
+    log = made(tmp_path, "made.swf", JOBS)
+    other, again = tmp_path / f"other.{ending}", tmp_path / "again.swf"
+    result = trace(log, "--to", other)
+    assert result.exit_code == 0 and f"written to {other}" in result.output
+    assert trace(other, "--to", again).exit_code == 0
+    assert again.read_text() == JOBS.replace("\n\n", "\n")
+    first, last = (json.loads(trace(path, "--json").output) for path in (log, again))
+    assert first | {"blank_lines": 0} == last
+
+
+WRONG = {
+    "short.swf": (f"{SWF_LINE}\n1 2 3\n", "short.swf:2: found 3 fields, expected 18"),
+    "long.swf": (f"{SWF_LINE}\n{SWF_LINE} 9\n", "long.swf:2: found 19 fields, expected 18"),
+    "table.swf": (
+        "id,submit,run,cores\n1,0,10,2\n2,5,10,2\n",
+        "table.swf:1: found 1 field with commas, expected 18 with blanks between: the "
+        'documentation says how to make them of a table ("A log with other columns")',
+    ),
+    "word.swf": (SWF_LINE.replace("100", "x"), "field 4 (run time): found 'x', expected a number"),
+    "columns.gwf": (f"{GWF_LINE}\n{SWF_LINE}\n", "columns.gwf:2: found 18 fields, expected 29"),
+    "empty.swf": ("", "no job"),
+    "comments.swf": ("; Computer: x\n\n", "no job"),
+    "junk.swf": (bytes(range(256)) * 50, "binary data"),
+    "cut.swf.gz": (gzip.compress(JOBS.encode() * 99)[:-20], "gzip data that breaks off"),
+    "rotten.swf.gz": (b"\x1f\x8b\x08\x00" + b"junk" * 99, "gzip data"),
+    "junk.parquet": (b"PAR1" + bytes(99), "no sound Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_log_is_one_line_and_exit_code_two(tmp_path: Path, name: str) -> None:
+    content, expected = WRONG[name]
+    result = trace(made(tmp_path, name, content), "--to", tmp_path / "out.swf", "-q")
+    assert result.exit_code == 2
+    assert len(result.output.splitlines()) == 1 and expected in result.output
+    assert not (tmp_path / "out.swf").exists()
+
+
+def test_a_file_that_is_not_there_and_endings_that_nobody_knows(tmp_path: Path) -> None:
+    assert trace(tmp_path / "none.swf").exit_code == 2
+    assert trace(tmp_path).exit_code == 2
+    log = made(tmp_path, "made.log", JOBS)
+    assert trace(log).exit_code == 0
+    result = trace(log, "--to", tmp_path / "made.csv")
+    assert result.exit_code == 2 and "'.csv'" in result.output
+    assert trace(log, "--to", tmp_path / "no" / "made.swf").exit_code == 2
+
+
+def test_lines_that_end_as_on_other_systems(tmp_path: Path) -> None:
+    log = made(tmp_path, "made.swf", JOBS.replace("\n", "\r\n"))
+    assert trace(log).output == trace(made(tmp_path, "unix.swf", JOBS)).output
+
+
+def test_what_a_run_would_leave_out_and_what_it_would_not(tmp_path: Path) -> None:
+    lines = [SWF_LINE, SWF_LINE.replace("1 0", "2 -5", 1), SWF_LINE.replace(" 200 ", " -7 ")]
+    result = trace(made(tmp_path, "made.swf", "\n".join(lines)))
+    assert "would not run           1 negative submit time\n" in result.output
+    assert "would run all the same  1 negative requested time\n" in result.output
+
+
+@pytest.mark.parametrize("option", ["--from-s", "--before-s"])
+def test_a_time_that_is_none_is_blamed_on_its_own_option(tmp_path: Path, option: str) -> None:
+    result = trace(made(tmp_path, "made.swf", JOBS), option, "1e300")
+    assert result.exit_code == 2
+    expected = f"{option}: found 1e+300, expected a time in seconds below 4e12"
+    assert result.stderr.splitlines()[-1] == expected

@@ -1,0 +1,78 @@
+"""`grid watch` and `grid run --watch` as commands: what they print, and what they refuse."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from grid.cli.app import app
+from grid.results.run_folder import SWEEP_FILE
+from tests.integrations.watch.small_runs import get, write_run
+
+COMMAND = (sys.executable, "-c", "from grid.cli.app import main; main()")
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_run_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    write_run(tmp_path)
+    alone = CliRunner().invoke(app, ["run", str(file), "--in-process", "--out", f"{tmp_path}/a"])
+    watched = CliRunner().invoke(
+        app, ["run", str(file), "--in-process", "--watch", "--out", f"{tmp_path}/b"]
+    )
+    assert alone.exit_code == watched.exit_code == 0
+    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stdout, re.M)
+    digests = [re.findall("^digest .*$", one.stdout, re.M) for one in (alone, watched)]
+    assert digests[0] == digests[1] != []
+
+
+def test_a_sweep_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    command = ["run", f"{tmp_path}/scenario.yaml", "--seeds", "2", "--in-process", "--watch"]
+    watched = CliRunner().invoke(app, [*command, "--out", f"{tmp_path}/sweep"])
+    assert watched.exit_code == 0, watched.output
+    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stdout, re.M)
+    assert "2 of 2 runs are in" in watched.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int) -> None:
+    folder = write_run(tmp_path)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [*COMMAND, "watch", str(folder)], stdout=subprocess.PIPE, env=environment, text=True
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[-1]
+        assert get(address)[0] == 200
+        server.send_signal(number)
+        assert server.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["watch", "nowhere"], "manifest.json: found no such file"),
+        (["watch", "run", "--port", "70000"], "--port"),
+        (["run", "two-vos", "--in-process", "--live", "--watch"], "needs Ray actors"),
+        (["run", "two-vos", "--seeds", "2", "--events"], "--events is for a single run: a sweep"),
+        (["sweep", "snapshot-age", "--events"], "--events is for a single run: a sweep"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2 and said in result.output, result.output
+
+
+def test_the_folder_of_a_sweep_is_told_from_that_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / SWEEP_FILE).write_text("{}")
+    result = CliRunner().invoke(app, ["watch", str(tmp_path)])
+    assert result.exit_code == 2
+    assert f"{tmp_path}: found the folder of a sweep, expected that of a run" in result.stderr

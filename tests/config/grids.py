@@ -1,0 +1,199 @@
+"""Small grids for tests, and transcripts of what their entities say to each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grid.config.build import Grid
+from grid.config.schema import Scenario
+from grid.config.workload import realize
+from grid.config.wrapped import entities_of
+from grid.kernel.entity import Context
+from grid.kernel.process import LogicalProcess
+from grid.model.job_results import JobResults, columns_of, in_order
+from grid.model.messages import (
+    AskForWork,
+    Assigned,
+    AssignJob,
+    Bid,
+    CallForBids,
+    ForwardJob,
+    HoldPlace,
+    InLine,
+    JobDone,
+    JobEnded,
+    JoinVo,
+    LeaseEnded,
+    LeaveVo,
+    Load,
+    LocalStatus,
+    News,
+    NotAdmitted,
+    Placed,
+    PlaceHeld,
+    PlacesInLine,
+    Probe,
+    ProbeAnswer,
+    QueryLoad,
+    QueryResources,
+    Refused,
+    ReleasePlace,
+    Resources,
+    ReturnJob,
+    RunJob,
+    SubmissionFail,
+    SubmitJob,
+    WithdrawJob,
+    Withdrawn,
+    WorkAnswer,
+)
+from grid.model.time import NEVER
+
+
+def grid_of(**scenario: Any) -> Grid:
+    """The grid of a scenario given as it would stand in YAML."""
+    scenario.setdefault("name", "test")
+    return realize(Scenario.model_validate(scenario), "test.yaml")[0]
+
+
+def vo(
+    name: str,
+    cpus: int,
+    jobs: list[dict[str, Any]] | None = None,
+    system: str = "linux",
+    **more: Any,
+) -> dict[str, Any]:
+    """A VO of one machine with so many CPUs, and the jobs of its users."""
+    section: dict[str, Any] = {
+        "name": name,
+        "clusters": [{"name": "c", "machines": [{"cpus": cpus, "operating_system": system}]}],
+        **more,
+    }
+    if jobs is not None:
+        section["workload"] = {"jobs": jobs}
+    return section
+
+
+def run(grid: Grid) -> JobResults:
+    """The job table of a run in one process."""
+    process = LogicalProcess(
+        entities_of(grid, grid.names), grid.network, grid.seed, grid.first_rows()
+    )
+    process.start()
+    process.advance(NEVER)
+    return in_order([columns_of(process.records)])
+
+
+class _Overheard:
+    """An entity, with all that it hears written down."""
+
+    def __init__(self, name: str, entity: Any, lines: list[str], directory: bool) -> None:
+        self.name, self.entity, self.lines, self.directory = name, entity, lines, directory
+
+    def start(self, ctx: Context) -> None:
+        self.entity.start(ctx)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        if self.directory or not isinstance(message, (JoinVo, LeaveVo, LocalStatus, PlacesInLine)):
+            self.lines.append(f"{ctx.now:>9} {sender} -> {self.name}: {_words(message)}")
+        self.entity.handle(ctx, sender, message)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        self.entity.timeout(ctx, timer)
+
+
+def transcript(grid: Grid, directory: bool = False) -> list[str]:
+    """A line for each message: microseconds, who to whom, what.
+
+    What concerns membership and a VO's own status only with `directory`.
+    """
+    lines: list[str] = []
+    entities = {
+        name: _Overheard(name, entity, lines, directory)
+        for name, entity in entities_of(grid, grid.names).items()
+    }
+    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+    process.start()
+    process.advance(NEVER)
+    return lines
+
+
+def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
+    match message:
+        case SubmitJob(job):
+            return f"submit {job.number}"
+        case QueryResources(key):
+            return f"what is free for {key[1]}?"
+        case Resources(key, table):
+            heard = ", ".join(
+                f"{a:g}/{c:g}" for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
+            )
+            return f"for {key[1]}: assigned {heard}"
+        case AssignJob(job, resource, wait):
+            return f"assign {job.number} to {resource}" + (", queue it" if wait else "")
+        case Assigned(key, _):
+            return f"assigned {key[1]}"
+        case Refused(key):
+            return f"refused {key[1]}"
+        case RunJob(job, cluster, machine):
+            return f"run {job.number} on cluster {cluster} machine {machine}"
+        case QueryLoad(key):
+            return f"load, for {key[1]}?"
+        case Load(key, _, load, able):
+            return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
+        case Placed(key, cluster):
+            return f"{key[1]} went to cluster {cluster}"
+        case JobEnded(key):
+            return f"{key[1]} ended, state {message.outcome.state}"
+        case ForwardJob(job):
+            return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
+        case CallForBids(job, call):
+            lease = f", lease {message.lease_us} us" if message.lease_us else ""
+            return f"call {call[1]}: bids for {job.number}{lease}" + ", in turn" * message.queue
+        case Bid(call, _, resource):
+            place = "held" if message.held else "free" if message.free else "busy"
+            place = place if resource >= 0 else "no"
+            return f"call {call[1]}: {place}, {message.finish_us} us"
+        case HoldPlace(call):
+            return f"call {call[1]} of {call[0]}: a place for {message.job.number}?"
+        case PlaceHeld(call):
+            place = "held" if message.held else "free" if message.free else "busy"
+            return f"call {call[1]}: {place if message.admitted else 'not admitted'}"
+        case ReleasePlace(call):
+            return f"call {call[1]}: not needed"
+        case LeaseEnded(call):
+            return f"call {call[1]}: its lease is over"
+        case AskForWork(vo, table):
+            return f"VO {vo} asks for work, assigned {table.assigned_cpus.tolist()}"
+        case WorkAnswer(key):
+            return f"{key[1]} comes" if key else "no work"
+        case InLine(key, waits):
+            return f"{key[1]} waits" if waits else f"{key[1]} waits no longer"
+        case WithdrawJob(key):
+            return f"give {key[1]} back"
+        case Withdrawn(key, given):
+            return f"{key[1]} given back" if given else f"{key[1]} is not to be had"
+        case NotAdmitted(key):
+            return f"{key[1]} is not taken in"
+        case ReturnJob(job):
+            stay = ", to stay" if message.stay else ""
+            return f"{job.number} refused by VO {message.refused_by}, ttl {message.ttl}{stay}"
+        case JobDone(key, placement):
+            return f"{key[1]} done here, hops {placement.hops}"
+        case SubmissionFail(key, state, hops):
+            return f"{key[1]} failed, state {state}, hops {hops}"
+        case JoinVo(vo, resources):
+            return f"VO {vo} joins with {len(resources)} resources"
+        case LeaveVo(vo):
+            return f"VO {vo} leaves"
+        case LocalStatus(assigned):
+            return f"assigned {assigned.tolist()}"
+        case PlacesInLine(own, guests):
+            return f"in line before own {own.tolist()}, before guests {guests.tolist()}"
+        case News(entries, asks):
+            return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
+        case Probe(number):
+            return f"probe {number}"
+        case ProbeAnswer(number, entry):
+            return f"probe {number}: VO {entry.vo} has {entry.rows[:, 0].tolist()}"
+    raise AssertionError(message)

@@ -1,0 +1,47 @@
+"""Tells what a run of a shipped scenario compiles, or loads, that its warm-ups did not.
+
+For a process of its own: what other runs of a process compiled would count as warmed up.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from numba.core.dispatcher import Dispatcher
+
+from grid.config.load import load_scenario
+from grid.config.shipped import find
+from grid.config.warm_up import warm_ups
+from grid.runtime.run import execute, realize, save
+
+
+def compiled() -> set[str]:
+    """All of our functions that are compiled by now, with the types of what they are given."""
+    functions = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]
+    return {
+        f"{one.py_func.__module__}.{one.py_func.__name__}{signature}"
+        for one in functions
+        if one.py_func.__module__.startswith("grid.")
+        for signature in one.overloads
+    }
+
+
+def late(name: str, settings: list[str], warm: bool) -> list[str]:
+    """What a run of this scenario adds to the warm-ups, where it is `warm`, in order."""
+    file = find(Path(name), experiment=False)
+    scenario = load_scenario(file, settings)
+    if warm:
+        for one in warm_ups(realize(scenario, name)[0]):
+            one.call()
+    before = compiled()
+    with tempfile.TemporaryDirectory() as folder:
+        save(execute(scenario, name, in_process=True), Path(folder, "run"))
+    return sorted(compiled() - before)
+
+
+if __name__ == "__main__":
+    print(json.dumps(late(sys.argv[2], sys.argv[3:], sys.argv[1] == "warm")))

@@ -1,0 +1,136 @@
+"""What jobs get beside what their log or generator has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grid
+from grid.config.annotations import annotated
+from grid.config.workload_sections import AnnotatedInputSection, AnnotateSection
+from grid.model.errors import InputError
+from grid.model.job import RequirementKind
+from grid.model.job_table import JobTable
+from grid.model.time import NEVER
+
+COUNT = 20_000
+SYSTEMS = [
+    {"value": "linux", "utility": 1.0},
+    {"value": "windows", "utility": 0.6},
+    {"value": "solaris", "utility": 0.2},
+]
+
+
+def plain(count: int = COUNT) -> JobTable:
+    run_us = np.full(count, 10_000_000)
+    return JobTable.of(
+        number=np.arange(count), submit_us=np.arange(count) * 1_000_000,
+        processors=np.ones(count), estimate_us=run_us, run_us=run_us,
+    )  # fmt: skip
+
+
+def given(seed: int = 3, vo: str = "a", **wanted: Any) -> JobTable:
+    return annotated(plain(), AnnotateSection.model_validate(wanted), seed, vo)
+
+
+def one_section(size: dict[str, Any]) -> AnnotatedInputSection:
+    return AnnotatedInputSection.model_validate(size)
+
+
+def test_requirements_come_in_their_shares_with_preferences_dealt_by_lot() -> None:
+    system = {"kind": "operating_system", "options": SYSTEMS, "order": "drawn", "share": 0.5}
+    speed = {"kind": "speed", "options": [{"value": 500}], "weight": 0.3}
+    jobs = given(requirements=[system, speed])
+    asked = [{one.kind: one for one in of_job} for of_job in jobs.requirements]
+    assert all(one[RequirementKind.SPEED].weight == 0.3 for one in asked)
+    systems = [one.get(RequirementKind.OPERATING_SYSTEM) for one in asked]
+    having = [one for one in systems if one is not None]
+    assert len(having) / COUNT == pytest.approx(0.5, abs=0.02)
+    assert {tuple(option.utility for option in one.options) for one in having} == {(1.0, 0.6, 0.2)}
+    first = np.bincount([int(one.options[0].value) for one in having])
+    assert first[first > 0] / len(having) == pytest.approx([1 / 3] * 3, abs=0.03)
+
+
+def test_some_options_are_kept_the_first_ones() -> None:
+    jobs = given(requirements=[{"kind": "operating_system", "options": SYSTEMS, "at_most": 2}])
+    lengths = np.array([len(of_job[0].options) for of_job in jobs.requirements])
+    assert set(lengths.tolist()) == {1, 2}
+    assert (lengths == 1).mean() == pytest.approx(0.5, abs=0.02)
+    assert len({of_job[0].options[0] for of_job in jobs.requirements}) == 1
+
+
+def test_deadlines_are_so_many_estimates_after_submission() -> None:
+    jobs = given(deadline={"share": 0.25, "least": 2, "most": 4})
+    due = jobs.deadline_us < NEVER
+    assert due.mean() == pytest.approx(0.25, abs=0.02)
+    slack = (jobs.deadline_us - jobs.submit_us)[due] / jobs.estimate_us[due]
+    assert (slack.min(), slack.max()) == pytest.approx((2, 4), abs=0.01)
+    assert slack.mean() == pytest.approx(3, abs=0.03)
+
+
+def test_a_share_of_the_jobs_keeps_what_it_has_done() -> None:
+    jobs = given(checkpointable=0.2)
+    assert jobs.checkpointable.mean() == pytest.approx(0.2, abs=0.02)
+    assert given(checkpointable=1.0).checkpointable.all()
+    assert not given(deadline={"least": 1, "most": 2}).checkpointable.any()
+    machines = [{"cpus": 1, "count": 1}]
+    failing = {"heal_s": 1000, "machine_outages": [
+        {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 60, "for_s": 20}]}  # fmt: skip
+    work = {"jobs": [{"run_s": 100}], "annotate": {"checkpointable": 1.0}}
+    vo = {"name": "a", "clusters": [{"machines": machines}], "workload": work}
+    (ended_s,) = grid.run({"vos": [vo], "faults": failing}).jobs()["finish_time"]
+    work["annotate"] = {}
+    (begun_again_s,) = grid.run({"vos": [vo], "faults": failing}).jobs()["finish_time"]
+    assert ended_s == pytest.approx(120.005) and begun_again_s == pytest.approx(180.0)
+
+
+def test_input_is_lognormal() -> None:
+    size = given(input={"mean_mb": 50, "cv": 1.5}).input_mb
+    assert size.mean() == pytest.approx(50, rel=0.05)
+    assert np.log(size).std() == pytest.approx(np.log(1 + 1.5**2) ** 0.5, rel=0.03)
+
+
+def test_one_kind_more_changes_nothing_in_the_others_and_a_seed_gives_the_same_again() -> None:
+    deadline, size = {"least": 1, "most": 9}, {"mean_mb": 5, "share": 0.5}
+    one, two = given(input=size), given(input=size, deadline=deadline)
+    assert (one.input_mb == two.input_mb).all()
+    assert (given(deadline=deadline).deadline_us == two.deadline_us).all()
+    assert (given(seed=4, input=size).input_mb != one.input_mb).any()
+    assert (given(vo="b", input=size).input_mb != one.input_mb).any()
+    own_seed = annotated(plain(), AnnotateSection(seed=3, input=one_section(size)), 4, "a")
+    assert (own_seed.input_mb == one.input_mb).all()
+    plain_jobs = plain()
+    assert annotated(plain_jobs, None, 3, "a") is plain_jobs
+
+
+def scenario(**annotate: Any) -> dict[str, Any]:
+    work = {"law": "fixed", "mean_s": 5}
+    settings = {"jobs": 40, "load": 0.5, "arrivals": {"law": "exponential"}, "work": work}
+    return {
+        "name": "annotated",
+        "workload": {"generator": "stochastic", "settings": settings, "annotate": annotate},
+        "vos": [
+            {"name": "a", "clusters": [{"machines": [{"operating_system": "linux"}]}]},
+            {"name": "b", "clusters": [{"machines": [{"operating_system": "solaris"}]}]},
+        ],
+    }
+
+
+def test_jobs_of_a_run_have_what_they_got() -> None:
+    wanted = {"kind": "operating_system", "options": SYSTEMS}
+    run = grid.run(scenario(requirements=[wanted], deadline={"least": 1, "most": 2}))
+    utilities = set(run.results.placement.utility.tolist())
+    assert utilities <= {1.0, 0.2}
+    assert len(utilities) == 2
+    assert (run.results.deadline_us < NEVER).all()
+    assert run.metrics["grid"]["late_percent"] is not None
+
+
+def test_what_makes_no_sense_is_one_line() -> None:
+    wrong = {"kind": "operating_system", "options": [{"value": "beos"}]}
+    with pytest.raises(InputError, match=r"annotate.requirements.0.options.0.value: found 'beos'"):
+        grid.run(scenario(requirements=[wrong]))
+    with pytest.raises(InputError, match="least"):
+        grid.run(scenario(deadline={"least": 3, "most": 2}))

@@ -1,0 +1,138 @@
+"""Where all jobs enter their clusters, each setting of the grid has an effect or is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+import grid
+from grid.config.fault_sections import FaultsSection
+from grid.config.load import load_scenario, resolved_yaml
+from grid.config.schema import NetworkSection, ProtocolSection, VoSection
+from grid.lab.cases import expand, load_experiment
+from grid.model.errors import InputError
+from grid.runtime.run import Run
+
+OTHER: dict[str, dict[str, Any]] = {
+    "network": {
+        "latency_s": 50.0,
+        "local_latency_s": 5.0,
+        "bandwidth_mbps": 0.01,
+        "links": [{"between": ["a", "b"], "latency_s": 90.0}],
+    },
+    "protocol": {
+        "ttl": 0,
+        "when_busy": {"name": "pull", "settings": {"every_s": 1.0}},
+        "avoid_loops": True,
+        "when_refused": "reject",
+        "information": "ring",
+        "discount": "drained",
+        "snapshot_detail": "summary",
+        "snapshot_period_s": None,
+        "snapshot_load_limit": 0.0,
+        "snapshot_jobs_limit": 1,
+    },
+    "faults": {
+        "heal_s": 60.0,
+        "between_vos": {"lost": 0.5},
+        "within_vos": {"lost": 0.5},
+        "partitions": [{"one": ["a"], "other": ["b"], "at_s": 0, "for_s": 500}],
+        "machine_outages": [{"vo": "b", "at_s": 10, "for_s": 400}],
+        "random_machine_outages": [{"up_s": 20, "down_s": 50}],
+    },
+    "vos": {
+        "selection": "random",
+        "when_busy": "reject",
+        "admission": "nobody",
+        "priority": "afar",
+        "joins_s": 5.0,
+        "leaves_s": 50.0,
+    },
+}
+"""Another value of each key than its default or than `scenario` has."""
+OF_LIVE_RUNS = {"faults": {"seed", "crashes", "random_crashes", "vo_outages"}}
+"""Entities that are down: only a live run hears later of jobs that have ended meanwhile. The seed
+of faults, where none is drawn."""
+DESCRIBED = {"vos": {"name", "count", "clusters", "workload", "cluster_choice"}}
+"""What a VO is; and how it chooses among several clusters, in which no jobs enter directly."""
+SECTIONS = {
+    "network": NetworkSection,
+    "protocol": ProtocolSection,
+    "faults": FaultsSection,
+    "vos": VoSection,
+}
+
+
+def scenario() -> dict[str, Any]:
+    """Two VOs with jobs that wait, are too long, and are interrupted."""
+    jobs = [{"submit_s": 7 * n, "run_s": 40 + n, "estimate_s": 50} for n in range(20)]
+    vos = [
+        {
+            "name": name,
+            "clusters": [{"machines": [{"count": 2}]}],
+            "workload": {"enters": "cluster", "jobs": jobs},
+        }
+        for name in "ab"
+    ]
+    outage = {"vo": "a", "at_s": 30, "for_s": 100}
+    return {"name": "direct", "vos": vos, "faults": {"heal_s": 999, "machine_outages": [outage]}}
+
+
+def changed(section: str, key: str, value: Any) -> dict[str, Any]:
+    whole = scenario()
+    part = whole["vos"][0] if section == "vos" else whole.setdefault(section, {})
+    part[key] = value
+    return whole
+
+
+@pytest.fixture(scope="module")
+def plain() -> Run:
+    return grid.run(scenario())
+
+
+def test_every_key_is_looked_at() -> None:
+    for section, model in SECTIONS.items():
+        known = {*OTHER[section]}
+        for others in (OF_LIVE_RUNS, DESCRIBED):
+            known |= others.get(section, set())
+        assert known == set(model.model_fields), section
+
+
+@pytest.mark.parametrize(
+    ("section", "key"), [(section, key) for section, keys in OTHER.items() for key in keys]
+)
+def test_each_has_an_effect_or_is_refused(plain: Run, section: str, key: str) -> None:
+    given = changed(section, key, OTHER[section][key])
+    try:
+        run = grid.run(given)
+    except InputError as refused:
+        (mistake,) = refused.mistakes
+        where = "vos.0" if section == "vos" else section
+        assert mistake.field.startswith(f"{where}.{key}")
+        assert " directly" in mistake.expected
+    else:
+        assert run.manifest["digest"] != plain.manifest["digest"]
+        assert run.metrics["grid"] != plain.metrics["grid"]
+
+
+def test_a_run_can_be_run_again_from_its_own_copy(plain: Run) -> None:
+    """Which has the defaults of all keys, also of those that must not be given."""
+    assert plain.scenario is not None
+    copy = yaml.safe_load(resolved_yaml(plain.scenario))
+    assert copy["protocol"]["ttl"] == 3
+    assert grid.run(copy).manifest["digest"] == plain.manifest["digest"]
+
+
+def test_the_protocol_may_be_set_where_jobs_of_one_vo_are_routed() -> None:
+    mixed = changed("protocol", "ttl", 0)
+    del mixed["vos"][1]["workload"]["enters"]
+    assert load_scenario(mixed).protocol.ttl == 0
+
+
+def test_a_sweep_is_refused_too() -> None:
+    swept = {"name": "swept", "scenario": scenario(), "axes": {"protocol.ttl": [3, 9]}, "seeds": 1}
+    _, refused = expand(load_experiment(swept), None)
+    (mistake,) = (mistake for _, error in refused for mistake in error.mistakes)
+    assert "found 9, expected no such setting, for all jobs enter" in str(mistake)

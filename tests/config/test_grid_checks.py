@@ -1,0 +1,394 @@
+"""A grid that is made in Python and cannot run is refused where it is made, in a line each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.config.grid_checks import CHECKS, MAX_VOS
+from grid.model.errors import InputError
+from grid.model.faults import (
+    EntityCrash,
+    GridFaults,
+    LinkFaults,
+    MachineFailure,
+    Outage,
+    VoOutage,
+    VoPartition,
+)
+from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job_table import COLUMNS, LIMITS, JobTable
+from grid.model.measured_jobs import MeasuredJobs
+from grid.model.platform import Cluster, License, Machine, SwitchOff, VirtualOrganization
+from grid.model.time import NEVER, SECOND_US
+
+S = SECOND_US
+JOBS: dict[str, Any] = {
+    "number": [1, 2, 3],
+    "submit_us": [0, S, S],
+    "processors": [1, 2, 1],
+    "estimate_us": [5 * S] * 3,
+    "run_us": [4 * S] * 3,
+}
+SPEED = Requirement(RequirementKind.SPEED, (Option(500.0, 1.0),))
+
+
+def table(**columns: Any) -> JobTable:
+    return JobTable.of(**{**JOBS, **columns})
+
+
+def cluster(**changes: Any) -> Cluster:
+    farm = (Machine("m0", 2), Machine("m1", 2, licenses=("solver",)))
+    licensed = (License("solver", 1),)
+    return replace(Cluster("farm", farm, by_machine=True, licenses=licensed), **changes)
+
+
+def made(**changes: Any) -> grid.Grid:
+    """A right grid of two VOs, with changes."""
+    vos = (VirtualOrganization("a", (cluster(),)), VirtualOrganization("b", (cluster(),)))
+    parts: dict[str, Any] = {
+        "settings": GridSettings(),
+        "vos": vos,
+        "submitted": (table(), None),
+        "direct": (None, table(number=[4, 5, 6])),
+    }
+    return grid.Grid(**(parts | changes))
+
+
+def of_cluster(**changes: Any) -> Callable[[], grid.Grid]:
+    def make() -> grid.Grid:
+        wrong = VirtualOrganization("a", (cluster(**changes),))
+        return made(vos=(wrong, VirtualOrganization("b", (cluster(),))))
+
+    return make
+
+
+def of_machine(**changes: Any) -> Callable[[], grid.Grid]:
+    return of_cluster(machines=(replace(Machine("m0", 2), **changes),), licenses=())
+
+
+def of_settings(**changes: Any) -> Callable[[], grid.Grid]:
+    return lambda: made(settings=replace(GridSettings(), **changes))
+
+
+def of_network(**changes: Any) -> Callable[[], grid.Grid]:
+    return of_settings(network=replace(NetworkSettings(), **changes))
+
+
+def of_protocol(**changes: Any) -> Callable[[], grid.Grid]:
+    return of_settings(protocol=replace(ProtocolRules(), **changes))
+
+
+def of_faults(**changes: Any) -> Callable[[], grid.Grid]:
+    return of_settings(faults=replace(GridFaults(100 * S), **changes))
+
+
+def of_jobs(**columns: Any) -> Callable[[], grid.Grid]:
+    return lambda: made(submitted=(table(**columns), None))
+
+
+def of_raw(**columns: Any) -> Callable[[], grid.Grid]:
+    """Columns as they are, which `JobTable.of` would have converted."""
+    return lambda: made(submitted=(replace(table(), **columns), None))
+
+
+NOON = Outage(10 * S, 20 * S)
+FARM = "vos.0.clusters.0"
+WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
+    (lambda: made(settings=None), "settings", "found None, expected GridSettings"),
+    (lambda: made(vos=None), "vos", "found None, expected a tuple"),
+    (lambda: made(vos=(), submitted=(), direct=()), "vos", "at least one"),
+    (lambda: made(vos=(1, made().vos[1])), "vos.0", "1, expected a VirtualOrganization"),
+    (lambda: made(vos=(made().vos[0],) * 2), "vos.1.name", "'a' again"),
+    (lambda: made(vos=(VirtualOrganization("a b"), made().vos[1])), "vos.0.name", "a name: at"),
+    (lambda: made(vos=(VirtualOrganization("a"), made().vos[1])), "vos.0.clusters", "nothing"),
+    (
+        lambda: made(vos=(replace(made().vos[0], selection="best"), made().vos[1])),
+        "vos.0.selection",
+        "'best', expected a selection",
+    ),
+    (
+        lambda: made(
+            vos=(
+                replace(
+                    made().vos[0],
+                    admission="limited",
+                    admission_settings=(("from_vos", ("a", "d")),),
+                ),
+                made().vos[1],
+            )
+        ),
+        "vos.0.admission_settings.from_vos",
+        "'d', expected the name of a VO",
+    ),
+    (lambda: made(name="no name"), "name", "a name: at most 64"),
+    (of_settings(measured=5), "measured", "found 5, expected MeasuredJobs"),
+    (of_settings(measured=MeasuredJobs(-1)), "measured.from_us", "found -1, expected at least 0"),
+    (of_settings(seed=-1), "seed", "-1, expected at least 0"),
+    (of_settings(seed=1.5), "seed", "1.5, expected a whole number"),
+    (of_settings(network=5), "network", "5, expected NetworkSettings"),
+    (of_network(latency_us=0), "network.latency_us", "0, expected at least 1"),
+    (of_network(latency_us=0.5), "network.latency_us", "0.5, expected a whole number"),
+    (of_network(bandwidth_mbps=float("nan")), "network.bandwidth_mbps", "a finite number"),
+    (of_network(links=(Link(("a", "c"), 5),)), "network.links.0.between.1", "'c', expected the"),
+    (of_network(links=(Link(("a", "a"), 5),)), "network.links.0.between", "'a' twice"),
+    (of_network(links=(Link(("a",), 5),)), "network.links.0.between", "1 names"),  # type: ignore[arg-type]
+    (of_network(links=(Link(("a", "b"), -5),)), "network.links.0.latency_us", "at least 1"),
+    (
+        of_protocol(information="edges", information_settings=(("edges", ((0, 1), (1, 2))),)),
+        "protocol.information_settings.edges.1",
+        "VO 2, expected at most 1: the grid has 2 VOs",
+    ),
+    (of_protocol(ttl="3"), "protocol.ttl", "'3', expected a whole number"),
+    (of_protocol(when_busy="wait"), "protocol.when_busy", "queue, forward, reject"),
+    (of_protocol(snapshot_period_us=0), "protocol.snapshot_period_us", "at least 1"),
+    (of_cluster(policy="nosuch"), f"{FARM}.policy", "'nosuch', expected a policy"),
+    (
+        of_cluster(policy_settings=(("deep", 4),)),
+        f"{FARM}.policy_settings.deep",
+        "found 4, expected",
+    ),
+    (of_cluster(policy_settings={}), f"{FARM}.policy_settings", "a tuple of pairs"),
+    (of_cluster(machines=()), f"{FARM}.machines", "at least one Machine"),
+    (of_cluster(machines=[Machine("m", 1)]), f"{FARM}.machines", "a tuple of Machines"),
+    (of_cluster(estimate_factor=0), f"{FARM}.estimate_factor", "at least 0.01"),
+    (of_cluster(overrun="wait"), f"{FARM}.overrun", "one of kill, extend"),
+    (of_cluster(by_machine=1), f"{FARM}.by_machine", "true or false"),
+    (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0", "'solver', expected a license"),
+    (of_cluster(licenses=cluster().licenses * 2), f"{FARM}.licenses.1.name", "'solver' again"),
+    (
+        of_cluster(policy="afcfs", by_machine=False, one_job_a_machine=True, licenses=()),
+        f"{FARM}.machines.1.licenses.0",
+        "'solver', expected a license",
+    ),
+    (
+        of_cluster(
+            policy="afcfs",
+            by_machine=False,
+            one_job_a_machine=True,
+            machines=(Machine("m", 2),),
+            licenses=(),
+        ),
+        f"{FARM}.one_job_a_machine",
+        "gang policy afcfs takes no account of",
+    ),
+    (of_machine(cpus=-4), f"{FARM}.machines.0.cpus", "-4, expected at least 1"),
+    (of_machine(cpus=4.0), f"{FARM}.machines.0.cpus", "4.0, expected a whole number"),
+    (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected a number above 0"),
+    (of_machine(mips=float("inf")), f"{FARM}.machines.0.mips", "inf, expected a finite number"),
+    (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "one of linux"),
+    (of_machine(switch_off=60), f"{FARM}.machines.0.switch_off", "60, expected SwitchOff or None"),
+    (
+        of_machine(switch_off=SwitchOff(5, boot_us=-1)),
+        f"{FARM}.machines.0.switch_off.boot_us",
+        "-1, expected at least 0",
+    ),
+    (
+        of_cluster(
+            policy="afcfs",
+            by_machine=False,
+            machines=(Machine("m", 2, switch_off=SwitchOff(5)),),
+            licenses=(),
+        ),
+        f"{FARM}.machines",
+        "gang policy afcfs takes no account of machines switched off",
+    ),
+    (of_machine(cpus=10**6 + 1), f"{FARM}.machines.0.cpus", "at most 1000000"),
+    (lambda: made(submitted=(None,)), "submitted", "1 tables, expected one for each of the 2"),
+    (lambda: made(submitted=5), "submitted", "5, expected a tuple"),
+    (lambda: made(submitted=([], None)), "submitted.0", "[], expected a JobTable or None"),
+    (of_jobs(processors=[1, 2, 3]), "submitted.0.processors.2", "3, expected at most 2"),
+    (of_jobs(processors=[1, 0, 1]), "submitted.0.processors.1", "0, expected at least 1"),
+    (of_jobs(run_us=[4, -4, 4]), "submitted.0.run_us.1", "-4, expected at least 1"),
+    (of_jobs(estimate_us=[4, 0, 4]), "submitted.0.estimate_us.1", "0, expected at least 1"),
+    (of_jobs(submit_us=[0, 2, 1]), "submitted.0.submit_us.2", "1, expected jobs in order"),
+    (of_jobs(submit_us=[0, 2, NEVER]), "submitted.0.submit_us.2", "expected at most"),
+    (of_jobs(submit_us=[-1, 2, 3]), "submitted.0.submit_us.0", "-1, expected at least 0"),
+    (of_jobs(deadline_us=[NEVER + 1] * 3), "submitted.0.deadline_us.0", "expected at most"),
+    (of_jobs(reference_mips=[float("nan")] * 3), "submitted.0.reference_mips.0", "found nan"),
+    (of_jobs(input_mb=[-1.0] * 3), "submitted.0.input_mb.0", "-1.0, expected at least 0"),
+    (of_jobs(ram_mb=[0.0, 5.0, 0.0]), "submitted.0.ram_mb.1", "5, expected none, for no machine"),
+    (
+        lambda: made(direct=(None, table(number=[4, 5, 6], ram_mb=[7.5, 0.0, 0.0]))),
+        "direct.1.ram_mb.0",
+        "7.5, expected none, for no machine",
+    ),
+    (of_jobs(number=[1, 2, 1]), "vos.0", "job number 1 again"),
+    (
+        lambda: made(direct=(table(number=[7, 3, 8]), None)),
+        "vos.0",
+        "job number 3 again",
+    ),
+    (of_raw(processors=np.ones(3)), "submitted.0.processors", "of float64, expected an array of 3"),
+    (of_raw(run_us=np.ones(2, np.int64)), "submitted.0.run_us", "an array of shape (2,)"),
+    (of_raw(run_us=None), "submitted.0.run_us", "None, expected an array of 3"),
+    (of_jobs(requirements=[(SPEED,)]), "submitted.0.requirements", "those of 1 jobs"),
+    (of_jobs(requirements=[(), (5,), ()]), "submitted.0.requirements.1", "(5,), expected Req"),
+    (
+        of_jobs(requirements=[(), (replace(SPEED, weight=2.0),), ()]),
+        "submitted.0.requirements.1",
+        "utilities from 0 to 1",
+    ),
+    (
+        lambda: made(
+            vos=(replace(made().vos[0], clusters=(cluster(), cluster(name="c"))), made().vos[1]),
+            direct=(table(number=[7, 8, 9]), None),
+        ),
+        "direct.0",
+        "jobs for a VO of 2 clusters",
+    ),
+    (of_faults(heal_us=0), "faults.heal_us", "0, expected at least 1"),
+    (of_faults(between_vos=LinkFaults(lost=1.0)), "faults.between_vos.lost", "at most 0.9"),
+    (of_faults(crashes=(EntityCrash("a/nobody", NOON),)), "faults.crashes.0.entity", "an entity"),
+    (of_faults(vo_outages=(VoOutage("c", NOON),)), "faults.vo_outages.0.vo", "the name of a VO"),
+    (
+        of_faults(vo_outages=(VoOutage("a", Outage(5, 5)),)),
+        "faults.vo_outages.0.outage.end_us",
+        "5, expected more than start_us, 5",
+    ),
+    (
+        of_faults(machine_outages=(MachineFailure("a", "farm", 2, NOON),)),
+        "faults.machine_outages.0.machine",
+        "2, expected a number below 2",
+    ),
+    (
+        of_faults(partitions=(VoPartition(("a",), ("a", "b"), NOON),)),
+        "faults.partitions.0.other",
+        "'a', expected a VO that is not in `one`",
+    ),
+    (of_faults(crashes=[5]), "faults.crashes", "[5], expected a tuple of EntityCrashes"),
+]
+
+
+IDS = [f"{field} {says}"[:50] for _, field, says in WRONG]
+
+
+@pytest.mark.parametrize(("make", "field", "says"), WRONG, ids=IDS)
+def test_what_cannot_run_is_one_mistake(
+    make: Callable[[], grid.Grid], field: str, says: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    (mistake,) = caught.value.mistakes
+    assert (mistake.file, mistake.field) == ("grid", field)
+    assert says in f"found {mistake.found}, expected {mistake.expected}"
+    assert str(mistake).isprintable()
+
+
+def test_the_right_one_runs() -> None:
+    run = grid.run(made(settings=GridSettings(faults=GridFaults(100 * S, crashes=())), name="x"))
+    assert run.metrics["grid"]["jobs_completed"] == 6
+
+
+def test_jobs_that_ask_for_memory_run_where_any_machine_gives_some() -> None:
+    """The one that is bound to nothing goes where it has its memory."""
+    with_memory = Cluster("c", (Machine("m", 4, ram_mb=100.0),))
+    run = grid.run(
+        made(
+            vos=(VirtualOrganization("a", (with_memory,)), made().vos[1]),
+            submitted=(table(ram_mb=[0.0, 5.0, 0.0]), None),
+        )
+    )
+    assert run.metrics["vos"]["a"]["jobs_completed"] == 3
+
+
+def test_every_attribute_of_what_a_grid_is_made_of_is_checked() -> None:
+    for kind, checks in CHECKS.items():
+        assert [field.name for field in fields(kind)] == list(checks), kind.__name__
+    assert {*COLUMNS} == {*LIMITS, "site"}
+
+
+def test_too_many_are_told_once() -> None:
+    vos = tuple(VirtualOrganization(f"v{n}", (cluster(),)) for n in range(MAX_VOS + 1))
+    with pytest.raises(InputError) as caught:
+        made(vos=vos, submitted=(None,) * len(vos), direct=(None,) * len(vos))
+    assert str(caught.value) == "grid: vos: found 20001 VOs in all, expected at most 20000"
+
+
+def endless(**more: Any) -> dict[str, Any]:
+    """Nine jobs of the longest run time on the slowest CPU: twice as long as there is time."""
+    jobs = [{"run_s": 1e9, **more} for _ in range(9)]
+    slow = {"processors": 1, "mips": 1}
+    return {
+        "name": "endless",
+        "vos": [{"name": "a", "clusters": [slow], "workload": {"jobs": jobs}}],
+    }
+
+
+def test_certain_work_past_the_end_of_time_is_a_mistake() -> None:
+    with pytest.raises(InputError) as caught:
+        grid.load_scenario(endless())
+    assert str(caught.value) == (
+        "scenario: vos.0.workload.jobs: found work for 9e+12 s on all CPUs together, "
+        "expected less than 4.61e+12 s, the end of virtual time"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"processors": 2},
+        {"processors": 1, "mips": 2},
+    ],
+)
+def test_work_that_may_end_in_time_is_none(change: dict[str, Any]) -> None:
+    described = endless()
+    described["vos"][0]["clusters"][0] |= change
+    assert grid.load_scenario(described).name == "endless"
+
+
+def test_jobs_that_are_killed_in_time_are_none() -> None:
+    run = grid.run(endless(estimate_s=10.0))
+    assert run.metrics["grid"]["jobs_failed"] == 9
+
+
+def test_a_run_that_outlives_virtual_time_says_so(tmp_path: Path) -> None:
+    """There is time for the work on both machines, but not for nine jobs one by one."""
+    file = tmp_path / "endless.yaml"
+    jobs = ", ".join(["{run_s: 1.0e+9}"] * 9)
+    file.write_text(
+        "vos: [{name: a, clusters: [{machines: [{count: 2, mips: 1}]}], "
+        f"workload: {{jobs: [{jobs}]}}}}]\n"
+    )
+    command = ["run", str(file), "--in-process", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.splitlines()[-1] == (
+        f"{file}: workload: found jobs that take so long that virtual time ends before they do, "
+        "expected all to end before 4.61e+12 s"
+    )
+
+
+def test_a_grid_and_its_run_know_no_file_formats() -> None:
+    code = (
+        "import sys, grid.config.build, grid.config.wrapped, grid.runtime.sequential;"
+        "readers = ('grid.config.schema', 'grid.config.yaml_tree');"
+        "print([name for name in readers if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_settings_of_a_generator_that_do_not_suit_the_machines_are_a_mistake() -> None:
+    gangs = {"jobs": 4, "tasks": 20, "load": 0.5, "mean_run_s": 60}
+    vo = {
+        "name": "a",
+        "clusters": [{"machines": [{"cpus": 1}], "bind": "cluster", "policy": "fcfs"}],
+        "workload": {"generator": "gang", "settings": gangs, "enters": "cluster"},
+    }
+    with pytest.raises(InputError) as caught:
+        grid.run({"name": "s", "vos": [vo]})
+    (mistake,) = caught.value.mistakes
+    assert mistake.field == "vos.0.workload.settings"
+    assert "1 processors" in mistake.found

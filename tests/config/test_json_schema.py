@@ -1,0 +1,61 @@
+"""What `grid schema` prints accepts every scenario of this project, and refuses wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from grid.config.json_schema import json_schema
+from grid.config.load import load_scenario
+from tests.config.wrong_scenarios import RIGHT, edited
+
+SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+VALIDATOR = Draft202012Validator(json_schema())
+
+
+def errors(text: str) -> list[str]:
+    return [error.message for error in VALIDATOR.iter_errors(yaml.safe_load(text))]
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(json_schema())
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_it_accepts_the_scenarios_of_this_project(path: Path) -> None:
+    assert errors(path.read_text()) == []
+
+
+def test_it_accepts_parameters_and_a_scenario_without_a_name() -> None:
+    assert errors(RIGHT) == []
+    assert errors(edited("name: base\n", "")) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ttl: 3", "tll: 3"),
+        ("cpus: 4", "cpus: four"),
+        ("cpus: 4", "cpus: -1"),
+        ("name: base", "name: a b"),
+        ("ttl: 3", "when_busy: wait"),
+    ],
+)
+def test_it_refuses(old: str, new: str) -> None:
+    assert errors(edited(old, new))
+
+
+def test_what_is_nothing_by_default_may_be_said_to_be_nothing() -> None:
+    text = """
+name: nothing
+vos:
+  - name: a
+    when_busy: null
+    clusters: [{processors: 1, policy: afcfs, processor_choice: null}]
+    workload: {jobs: [{run_s: 1}]}
+"""
+    assert errors(text) == []
+    assert load_scenario(yaml.safe_load(text)).vos is not None

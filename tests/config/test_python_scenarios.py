@@ -1,0 +1,172 @@
+"""A scenario that is given in Python is held to the same as one in a file, in the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grid
+from grid.config.load import load_scenario
+from grid.config.shipped import shipped_folder
+from grid.config.yaml_tree import MAX_DEPTH, MAX_NODES, read_tree
+from grid.model.errors import InputError
+from tests.config.wrong_direct_jobs import ALL_WRONG
+from tests.config.wrong_scenarios import NO_PLAIN_DATA, RIGHT, Wrong
+
+
+def described(wrong: Wrong) -> dict[str, Any] | None:
+    """A wrong scenario as a mapping; None where no mapping says what its text does."""
+    if isinstance(wrong.content, bytes):
+        return None
+    try:
+        root, mistakes = read_tree(wrong.content, "text")
+    except InputError:
+        return None
+    plain = root.plain()
+    return plain if not mistakes and isinstance(plain, dict) else None
+
+
+def sentences(given: Any, overrides: Any = ()) -> list[tuple[str, str, str]]:
+    """Field, found and expected of all that is wrong."""
+    with pytest.raises(InputError) as caught:
+        load_scenario(given, overrides)
+    return sorted((m.field, m.found, m.expected) for m in caught.value.mistakes)
+
+
+DESCRIBED = [wrong for wrong in ALL_WRONG if described(wrong) is not None]
+
+
+def test_most_wrong_scenarios_can_be_given_in_python() -> None:
+    # Broken YAML, and values that only text can have, cannot.
+    assert len(DESCRIBED) >= 90
+
+
+@pytest.mark.parametrize("wrong", DESCRIBED, ids=lambda wrong: wrong.name)
+def test_a_mapping_and_a_file_are_told_the_same(
+    wrong: Wrong, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    in_file = sentences(wrong.write(tmp_path), wrong.overrides)
+    assert sentences(described(wrong), wrong.overrides) == in_file
+
+
+@pytest.mark.parametrize("text", [".nan", "-.inf", ".inf"])
+def test_what_is_not_finite_is_called_the_same(text: str, tmp_path: Path) -> None:
+    (wrong,) = (wrong for wrong in NO_PLAIN_DATA if wrong.name == "NaN")
+    assert isinstance(wrong.content, str)
+    file = tmp_path / "wrong.yaml"
+    file.write_text(wrong.content.replace(".nan", text))
+    given = right()
+    given["protocol"]["ttl"] = float(text.replace(".", ""))
+    assert sentences(file) == sentences(given)
+
+
+def right() -> dict[str, Any]:
+    """The right scenario, as a new mapping."""
+    plain = read_tree(RIGHT, "text")[0].plain()
+    assert isinstance(plain, dict)
+    return plain
+
+
+def test_the_right_mapping_is_the_right_file(tmp_path: Path) -> None:
+    file = tmp_path / "right.yaml"
+    file.write_text(RIGHT)
+    scenario = load_scenario(file)
+    assert load_scenario(right()) == scenario
+    assert load_scenario(scenario) == scenario
+    assert load_scenario(scenario, {"seed": 8}).seed == 8
+    assert load_scenario({**right(), "seed": np.int64(7), "vos": tuple(right()["vos"])}) == scenario
+
+
+def test_what_is_shipped_has_a_name_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = shipped_folder() / "two-vos.yaml"
+    assert grid.load_scenario("two-vos") == grid.load_scenario(shipped)
+    with pytest.raises(InputError, match="such as two-vos"):
+        grid.load_scenario("two-voz")
+    with pytest.raises(InputError, match="try `grid run two-vos`"):
+        grid.sweep("two-vos")
+    (tmp_path / "two-vos.yaml").write_text(RIGHT)
+    assert grid.load_scenario("two-vos") == grid.load_scenario(tmp_path / "two-vos.yaml")
+
+
+def test_a_mapping_needs_no_name_and_is_not_changed() -> None:
+    given = right()
+    del given["name"]
+    before = repr(given)
+    assert load_scenario(given, ["lat=0.2"]).name == "scenario"
+    assert repr(given) == before
+
+
+def test_paths_of_traces_may_be_paths(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    given = {"vos": [{"name": "a", "clusters": [{"processors": 1}], "workload": {"trace": log}}]}
+    (vo,) = load_scenario(given).vos or ()
+    assert vo.workload is not None and vo.workload.trace == str(log)
+    given["vos"][0]["workload"] = {"trace": tmp_path / "none.swf"}
+    assert "no such file" in sentences(given)[0][1]
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def cyclic() -> dict[str, Any]:
+    given = right()
+    given["vos"][0]["clusters"][0]["machines"] = given["vos"]
+    return given
+
+
+def deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "says"),
+    [
+        ({"seed": Unspeakable()}, "seed", "an object of type Unspeakable"),
+        ({"seed": {1, 2}}, "seed", "an object of type set"),
+        ({"seed": b"7"}, "seed", "an object of type bytes"),
+        ({"seed": 7j}, "seed", "an object of type complex"),
+        ({"seed": np.datetime64("2026-01-01")}, "seed", "an object of type date"),
+        ({"seed": 10**50}, "seed", "at most 40 characters"),
+        ({"seed": 10**5000}, "seed", "a number of 16610 bits"),
+        ({"seed": np.float32("inf")}, "seed", "found inf, expected a finite number"),
+        ({"seed": np.array([1, 2])}, "seed", "found a list, expected a whole number"),
+        ({"name": "a\ud800"}, "name", "text that UTF-8 can hold"),
+        ({"name": "a" * 10**7}, "name", "a text of 10000000 characters, expected at most"),
+        ({7: 8}, "7", "found an unknown key"),
+        ({7: 8, "7": 9}, "7", "found the key again, expected each key once"),
+        ({True: 8}, "", "found the key True, expected text for a key"),
+        ({10**5000: 8}, "", "found the key an object of type int"),
+        ({"protocol": {("a", "b"): 8}}, "protocol", "the key an object of type tuple"),
+        ({"vos": deep(MAX_DEPTH + 1)}, f"vos.{'0.' * 15}…", "values nested too deep"),
+        ({"vos": deep(100_000)}, f"vos.{'0.' * 15}…", "values nested too deep"),
+        ({"vos": [[1] * 1000] * (MAX_NODES // 1000)}, "vos.199.788", "too many values"),
+        ({"vos": cyclic()["vos"]}, "vos.0.clusters.0.machines", "that contains itself"),
+    ],
+)
+def test_what_no_file_can_hold_is_one_mistake(
+    change: dict[Any, Any], field: str, says: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        load_scenario({**right(), **change})
+    (mistake,) = caught.value.mistakes
+    assert mistake.field == field and mistake.file == "scenario"
+    assert says in str(mistake) and len(str(mistake)) < 250 and str(mistake).isprintable()
+
+
+@pytest.mark.parametrize("given", [None, 5, [], [("name", "a")], object()])
+def test_what_is_no_scenario_at_all(given: Any) -> None:
+    (sentence,) = sentences(given)
+    assert sentence[2] == "the path of a scenario in YAML, or a mapping"

@@ -1,0 +1,245 @@
+"""Mistakes that show only when jobs are read and generated: a line each, and never a traceback."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import grid
+from grid.config.load import load_scenario
+from grid.config.platform import share_out
+from grid.config.workload import realize
+from grid.model.errors import InputError, Mistake
+
+LOG = "".join(
+    f"{number} 0 -1 {run} 2 -1 -1 2 100 -1 1 7 1 -1 1 {partition} -1 -1\n"
+    for number, run, partition in ((1, 100, 4), (2, 100, 9))
+)
+SITES = "vos_from_trace: {total_processors: 8}\nworkload: {trace: log.swf, route: partition}\n"
+LISTED = (
+    "vos: [{name: a, clusters: [{processors: 4}]}, {name: b, clusters: [{processors: 4}]}]\n"
+    "workload: {trace: log.swf%s}\n"
+)
+TWO_SOURCES = (
+    "vos: [{name: a, clusters: [{processors: 4}],\n"
+    "  workload: {%sjobs: [{number: 3, run_s: 1}]}}]\n"
+    "workload: {generator: partial_utility, settings: {users: 2, jobs_per_user: 2}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "log", "says"),
+    [
+        (
+            SITES,
+            LOG.replace(" 100 2 ", " 0 2 "),
+            "log.swf (2 no_run_time), expected at least one",
+        ),
+        (
+            SITES,
+            LOG.replace(" 4 -1 -1\n", " -1 -1 -1\n").replace(" 9 -1 -1\n", " -1 -1 -1\n"),
+            "workload.route: found 'partition', expected a field that jobs of ",
+        ),
+        (
+            SITES + "network: {links: [{between: [site4, site5], latency_s: 1}]}\n",
+            LOG,
+            "network.links.0.between.1: found 'site5', expected the name of a VO, such as site",
+        ),
+        (
+            SITES.replace("8", "11"),
+            LOG.replace(" 2 100 -1 1 7 1 -1 1 9 ", " 10 100 -1 1 7 1 -1 1 9 "),
+            "vos_from_trace.total_processors: found 11, "
+            "expected at least 12, for the widest job of each site",
+        ),
+        (LISTED % "", LOG, "workload.route: found nothing, expected a field that jobs of "),
+        (
+            TWO_SOURCES % "",
+            LOG,
+            "vos.0.workload: found job number 3 again, "
+            "expected numbers that the grid's own workload does not use",
+        ),
+        (TWO_SOURCES % "enters: cluster, ", LOG, "vos.0.workload: found job number 3 again"),
+    ],
+    ids=[
+        "no job",
+        "no value to route by",
+        "link to nowhere",
+        "too few",
+        "no route",
+        "number",
+        "fed number",
+    ],
+)
+def test_a_mistake_is_a_line(tmp_path: Path, scenario: str, log: str, says: str) -> None:
+    (tmp_path / "log.swf").write_text(log)
+    path = tmp_path / "wrong.yaml"
+    path.write_text(scenario)
+    loaded = load_scenario(path)
+    with pytest.raises(InputError) as raised:
+        realize(loaded, str(path))
+    (line,) = str(raised.value).splitlines()
+    assert re.match(rf"{re.escape(str(path))}:\d+: ", line) and says in line
+
+
+def test_jobs_are_shared_out_by_the_field_that_routes_them(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "listed.yaml"
+    path.write_text(LISTED % ", route: partition")
+    made, _ = realize(load_scenario(path), str(path))
+    assert [table and table.number.tolist() for table in made.submitted] == [[1], [2]]
+
+
+def test_pools_made_from_a_log_deal_with_run_times_as_they_are_told(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+
+    def outcomes(keys: str) -> list[tuple[str, float]]:
+        path.write_text(SITES.replace("8", f"8, {keys}"))
+        jobs = grid.run(path).jobs()
+        times = zip(jobs["final_state"], jobs["execution_time"], strict=True)
+        return [(str(state), float(s)) for state, s in times]
+
+    assert outcomes("overrun: kill") == [("COMPLETED_SUCCESSFULLY", 100.0)] * 2
+    assert outcomes("estimate_factor: 0.5") == [("COMPLETED_FAILED", 50.0)] * 2
+    longer = "estimate_factor: 0.5, overrun: extend"
+    assert outcomes(longer) == [("COMPLETED_SUCCESSFULLY", 100.0)] * 2
+    with pytest.raises(InputError, match=r"_trace\.estimate_factor: found 2\.0, expected 1"):
+        outcomes("estimates: exact, estimate_factor: 2")
+
+
+def test_jobs_that_no_machine_of_the_grid_can_hold_are_none_to_run(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "vos: [{name: a, clusters: [{processors: 1}], workload: {trace: log.swf}},\n"
+        "  {name: b, clusters: [{processors: 1}]}]\n"
+    )
+    with pytest.raises(InputError, match=r"own.yaml:1: vos.0.workload.trace: .*\(2 too_large\)"):
+        realize(load_scenario(path), str(path))
+    path.write_text(
+        path.read_text().replace("b, clusters: [{processors: 1}", "b, clusters: [{processors: 2}")
+    )
+    assert realize(load_scenario(path), str(path))[0].jobs_by_vo() == [2, 0]
+
+
+def test_a_farm_or_a_workload_with_its_own_seed_is_the_same_under_every_seed() -> None:
+    def made(seed: int, *overrides: str) -> tuple[object, list[int]]:
+        path = "scenarios/convergent-2.yaml"
+        scenario = load_scenario(path, [f"seed={seed}", "jobs=5", "machines=20", *overrides])
+        made, _ = realize(scenario, path)
+        (jobs,) = made.direct
+        assert jobs is not None
+        return made.vos[0].clusters[0].machines, jobs.submit_us.tolist()
+
+    (machines, times), (others, later) = made(1), made(2)
+    assert machines != others and times != later
+    farm = "vos.0.clusters.0.machines.seed=1"
+    (machines, times), (others, later) = made(1, farm), made(2, farm)
+    assert machines == others and times != later
+    workload = "vos.0.workload.seed=1"
+    (machines, times), (others, later) = made(1, workload), made(2, workload)
+    assert machines != others and times == later
+
+
+@pytest.mark.parametrize(
+    ("total", "least", "sizes"),
+    [
+        (12, [1, 1, 1, 1], [2, 3, 3, 4]),
+        (14, [1, 1, 8, 2], [2, 2, 8, 2]),
+        (18, [2, 1, 8, 2], [2, 3, 8, 5]),
+        (5, [1, 2, 1, 1], [1, 2, 1, 1]),
+    ],
+)
+def test_processors_are_shared_out_to_the_last_one(
+    total: int, least: list[int], sizes: list[int]
+) -> None:
+    """In proportion to 1, 2, 2 and 3 after one each; of equal remainders the first is larger."""
+    shares = share_out(total, np.array([1.0, 2.0, 2.0, 3.0]), np.array(least))
+    assert shares.tolist() == sizes
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1e6), st.integers(1, 50)), min_size=1, max_size=12),
+    st.integers(0, 300),
+)
+def test_no_site_is_too_small_and_all_processors_are_used(
+    sites: list[tuple[float, int]], more: int
+) -> None:
+    weights, least = np.array([w for w, _ in sites]), np.array([n for _, n in sites])
+    total = int(least.sum()) + more
+    sizes = share_out(total, weights, least)
+    assert sizes.sum() == total
+    assert (sizes >= least).all()
+    larger = sizes > least
+    for one in np.flatnonzero(larger):
+        # Nobody who has more than the least is more than one off what it has a right to.
+        share = (total - least[~larger].sum() - larger.sum()) * weights[one] / weights[larger].sum()
+        assert sizes[one] <= share + 2
+
+
+HEAVY = """
+import numpy as np
+
+from grid.model.job_table import JobTable
+
+
+def heavy(names, clusters, rng):
+    one = np.array([1])
+    jobs = {"number": one, "submit_us": one, "processors": one, "run_us": one, "estimate_us": one}
+    return {name: JobTable.of(**jobs, ram_mb=np.array([50])) for name in names}
+"""
+OF_MANY = """\
+vos:
+  - {name: a, count: 3, clusters: [{processors: 2}]}
+  - name: b
+    clusters: [{processors: 2}]
+%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("workload", "field"),
+    [
+        ("    workload: {generator: 'heavy.py:heavy'}", "5: vos.1.workload.ram_mb.0"),
+        ("workload: {generator: 'heavy.py:heavy'}", "5: workload.ram_mb.0"),
+    ],
+)
+def test_what_is_wrong_with_jobs_that_are_made_names_their_section(
+    tmp_path: Path, workload: str, field: str
+) -> None:
+    (tmp_path / "heavy.py").write_text(HEAVY)
+    path = tmp_path / "many.yaml"
+    path.write_text(OF_MANY % workload)
+    with pytest.raises(InputError, match=f"many.yaml:{field}: found 50, expected none, for no mac"):
+        realize(load_scenario(path), str(path))
+
+
+def test_where_a_scenario_stands_makes_it_no_other_one_and_stays_here(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    loaded = []
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(
+            "name: one\n" + OF_MANY % "workload: {trace: log.swf, route: user}"
+        )
+        loaded.append(load_scenario(tmp_path / name))
+    assert loaded[0] == loaded[1]
+    assert loaded[0].places.root is not None
+    sent = pickle.loads(pickle.dumps(loaded[0]))
+    assert sent == loaded[0] and sent.places.root is None
+
+
+def test_what_stands_nowhere_in_a_scenario_has_no_line(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+    path.write_text(SITES)
+    places = load_scenario(path).places
+    nowhere = Mistake(str(path), None, "vos.1.clusters.0.policy", "'a'", "'b'")
+    assert places.of(nowhere) == nowhere
+    below = Mistake("", None, "vos_from_trace.policy", "'a'", "'b'")
+    assert str(places.of(below)).startswith(f"{path}:1: vos_from_trace.policy: ")

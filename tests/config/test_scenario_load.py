@@ -1,0 +1,313 @@
+"""What a scenario means: its scalars, parameters, `--set`, traces, and its resolved text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grid.config.load import load_scenario, resolved_yaml
+from grid.config.schema import GeneratedMachinesSection, Scenario
+from grid.config.sections import PartSection
+from grid.config.yaml_tree import read_tree, resolve
+from grid.model.errors import InputError
+from tests.config.wrong_scenarios import RIGHT, edited
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "scenario.yaml"
+
+
+def load(file: Path, text: str, *overrides: str) -> Scenario:
+    file.write_text(text)
+    return load_scenario(file, overrides)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-17", -17),
+        ("+5", 5),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1e3", 1000),
+        ("1e-3", 0.001),
+        ("2.5E+3", 2500.0),
+        ("true", True),
+        ("False", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        # Numbers, booleans and the like in YAML 1.1 only.
+        ("1:30", "1:30"),
+        ("1_000", "1_000"),
+        ("0b11", "0b11"),
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("off", "off"),
+        ("y", "y"),
+        ("2005-11-20", "2005-11-20"),
+        ("=", "="),
+        ("<<", "<<"),
+        # Text in both.
+        ("1.2.3", "1.2.3"),
+        ("e5", "e5"),
+        ("-", "-"),
+        (".", "."),
+        ("nan", "nan"),
+    ],
+)
+def test_plain_scalars_follow_yaml_1_2(text: str, value: object) -> None:
+    assert resolve(text) == value
+    assert type(resolve(text)) is type(value)
+
+
+@pytest.mark.parametrize("text", ["010", "-007", "00", "08.5", ".nan", "-.inf", "1e999", "9" * 41])
+def test_scalars_that_nobody_means(text: str) -> None:
+    with pytest.raises(ValueError, match="number"):
+        resolve(text)
+
+
+def test_a_count_may_be_written_as_a_power(file: Path) -> None:
+    scenario = load(file, edited("- processors: 8", "- processors: 1e3"))
+    assert scenario.vos is not None
+    assert scenario.vos[1].clusters[0].processors == 1000
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
+    assert load(file, "\ufeff" + RIGHT) == load(file, RIGHT)
+
+
+def test_an_alias_is_a_copy(file: Path) -> None:
+    text = edited("clusters:\n      - processors: 8", "clusters: &pool\n      - processors: 8")
+    text += "  - name: west\n    clusters: *pool\n"
+    scenario = load(file, text, "vos.2.clusters.0.policy=easy")
+    assert scenario.vos is not None
+    south, west = scenario.vos[1:]
+    assert (south.clusters[0].policy, west.clusters[0].policy) == ("fcfs", "easy")
+    assert west.clusters[0].processors == 8
+
+
+def test_a_parameter_alone_keeps_its_type_and_within_text_is_text(file: Path) -> None:
+    text = edited("{lat: 0.1, who: north}", "{lat: 2, who: north, on: true, version: 1.10}")
+    text = text.replace("run_s: 60", 'run_s: 60\n          checkpointable: "${on}"')
+    text = text.replace("cpus: 4", "cpus: ${lat}\n            cpu_type: ${who}-${version}-${on}")
+    scenario = load(file, text)
+    assert scenario.vos is not None
+    vo = scenario.vos[0]
+    assert vo.workload is not None
+    assert vo.workload.jobs is not None
+    assert vo.workload.jobs[0].checkpointable is True
+    machines = vo.clusters[0].machines
+    assert isinstance(machines, tuple)
+    assert (machines[0].cpus, machines[0].cpu_type) == (2, "north-1.10-true")
+
+
+def test_set_changes_a_parameter_or_any_key(file: Path) -> None:
+    scenario = load(
+        file,
+        RIGHT,
+        "lat=2e-1",
+        "vos.1.name=${who}-2",
+        "who=east",
+        "seed=8",
+        "seed=9",
+        "protocol.when_busy=reject",
+        "vos.1.clusters.0.policy={name: easy}",
+        "network.links=[{between: [east, east-2], latency_s: 3}]",
+    )
+    assert scenario.network.latency_s == 0.2
+    assert scenario.seed == 9
+    assert scenario.protocol.when_busy == "reject"
+    assert scenario.protocol.ttl == 3
+    assert scenario.vos is not None
+    assert [vo.name for vo in scenario.vos] == ["east", "east-2"]
+    expected = PartSection(name="easy")
+    assert scenario.vos[1].clusters[0].policy == expected
+    assert scenario.network.links[0].latency_s == 3
+
+
+def test_set_makes_the_mappings_on_the_way(file: Path) -> None:
+    text = "vos: [{name: a, clusters: [{processors: 1}], workload: {jobs: []}}]"
+    assert load(file, text, "protocol.ttl=7").protocol.ttl == 7
+    assert load(file, text + "\nprotocol:", "protocol.ttl=7").protocol.ttl == 7
+
+
+def test_the_name_of_a_parameter_wins_over_a_key(file: Path) -> None:
+    text = edited("{lat: 0.1,", "{lat: 0.1, seed: 1,").replace("ttl: 3", "ttl: ${seed}")
+    scenario = load(file, text, "seed=5")
+    assert (scenario.seed, scenario.protocol.ttl) == (7, 5)
+
+
+def test_a_parameter_counts_as_used_where_an_override_replaces_its_use(file: Path) -> None:
+    assert load(file, RIGHT, "network.latency_s=0.2").network.latency_s == 0.2
+    assert load(file, RIGHT, "network.latency_s=0.2", "lat=0.3").network.latency_s == 0.2
+    with_another = edited("{lat: 0.1,", "{lat: 0.1, near: 0.01,")
+    used = load(file, with_another, "network.local_latency_s=${near}")
+    assert used.network.local_latency_s == 0.01
+
+
+def test_overrides_are_texts_or_values_by_name(file: Path) -> None:
+    texts = load(file, RIGHT, "lat=0.2", "protocol.when_busy=reject", "network.links=[]")
+    file.write_text(RIGHT)
+    given = {"lat": np.float64(0.2), "protocol.when_busy": "reject", "network.links": ()}
+    assert load_scenario(file, given) == texts
+    assert load_scenario(file, "lat=0.2").network == texts.network
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({3: 4}, "found 3, expected the name of a key as text"),
+        ({"lat": [1]}, "lat: found a list, expected one value"),
+        ({"lat": float("nan")}, "lat: found nan, expected a finite number"),
+        ({"protocol": {"ttl": object()}}, "protocol.ttl: found an object of type object"),
+        ({"latt": 5}, "latt: found no such parameter or key, expected lat"),
+        ({"ttl": 5}, "ttl: found no such parameter or key, expected protocol.ttl"),
+        ({"rounds": 5}, "rounds: found no such parameter or key, expected one of lat"),
+        ([5], "found 5, expected text: name=value"),
+        ([("lat", 5)], "found ['lat', 5], expected text: name=value"),
+        (5, "found 5, expected texts name=value, or a mapping"),
+    ],
+)
+def test_wrong_overrides_of_python_are_mistakes(file: Path, overrides: Any, says: str) -> None:
+    file.write_text(RIGHT)
+    with pytest.raises(InputError) as caught:
+        load_scenario(file, overrides)
+    (mistake,) = caught.value.mistakes
+    assert says in str(mistake) and mistake.file.startswith("--set")
+
+
+def test_set_to_nothing_is_null(file: Path) -> None:
+    assert load(file, RIGHT, "protocol.snapshot_period_s=").protocol.snapshot_period_s is None
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"), [("two-vos", "two-vos"), ("a b", "a-b"), (".x", "x"), ("ü", "scenario")]
+)
+def test_the_name_comes_from_the_file(tmp_path: Path, stem: str, name: str) -> None:
+    assert load(tmp_path / f"{stem}.yaml", edited("name: base\n", "")).name == name
+
+
+def test_traces_are_sought_here_and_then_beside_the_scenario(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    (tmp_path / "log.swf").write_text("")
+    text = edited("- processors: 8", "- processors: 8\n    workload: {trace: log.swf}")
+
+    def trace() -> str | None:
+        scenario = load(file, text)
+        assert scenario.vos is not None
+        assert scenario.vos[1].workload is not None
+        return scenario.vos[1].workload.trace
+
+    assert trace() == str(tmp_path / "log.swf")
+    (here / "log.swf").write_text("")
+    assert trace() == str(here / "log.swf")
+
+
+def test_a_resolved_scenario_runs_again_from_anywhere(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log.swf").write_text("")
+    text = edited("- processors: 8", "- processors: 8\n    workload: {trace: log.swf}")
+    scenario = load(file, text)
+    again = tmp_path / "runs" / "base" / "scenario.yaml"
+    again.parent.mkdir(parents=True)
+    monkeypatch.chdir("/")
+    assert load(again, resolved_yaml(scenario)) == scenario
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_each_scenario_of_this_project_resolves_to_itself(
+    path: Path, file: Path, tmp_path: Path
+) -> None:
+    trace = tmp_path / "log.swf"
+    trace.write_text("")
+    named = [f"trace={trace}"] if "\n  trace:" in path.read_text() else []
+    scenario = load_scenario(path, named)
+    assert load(file, resolved_yaml(scenario)) == scenario
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.sampled_from(
+    ["1e3", "0o7", "010", "0x1", "089", ".inf", "null", "", "~", "1:30", "- a", "a: b", "#", "true",
+     "=", "<<", "*a", "&a", "!a", "%a", "@", "`", " a ", "a\n\nb\n", "\x85", "\ufeff", "'", '"',
+     "1_0", "2005-11-20", "+1", "? a", "-", "---", "...", "\t", "\\", "[", "}"]
+)  # fmt: skip
+VALUES = st.recursive(
+    TEXT
+    | st.booleans()
+    | st.none()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(TEXT, VALUES, max_size=4), TEXT, st.floats(1e-6, 1e9), st.booleans())
+def test_whatever_a_scenario_holds_it_resolves_to_itself(
+    settings: dict[str, Any],
+    cpu_type: str,
+    seconds: float,
+    checkpointable: bool,
+) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "name": "drawn",
+            "network": {"latency_s": seconds},
+            "protocol": {"snapshot_period_s": None},
+            "vos": [
+                {
+                    "name": "a",
+                    "clusters": [
+                        {
+                            "machines": [{"cpu_type": cpu_type}],
+                            "policy": {"name": "fcfs", "settings": settings},
+                        }
+                    ],
+                    "workload": {"jobs": [{"run_s": seconds, "checkpointable": checkpointable}]},
+                },
+            ],
+        }
+    )
+    again, mistakes = read_tree(resolved_yaml(scenario), "drawn.yaml")
+    assert not mistakes
+    assert Scenario.model_validate(again.plain()) == scenario
+
+
+def test_generated_machines_are_told_from_written_ones(file: Path) -> None:
+    text = edited("- processors: 8", "- machines: {generator: partial_utility, count: 3}")
+    scenario = load(file, text)
+    assert scenario.vos is not None
+    assert isinstance(scenario.vos[1].clusters[0].machines, GeneratedMachinesSection)
+
+
+def test_loading_imports_nothing_heavy(file: Path) -> None:
+    file.write_text(RIGHT)
+    code = (
+        "import sys; from grid.config.load import load_scenario; load_scenario(sys.argv[1]);"
+        "print(*(name for name in ('ray', 'numba', 'scipy', 'pyarrow', 'matplotlib')"
+        " if name in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []

@@ -1,0 +1,313 @@
+"""Logs as the workload of a scenario: formats, filters, load scaling, and what is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grid.config.load import load_scenario
+from grid.config.traces import hash_of_log
+from grid.model.errors import InputError
+from grid.model.job import JobState
+from grid.runtime.run import Run, execute
+from grid.workload.convert import read_log, write_log
+
+LOG = """\
+; MaxProcs: 4
+1 0 -1 100 2 -1 -1 2 200 -1 1 7 1 -1 1 1 -1 -1
+
+2 10 -1 50 4 -1 -1 4 50 -1 1 8 1 -1 1 2 -1 -1
+4 25 -1 20 9 -1 -1 9 30 -1 1 7 1 -1 1 1 -1 -1
+3 30 -1 20 1 -1 -1 1 30 -1 0 7 1 -1 1 1 -1 -1
+5 40 -1 0 1 -1 -1 1 30 -1 1 8 1 -1 1 1 -1 -1
+"""
+SCENARIO = """\
+parameters: {trace: log.swf, policy: fcfs, factor: null}
+vos:
+  - name: site
+    clusters: [{name: pool, processors: 4, policy: "${policy}"}]
+    workload: {trace: "${trace}", enters: cluster, interarrival_factor: "${factor}"%s}
+"""
+
+
+def replay(folder: Path, more: str = "", *overrides: str) -> Run:
+    (folder / "log.swf").write_text(LOG)
+    (folder / "replay.yaml").write_text(SCENARIO % more)
+    scenario = load_scenario(folder / "replay.yaml", list(overrides))
+    return execute(scenario, "replay.yaml", in_process=True)
+
+
+def starts(run: Run) -> dict[int, float]:
+    results = run.results
+    times = (results.outcome.start_us / 1e6).tolist()
+    return dict(zip(results.number.tolist(), times, strict=True))
+
+
+def test_a_log_replays_and_says_what_it_left_out(tmp_path: Path) -> None:
+    run = replay(tmp_path)
+    assert starts(run) == {1: 0.0, 2: 100.0, 3: 150.0}
+    assert run.manifest["jobs"]["skipped"] == {
+        "blank_lines": 1,
+        "no_run_time": 1,
+        "too_large": 1,
+    }
+
+
+def test_blank_lines_and_negative_requested_times_are_counted(tmp_path: Path) -> None:
+    run = replay(tmp_path)
+    log = LOG.replace("\n3 ", "\n\n \t\n3 ").replace(" 1 30 -1 0", " 1 -30 -1 0")
+    (tmp_path / "log.swf").write_text(log)
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    other = execute(scenario, "replay.yaml", in_process=True)
+    assert starts(other) == starts(run)
+    skipped = run.manifest["jobs"]["skipped"] | {"blank_lines": 3, "negative_requested_time": 1}
+    assert other.manifest["jobs"]["skipped"] == skipped
+
+
+@pytest.mark.parametrize("name", ("log.gwf", "log.gwf.gz", "log.parquet", "log.swf.gz"))
+def test_every_format_gives_the_same_run(tmp_path: Path, name: str) -> None:
+    run = replay(tmp_path)
+    write_log(read_log(tmp_path / "log.swf"), tmp_path / name)
+    other = replay(tmp_path, "", f"trace={name}")
+    assert other.manifest["digest"] == run.manifest["digest"]
+    del run.manifest["jobs"]["skipped"]["blank_lines"]
+    assert other.manifest["jobs"] == run.manifest["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "numbers"),
+    [
+        ("from_s: 10", {2, 3}),
+        ("before_s: 30", {1, 2}),
+        ("from_s: 10, before_s: 30", {2}),
+        ("users: [7]", {1, 3}),
+        ("without_users: [8, 9]", {1, 3}),
+        ("users: [7, 8], without_users: [7]", {2}),
+        ("min_processors: 2", {1, 2}),
+        ("max_processors: 2", {1, 3}),
+        ("statuses: [0, 5]", {3}),
+    ],
+)
+def test_filters(tmp_path: Path, wanted: str, numbers: set[int]) -> None:
+    run = replay(tmp_path, f", filter: {{{wanted}}}")
+    assert set(starts(run)) == numbers
+    assert run.manifest["jobs"]["skipped"]["filtered"] > 0
+
+
+def test_a_record_that_some_vo_takes_is_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    vo = (
+        "{name: %s, clusters: [{processors: 9}], workload: "
+        "{trace: log.swf, enters: cluster, filter: {users: [%d]%s}}}"
+    )
+    for more, filtered in (("", {}), (", before_s: 30", {"filtered": 2})):
+        vos = ", ".join(vo % (name, user, more) for name, user in (("a", 7), ("b", 8)))
+        (tmp_path / "replay.yaml").write_text(f"vos: [{vos}]\n")
+        run = execute(load_scenario(tmp_path / "replay.yaml", []), "", in_process=True)
+        skipped = run.manifest["jobs"]["skipped"]
+        del skipped["blank_lines"]
+        assert skipped == filtered | ({} if more else {"no_run_time": 1})
+
+
+def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError,
+        match=r"replay\.yaml:5: vos\.0\.workload\.filter: found none of the jobs of .*log\.swf for "
+        r"users: \[9\], expected at least one",
+    ):
+        replay(tmp_path, ", filter: {users: [9]}")
+    # The file, not the log, says that nothing can meet this.
+    with pytest.raises(InputError, match=r"workload\.filter: found .*`from_s` less than"):
+        replay(tmp_path, ", filter: {from_s: 30, before_s: 30}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("users: [1, 2], without_users: [2, 1, 3]", "some of the `users` not in `without_users`"),
+        ("min_processors: 3, max_processors: 2", "`min_processors` no more than"),
+        ("sites: [1]", "a `route` for the `sites` of the `filter`"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_a_mistake(tmp_path: Path, wanted: str, said: str) -> None:
+    with pytest.raises(InputError, match=f"workload.*: found .*{said}"):
+        replay(tmp_path, f", filter: {{{wanted}}}")
+
+
+def test_a_log_without_a_job_that_can_run_is_a_mistake(tmp_path: Path) -> None:
+    said = r"trace: found no job that can run in .*log\.swf \(3 too_large\), expected at least one"
+    with pytest.raises(InputError, match=said):
+        replay(tmp_path, ", filter: {min_processors: 2}", "vos.0.clusters.0.processors=1")
+
+
+OF_SITES = """\
+vos_from_trace: {total_processors: 16}
+workload: {trace: %s, route: %s, filter: {sites: %s}}
+"""
+
+
+@pytest.mark.parametrize("name", ["log.swf", "log.gwf"])
+def test_only_some_sites_of_a_log(tmp_path: Path, name: str) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    write_log(read_log(tmp_path / "log.swf"), tmp_path / "log.gwf")
+
+    def run(route: str, sites: str) -> dict[str, int]:
+        path = tmp_path / "of-sites.yaml"
+        path.write_text(OF_SITES % (name, route, sites))
+        metrics = execute(load_scenario(path, []), str(path), in_process=True).metrics
+        return {vo: figures["jobs_submitted"] for vo, figures in metrics["vos"].items()}
+
+    assert run("user", "[7, 8]") == {"site7": 3, "site8": 1}
+    assert run("user", "[8]") == {"site8": 1}
+    with pytest.raises(InputError, match=r"yaml:2: workload.filter: .* for sites: \[6\]"):
+        run("user", "[6]")
+
+
+def test_load_scaling(tmp_path: Path) -> None:
+    run = replay(tmp_path, "", "factor=0.5")
+    assert run.results.submit_us.tolist() == [0, 5_000_000, 15_000_000]
+    with pytest.raises(InputError, match="interarrival_factor"):
+        replay(tmp_path, "", "factor=0")
+
+
+def test_a_later_part_of_a_log_may_begin_at_zero(tmp_path: Path) -> None:
+    """From second 10 on, and moved as much; the times between are scaled about the first job."""
+    from_10 = ", filter: {from_s: 10}, shift_s: "
+    assert replay(tmp_path, from_10 + "-10").results.submit_us.tolist() == [0, 20_000_000]
+    run = replay(tmp_path, from_10 + "2.5", "factor=0.5")
+    assert run.results.submit_us.tolist() == [12_500_000, 22_500_000]
+    with pytest.raises(InputError, match=r"shift_s: found -11.0 for .* first job .* at 10 s"):
+        replay(tmp_path, from_10 + "-11")
+    with pytest.raises(InputError, match=r"shift_s: found 100000000000\.0 for .*, expected less"):
+        replay(tmp_path, from_10 + "1e11")
+
+
+@pytest.mark.parametrize("name", ("log.swf", "log.gwf", "log.parquet"))
+def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
+    tmp_path: Path, name: str
+) -> None:
+    """Job 2 ran for 50 s and asked for 20; what then becomes of it, its cluster says."""
+    (tmp_path / "made.swf").write_text(LOG.replace(" 4 50 -1 1 8", " 4 20 -1 1 8"))
+    write_log(read_log(tmp_path / "made.swf"), tmp_path / name)
+    ends = []
+    for cut, overrun in (("true", "kill"), ("false", "kill"), ("false", "extend")):
+        run = execute(
+            load_scenario(
+                {
+                    "vos": [
+                        {
+                            "name": "site",
+                            "clusters": [{"processors": 4, "overrun": overrun}],
+                            "workload": {
+                                "trace": str(tmp_path / name),
+                                "enters": "cluster",
+                                "cut_at_estimate": cut == "true",
+                            },
+                        }
+                    ]
+                }
+            ),
+            "",
+            in_process=True,
+        )
+        results = run.results
+        assert run.manifest["jobs"]["skipped"]["longer_than_requested"] == 1
+        outcome = results.outcome
+        ends.append((outcome.end_us[1] - outcome.start_us[1], int(outcome.state[1])))
+    completed, failed = int(JobState.COMPLETED), int(JobState.FAILED)
+    assert ends == [(20_000_000, completed), (20_000_000, failed), (50_000_000, completed)]
+
+
+def test_a_log_that_goes_while_it_is_played_costs_no_results(tmp_path: Path) -> None:
+    expected, log = replay(tmp_path).manifest, tmp_path / "log.swf"
+
+    def goes(stage: str) -> None:
+        if stage == "running":
+            log.unlink()
+
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    run = execute(scenario, "replay.yaml", in_process=True, stage=goes)
+    assert not log.exists()
+    assert run.manifest["digest"] == expected["digest"]
+    assert run.manifest["logs"] == expected["logs"]
+    with pytest.raises(InputError, match=r"log\.swf: found No such file.*, expected a log"):
+        hash_of_log(str(log))
+
+
+def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
+    (tmp_path / "replay.yaml").write_text(
+        "vos: [{name: a, clusters: [{processors: 1}], "
+        "workload: {jobs: [{run_s: 1}], filter: {users: [1]}}}]"
+    )
+    with pytest.raises(InputError, match="`filter` only with `trace`"):
+        load_scenario(tmp_path / "replay.yaml", [])
+    workload = {"jobs": [{"run_s": 1}], "shift_s": 0}
+    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": workload}
+    with pytest.raises(InputError, match="`shift_s` only with `trace`"):
+        load_scenario({"vos": [vo]})
+    vo["workload"] = {"jobs": [{"run_s": 1}], "cut_at_estimate": False}
+    with pytest.raises(InputError, match="`cut_at_estimate` only with `trace`"):
+        load_scenario({"vos": [vo]})
+
+
+def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "replay.yaml").write_text(
+        "vos_from_trace: {total_processors: 8}\nworkload: {trace: log.swf, route: site}\n"
+    )
+    path = tmp_path / "replay.yaml"
+    with pytest.raises(InputError, match=r"yaml:2: workload.route: found 'site' for .*swf, "):
+        execute(load_scenario(path, []), str(path), in_process=True)
+    with pytest.raises(InputError, match=r"--set workload.route=vo: workload.route: .*'vo'"):
+        execute(load_scenario(path, ["workload.route=vo"]), str(path), in_process=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ("estimate_factor: 2", "6: vos_from_trace.estimate_factor: found 2, expected none"),
+        ("estimates: average", "6: vos_from_trace.estimates: found average, expected none"),
+    ],
+)
+def test_what_gangs_of_sites_take_no_account_of_is_refused_where_it_stands(
+    tmp_path: Path, settings: str, says: str
+) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "replay.yaml").write_text(
+        "name: replay\nworkload:\n  trace: log.swf\n  route: partition\n"
+        f"vos_from_trace:\n  {settings}\n  total_processors: 8\n  policy: afcfs\n"
+    )
+    with pytest.raises(InputError, match=f"yaml:{says}, for gang policy afcfs takes no account"):
+        load_scenario(tmp_path / "replay.yaml")
+
+
+def test_each_vo_that_runs_a_log_counts_what_it_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    vo = "{name: %s, clusters: [{processors: %d}], workload: {trace: log.swf, enters: cluster}}"
+    vos = ", ".join(vo % pair for pair in (("a", 4), ("b", 4), ("c", 1)))
+    (tmp_path / "replay.yaml").write_text(f"vos: [{vos}]\n")
+    scenario = load_scenario(tmp_path / "replay.yaml", [])
+    run = execute(scenario, "replay.yaml", in_process=True)
+    skipped = run.manifest["jobs"]["skipped"]
+    assert (skipped["no_run_time"], skipped["too_large"]) == (3, 1 + 1 + 3)
+    counts = [run.metrics["vos"][name]["jobs_completed"] for name in "abc"]
+    assert counts == [3, 3, 1]
+
+
+def test_an_outage_of_a_vo_that_comes_from_a_log_is_told_how_to_give_it(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+    path.write_text(
+        "vos_from_trace: {total_processors: 16}\nworkload: {trace: log.swf, route: user}\n"
+        "faults:\n  heal_s: 9\n"
+        "  machine_outages: [{vo: site7, cluster: cluster, machine: 0, at_s: 1, for_s: 1}]\n"
+        "  vo_outages: [{vo: site7, at_s: 1, for_s: 1}]\n"
+    )
+    with pytest.raises(InputError) as failed:
+        load_scenario(path, [])
+    said = {one.field: one.expected for one in failed.value.mistakes}
+    expected = "no name of a VO or an entity, since the VOs come from a trace"
+    assert said["faults.vo_outages.0.vo"] == expected
+    random = "; random_machine_outages without `vo` take in all machines"
+    assert said["faults.machine_outages.0.vo"] == expected + random

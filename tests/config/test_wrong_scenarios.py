@@ -1,0 +1,118 @@
+"""Whatever is wrong with a scenario is said in one line that names file, line and field."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from grid.config.load import MAX_MISTAKES, load_scenario
+from grid.model.errors import InputError
+from tests.config.wrong_direct_jobs import ALL_WRONG, DIRECT, NEIGHBOUR
+from tests.config.wrong_scenarios import RIGHT, Wrong, edited
+
+KEYS = "name, seed, network, protocol, vos"
+
+
+def mistakes(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        load_scenario(path, overrides)
+    assert caught.value.mistakes
+    return [str(mistake) for mistake in caught.value.mistakes]
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "scenario.yaml"
+    path.write_text(text)
+    return path
+
+
+FOLLOWED = {
+    "control character in a key",  # nothing else is in the file
+    "list of parameters",  # each reference is then to none
+    "list for a parameter",
+    "parameter of a parameter",
+}
+"""Mistakes that make others."""
+
+
+def test_the_right_scenario_is_right(tmp_path: Path) -> None:
+    scenario = load_scenario(written(tmp_path, RIGHT))
+    assert scenario.network.latency_s == 0.1
+    assert [vo.name for vo in scenario.vos or ()] == ["north", "south"]
+    for text in (DIRECT, DIRECT + NEIGHBOUR):
+        load_scenario(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.name)
+def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
+    path = wrong.write(tmp_path)
+    lines = mistakes(path, *wrong.overrides)
+    assert all("\n" not in line and line.isprintable() for line in lines)
+    told = [line for line in lines if wrong.says in line]
+    assert told, lines
+    assert told[0].startswith(wrong.shown(path)), lines
+    # A wrong value makes no further mistakes of what it stands in.
+    assert len(lines) == 1 or wrong.name in FOLLOWED, lines
+
+
+def test_each_has_a_name_of_its_own() -> None:
+    names = [wrong.name for wrong in ALL_WRONG]
+    assert len(names) == len(set(names)) >= 40
+
+
+def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
+    text = edited("cpus: 4", "cpus: four").replace("ttl: 3", "tll: 3").replace("seed: 7", "seed: x")
+    path = written(tmp_path, text)
+    lines = mistakes(path, "network.local_latency_s=0")
+    assert [line.partition(" found")[0] for line in lines] == [
+        f"{path}:2: seed:",
+        f"{path}:8: protocol.tll:",
+        f"{path}:17: vos.0.clusters.0.machines.0.cpus:",
+        "--set network.local_latency_s=0: network.local_latency_s:",
+    ]
+
+
+def test_no_more_mistakes_than_anybody_reads(tmp_path: Path) -> None:
+    jobs = "".join(f"        - {{run_s: {index}.5.5}}\n" for index in range(50))
+    path = written(tmp_path, edited("        - number: 1", f"{jobs}        - number: 1"))
+    assert len(mistakes(path)) == MAX_MISTAKES
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    assert "no such file" in mistakes(tmp_path / "nosuch.yaml")[0]
+    assert "a folder" in mistakes(tmp_path)[0]
+    assert len(mistakes(Path("a\0b"))) == 1
+    assert "name too long" in mistakes(tmp_path / ("a" * 5000))[0].lower()
+    os.mkfifo(tmp_path / "pipe")
+    assert "a device or pipe" in mistakes(tmp_path / "pipe")[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    path = written(tmp_path, RIGHT)
+    path.chmod(0)
+    assert "may not be read" in mistakes(path)[0]
+
+
+def test_a_strange_file_name_stays_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.yaml"
+    path.write_text("[]")
+    (line,) = mistakes(path)
+    assert line.isprintable()
+    assert line.endswith("…:1: found an empty list, expected a mapping with keys such as " + KEYS)
+
+
+def test_wrong_parameters_hide_no_wrong_name(tmp_path: Path) -> None:
+    content = RIGHT.replace("who: north}", "who: north, 1st: 2, unused: 3}")
+    path = tmp_path / "wrong.yaml"
+    path.write_text(content.replace("policy: fcfs", "policy: fcsf"))
+    lines = mistakes(path)
+    assert [line.split(": ")[1] for line in lines] == [
+        "parameters.1st",
+        "parameters.unused",
+        "vos.0.clusters.0.policy",
+    ]
+    path.write_text(content.replace("[solver]", "[silver]"))
+    assert len(mistakes(path)) == 3

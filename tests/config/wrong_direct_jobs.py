@@ -1,0 +1,70 @@
+"""Scenarios in which jobs enter their clusters, with something that would then do nothing."""
+
+from __future__ import annotations
+
+from tests.config.wrong_scenarios import JOB, WRONG_SCENARIOS, Wrong
+
+DIRECT = """\
+name: direct
+seed: 7
+vos:
+  - name: north
+    clusters: [{name: farm, machines: [{count: 2}]}]
+    workload:
+      enters: cluster
+      jobs:
+        - run_s: 60
+"""
+"""Right, too: no job comes by a Local Scheduler, and so no entity sends a message."""
+NEIGHBOUR = "  - {name: south, clusters: [{processors: 2}], workload: {jobs: [{run_s: 60}]}}\n"
+NO_MESSAGE = "no such setting, for all jobs enter their clusters directly, and no entity sends a"
+PAST_SCHEDULER = "no such setting, for the VO's jobs enter its cluster directly, past its Local"
+
+
+def direct(old: str, new: str, more: str = "") -> str:
+    """The scenario of direct jobs with one place changed."""
+    assert DIRECT.count(old) == 1, old
+    return DIRECT.replace(old, new) + more
+
+
+WRONG_FOR_DIRECT_JOBS = [
+    Wrong("a TTL where no job is forwarded",
+          direct("seed: 7", "protocol: {ttl: 9}"), 2, "protocol.ttl",
+          f"found 9, expected {NO_MESSAGE}"),
+    Wrong("no snapshots where there are none",
+          direct("seed: 7", "protocol:\n  snapshot_period_s: null"), 3,
+          "protocol.snapshot_period_s", f"found nothing, expected {NO_MESSAGE}"),
+    Wrong("a latency of no messages",
+          direct("seed: 7", "network: {latency_s: 9}"), 2, "network.latency_s", NO_MESSAGE),
+    Wrong("--set of a latency of no messages",
+          DIRECT, None, "network.latency_s", NO_MESSAGE, ("network.latency_s=9",)),
+    Wrong("no message to lose between VOs",
+          direct("seed: 7", "faults: {heal_s: 9, between_vos: {lost: 0.5}}"), 2,
+          "faults.between_vos.lost", NO_MESSAGE),
+    Wrong("no message to lose within VOs",
+          direct("seed: 7", "faults: {heal_s: 9, within_vos: {delayed: 0.5}}"), 2,
+          "faults.within_vos.delayed", NO_MESSAGE),
+    Wrong("a partition of a VO that sends no message",
+          direct("seed: 7", "faults: {heal_s: 9, partitions: [{one: [south], other: [north], "
+                 "at_s: 1, for_s: 1}]}", NEIGHBOUR), 2, "faults.partitions.0.other.0",
+          "'north', expected a VO that sends messages, for this one's jobs enter its cluster"),
+    *(
+        Wrong(f"{key} of direct jobs beside a VO whose jobs are routed",
+              direct("name: north", f"name: north\n    {key}: {value}", NEIGHBOUR), 5,
+              f"vos.0.{key}", f"found '{value}', expected {PAST_SCHEDULER} Scheduler")
+        for key, value in {"selection": "random", "when_busy": "reject", "admission": "nobody",
+                           "priority": "home"}.items()
+    ),
+    Wrong("direct jobs bound to machines",
+          direct("name: farm,", "name: farm, bind: machine,"), 5, "vos.0.clusters.0.bind",
+          "'machine', expected cluster, for the VO's jobs enter it directly, and no selection"),
+    Wrong("a requirement of a direct job",
+          direct("run_s: 60", "run_s: 60\n          requirements: [{kind: speed, "
+                 "options: [{value: 1}]}]"), 10, f"{JOB}.requirements", PAST_SCHEDULER),
+    Wrong("requirements that direct jobs get",
+          direct("enters: cluster", "enters: cluster\n      annotate: {requirements: "
+                 "[{kind: speed, options: [{value: 1}]}]}"), 8,
+          "vos.0.workload.annotate.requirements", PAST_SCHEDULER),
+]  # fmt: skip
+
+ALL_WRONG = [*WRONG_SCENARIOS, *WRONG_FOR_DIRECT_JOBS]

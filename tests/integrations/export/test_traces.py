@@ -1,0 +1,312 @@
+"""Exported traces say what the run's own files say."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grid.integrations.export.chrome import write_chrome
+from grid.integrations.export.counters import counters
+from grid.integrations.export.lanes import lanes_of
+from grid.integrations.export.packets import BEGIN, COUNTER, END, INSTANT, encoded, packets, slices
+from grid.integrations.export.paje import write_paje
+from grid.integrations.export.perfetto import write_perfetto
+from grid.integrations.export.schedule import queue_levels, read_schedule, thinned
+from grid.results.event_reading import EventFile
+from tests.integrations.export.runs import metrics, run_folder
+
+SEEDS = (3, 5, 8)
+
+
+def exported(write: Any, folder: Path) -> bytes:
+    file = io.BytesIO()
+    write(read_schedule(folder), folder, file)
+    return file.getvalue()
+
+
+def longest_queues(folder: Path) -> dict[tuple[str, str], int]:
+    """The longest queue of each cluster, by going through all moments at which one may be."""
+    jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+    waits = defaultdict(list)
+    for job in jobs:
+        if job["starting_time"] is not None:
+            place = (job["executed_vo"], job["cluster"])
+            waits[place].append((job["assigned_time"], job["starting_time"]))
+    return {
+        place: max(sum(a <= moment < s for a, s in spans) for moment, _ in spans)
+        for place, spans in waits.items()
+    }
+
+
+class Read:
+    """A trace of Perfetto, as the library's own parser reads it."""
+
+    def __init__(self, data: bytes) -> None:
+        pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+        self.packets = list(pb.Trace.FromString(data).packet)
+        descriptors = [p.track_descriptor for p in self.packets if p.HasField("track_descriptor")]
+        self.tracks = {one.uuid: one for one in descriptors}
+        self.events = [(p.timestamp, p.track_event) for p in self.packets if p.timestamp]
+        interned = next(p.interned_data for p in self.packets if p.HasField("interned_data"))
+        self.categories = {one.iid: one.name for one in interned.event_categories}
+        self.notes = {one.iid: one.name for one in interned.debug_annotation_names}
+
+    def vo(self, uuid: int) -> str:
+        """The process that a track is of."""
+        while self.tracks[uuid].parent_uuid:
+            uuid = self.tracks[uuid].parent_uuid
+        return str(self.tracks[uuid].process.process_name)
+
+    def of(self, kind: int) -> list[Any]:
+        return [(time, event) for time, event in self.events if event.type == kind]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_trace_of_perfetto_has_the_figures_of_the_run(seed: int) -> None:
+    """Jobs by VO, flows, longest queues, ages of information; no slice overlaps another.
+
+    The trace is read by the parser of Perfetto's own Python package, which needs no browser;
+    test_sql.py asks Perfetto's trace processor.
+    """
+    folder = run_folder(seed)
+    told, read = metrics(folder), Read(exported(write_perfetto, folder))
+    ran = Counter(read.categories[event.category_iids[0]] for _, event in read.of(BEGIN))
+    named = {uuid: one.name for uuid, one in read.tracks.items()}
+    lists = {"forwarded": Counter[str](), "did not run": Counter[str]()}
+    for _, event in read.of(INSTANT):
+        lists[named[event.track_uuid]][read.vo(event.track_uuid)] += 1
+    for vo, figures in told["vos"].items():
+        assert ran[vo] + lists["did not run"][vo] == figures["jobs_submitted"]
+        assert lists["forwarded"][vo] == figures["jobs_forwarded"]
+    begins = Counter(flow for _, event in read.of(INSTANT) for flow in event.flow_ids)
+    ends = Counter(flow for _, event in read.of(BEGIN) for flow in event.terminating_flow_ids)
+    assert begins == ends
+    assert max(begins.values(), default=1) == 1
+    jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+    moved = [job for job in jobs if job["hops"] and job["starting_time"] is not None]
+    assert len(begins) == len(moved)
+    highest: dict[tuple[str, str], float] = {}
+    ages = []
+    for time, event in read.of(COUNTER):
+        place = (read.vo(event.track_uuid), named[event.track_uuid])
+        highest[place] = max(highest.get(place, 0), event.double_counter_value)
+        if place[1] == "age of information":
+            ages.append((place[0], time // 1000, event.double_counter_value))
+    for (vo, cluster), longest in longest_queues(folder).items():
+        assert highest[vo, f"{cluster}: queued jobs"] == longest
+    events = [one for one in EventFile(folder).all() if one.kind == "decision" and one.age_us]
+    assert sorted(ages) == sorted(
+        (one.entity[:3], one.time_us, (one.age_us or 0) / 1e6) for one in events
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_job_of_a_trace_is_where_and_when_it_ran(seed: int) -> None:
+    folder = run_folder(seed)
+    read = Read(exported(write_perfetto, folder))
+    open_on: dict[int, Any] = {}
+    found = []
+    for time, event in read.events:
+        if event.type == BEGIN:
+            assert event.track_uuid not in open_on
+            open_on[event.track_uuid] = (time, event)
+        elif event.type == END:
+            start, first = open_on.pop(event.track_uuid)
+            notes = {read.notes[one.name_iid]: one.uint_value for one in first.debug_annotations}
+            found.append(
+                (
+                    read.categories[first.category_iids[0]], first.name,
+                    read.vo(event.track_uuid), start, time, notes["cpus"], notes["wait_us"],
+                )
+            )  # fmt: skip
+    assert not open_on
+    expected = [
+        (
+            job["vo"], f"job {job['job_id']}", job["executed_vo"],
+            round(job["starting_time"] * 1e6) * 1000, round(job["finish_time"] * 1e6) * 1000,
+            job["requested_number_of_resources"], round(job["waiting_time"] * 1e6),
+        )
+        for job in pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
+        if job["starting_time"] is not None
+    ]  # fmt: skip
+    assert sorted(found) == sorted(expected)
+
+
+def test_packets_are_those_that_the_library_writes() -> None:
+    """The same messages, from numbers of one byte to the largest."""
+    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    big = np.array([0, 1, 127, 128, 300_000, 2**40, 2**52])
+    track, most = big % (2**31) + 1, np.minimum(big, 2**30)
+    begin = packets(BEGIN, big, track, job=big, category=track, flow=big, cpus=most, wait_us=big)
+    rows = [*slices(begin, packets(END, big, track))]
+    data = bytes(encoded(type(begin)(*rows)))
+    data += bytes(encoded(packets(COUNTER, big, track, value=big / 3)))
+    data += bytes(encoded(packets(INSTANT, big, track, job=big, flow=big)))
+    expected = pb.Trace()
+
+    def add(time: Any, kind: int, uuid: Any) -> Any:
+        packet = expected.packet.add()
+        packet.timestamp = int(time) * 1000
+        packet.trusted_packet_sequence_id = 1
+        packet.sequence_flags = 2
+        packet.track_event.type = kind
+        packet.track_event.track_uuid = int(uuid)
+        return packet.track_event
+
+    for time, uuid, cpus in zip(big, track, most, strict=True):
+        event = add(time, BEGIN, uuid)
+        event.category_iids.append(int(uuid))
+        event.name = f"job {time}"
+        if time:
+            event.terminating_flow_ids.append(int(time))
+        event.debug_annotations.add(name_iid=1, uint_value=int(cpus))
+        event.debug_annotations.add(name_iid=2, uint_value=int(time))
+        add(time, END, uuid)
+    for time, uuid in zip(big, track, strict=True):
+        add(time, COUNTER, uuid).double_counter_value = float(time / 3)
+    for time, uuid in zip(big, track, strict=True):
+        event = add(time, INSTANT, uuid)
+        event.name = f"job {time}"
+        if time:
+            event.flow_ids.append(int(time))
+    assert pb.Trace.FromString(data) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(1, 9)), max_size=40))
+def test_lanes_are_the_lowest_that_are_free(jobs: list[tuple[int, int, int]]) -> None:
+    jobs.sort(key=lambda job: job[1])
+    track, start, length = np.array(jobs, np.int64).reshape(-1, 3).T
+    lanes = lanes_of(track, start, start + length).tolist()
+    until: dict[tuple[int, int], int] = {}
+    for (one, begin, lasts), lane in zip(jobs, lanes, strict=True):
+        lowest = next(n for n in range(len(jobs)) if until.get((one, n), 0) <= begin)
+        assert lane == lowest
+        until[one, lane] = begin + lasts
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(2, 30))
+def test_what_is_thinned_keeps_the_highest_and_the_last(levels: list[int], most: int) -> None:
+    times = np.arange(len(levels))
+    some, shown = thinned(times, np.array(levels), most)
+    assert len(some) <= most + 1
+    assert shown.max() == max(levels)
+    assert shown[-1] == levels[-1]
+    assert (np.diff(some) > 0).all()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chrome_events_have_the_figures_of_the_run(seed: int) -> None:
+    folder = run_folder(seed)
+    events = json.loads(exported(write_chrome, folder))["traceEvents"]
+    told = metrics(folder)
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert sorted(names.values()) == sorted(told["vos"])
+    slices_of = Counter(e["cat"] for e in events if e["ph"] == "X")
+    for vo, figures in told["vos"].items():
+        instants = [e for e in events if e["ph"] == "i" and e["cat"] == vo]
+        idle = sum(e["name"].endswith("did not run") for e in instants)
+        assert slices_of[vo] + idle == figures["jobs_submitted"]
+        assert sum(e["args"]["hops"] > 0 for e in instants) == figures["jobs_forwarded"]
+    flows = [sorted(e["id"] for e in events if e["ph"] == kind) for kind in "sf"]
+    assert flows[0] == flows[1]
+    lanes = defaultdict(list)
+    for e in events:
+        if e["ph"] == "X":
+            lanes[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+    for spans in lanes.values():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    queues = {
+        (names[e["pid"]], e["name"]): 0.0
+        for e in events
+        if e["ph"] == "C" and "queued" in e["name"]
+    }
+    for e in events:
+        if e["ph"] == "C" and "queued" in e["name"]:
+            place = (names[e["pid"]], e["name"])
+            queues[place] = max(queues[place], e["args"]["jobs"])
+    for (vo, cluster), longest in longest_queues(folder).items():
+        assert queues[vo, f"{cluster}: queued jobs"] == longest
+
+
+def replayed(lines: list[str]) -> tuple[Counter[str], int]:
+    """Reads a trace of Paje: jobs by VO, and links. Raises AssertionError where it is wrong."""
+    events = [line for line in lines if not line.startswith("%")]
+    last, jobs, links = 0.0, Counter[str](), set[str]()
+    values: dict[str, str] = {}
+    containers, inside = {"0"}, Counter[str]()
+    for line in events:
+        words = line.split(" ")
+        code = int(words[0])
+        if code == 4:
+            values[words[1]] = line.split('"')[1]
+        if code < 5:
+            continue
+        assert float(words[1]) >= last
+        last = float(words[1])
+        if code == 5:
+            assert words[4] in containers
+            containers.add(words[2])
+        elif code == 6:
+            containers.remove(words[3])
+        else:
+            assert words[3] in containers or words[3] == "g"
+        if code == 8:
+            assert inside[words[3]] == 0
+            inside[words[3]] += 1
+            jobs[values[words[4]]] += 1
+        elif code == 9:
+            inside[words[3]] -= 1
+        elif code == 10:
+            links.add(words[-1])
+        elif code == 11:
+            assert words[-1] in links
+    assert not +inside
+    assert containers == {"0"}
+    return jobs, len(links)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_trace_of_paje_has_the_jobs_and_links_of_the_run(seed: int, tmp_path: Path) -> None:
+    """By a reader of our own; and by pajeng's, where it is installed."""
+    folder = run_folder(seed)
+    data = exported(write_paje, folder)
+    jobs, links = replayed(data.decode().splitlines())
+    schedule = read_schedule(folder)
+    ran = Counter(schedule.vos[vo] for vo in schedule.vo[schedule.ran].tolist())
+    assert jobs == ran
+    assert links == int((schedule.ran & (schedule.hops > 0)).sum())
+    with pytest.raises(AssertionError):
+        replayed([*data.decode().splitlines(), "9 0.5 S l0"])
+    if shutil.which("pj_dump"):
+        (tmp_path / "trace").write_bytes(data)
+        said = subprocess.run(
+            ["pj_dump", str(tmp_path / "trace")], capture_output=True, text=True, check=True
+        )
+        states = [line for line in said.stdout.splitlines() if line.startswith("State")]
+        assert Counter(line.rpartition(", ")[2] for line in states) == ran
+
+
+def test_levels_of_queues_are_those_of_the_jobs() -> None:
+    folder = run_folder(SEEDS[0])
+    schedule = read_schedule(folder)
+    longest = longest_queues(folder)
+    for cluster, (vo, name) in enumerate(schedule.clusters):
+        _, levels = queue_levels(schedule, cluster)
+        assert levels.max(initial=0) == longest[schedule.vos[vo], name]
+        assert levels[-1] == 0
+    folders = [run_folder(seed) for seed in SEEDS]
+    units = {one.unit for folder in folders for one in counters(read_schedule(folder), folder)}
+    assert units == {"jobs", "CPUs", "s"}

@@ -1,0 +1,197 @@
+"""A live run on Ray actors, on whose page somebody presses: every job ends once, and it is written
+down what was pressed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.config.load import load_scenario
+from grid.integrations.watch.beside import page_beside
+from grid.integrations.watch.replay import Replay
+from grid.model.job import JobState
+from grid.model.time import SECOND_US
+from grid.results.checkers import check
+from grid.results.event_reading import EventFile
+from grid.results.history import ClusterLog, job_story
+from grid.results.interventions import read_interventions
+from grid.runtime.pace import Pace
+from grid.runtime.run import Live, Run, execute, save
+from tests.integrations.watch.pressing import press
+from tests.integrations.watch.small_runs import get, wish
+from tests.lab.report import chromium
+
+SCENARIO = Path(__file__).parents[2] / "runtime" / "fault_scenarios" / "two.yaml"
+SPEEDUP = 4.0
+MOST_SECONDS = 400
+"""Ten actors take long to start where others use the machine, too."""
+
+
+class Script:
+    """Presses on a page while its run goes on, in a thread of its own."""
+
+    def __init__(self, presses: Callable[[Script], None]) -> None:
+        self._presses = presses
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.error: BaseException | None = None
+        self.address = ""
+
+    def start(self, address: str) -> None:
+        self.address = address
+        self.thread.start()
+
+    def frame(self) -> Any:
+        return json.loads(get(self.address, "frame?time=1e9")[1])
+
+    def wait_for(self, condition: Callable[[Any], bool]) -> Any:
+        """The first frame of which the condition holds."""
+        end = time.monotonic() + MOST_SECONDS
+        while not condition(frame := self.frame()):
+            assert time.monotonic() < end, frame
+            threading.Event().wait(0.1)
+        return frame
+
+    def wish(self, what: str, **fields: Any) -> float:
+        """Wish, and wait until it takes effect; when that was, in seconds of virtual time."""
+        before = len(self.frame()["done"])
+        status, text = wish(self.address, {"what": what, **fields})
+        assert status == 200, text
+        frame = self.wait_for(lambda frame: len(frame["done"]) > before)
+        return float(frame["done"][before][0])
+
+    def _go(self) -> None:
+        try:
+            self._presses(self)
+        except BaseException as error:
+            self.error = error
+
+
+def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> Run:
+    script = Script(presses)
+    with page_beside(script.start) as page:
+        run = execute(
+            load_scenario(SCENARIO),
+            str(SCENARIO),
+            live=Live(Pace(SPEEDUP), folder / "journals"),
+            placement=placement,
+            watcher=page,
+            events=True,
+        )
+        script.thread.join(MOST_SECONDS)
+    assert script.error is None, script.error
+    save(run, folder / "run")
+    return run
+
+
+def check_what_was_written(folder: Path) -> None:
+    """All presses of the run below are in its folder, and on the page of `grid watch`."""
+    done, refused = read_interventions(folder)
+    assert [(one.wish.vo, one.wish.entity) for one in refused] == [("south", ""), ("", "nowhere")]
+    assert [one.why.split(" ")[0] for one in refused] == ["south", "entity:"]
+    assert [one.wish.what for one in done] == [
+        "take_machine_down", "cut_off", "take_vo_down", "kill", "kill", "pause", "go_on", "heal",
+    ]  # fmt: skip
+    noticed = [one.time_us for one in done if one.wish.what != "kill"]
+    assert noticed == sorted(noticed)
+    told = [words for _, words in Replay(folder).about()["done"]]
+    assert len(told) == 10
+    assert "refused to take south down: south was taken down already" in told
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
+    at: dict[str, float] = {}
+
+    def presses(script: Script) -> None:
+        script.wait_for(lambda frame: frame["to"] > 1)
+        at["machine"] = script.wish("take_machine_down", vo="north", cluster="cluster", machine=0)
+        at["cut"] = script.wish("cut_off", vo="north", other="south")
+        at["vo"] = script.wish("take_vo_down", vo="south")
+        script.wish("kill", entity="south/scheduler")
+        script.wish("kill", entity="north/cluster/cluster")
+        assert len(script.frame()["lasting"]) == 3
+        script.wait_for(lambda frame: frame["figures"]["actors started again"] >= 2)
+        asked = {"what": "take_vo_down", "vo": "south"}, {"what": "kill", "entity": "nowhere"}
+        assert [wish(script.address, one)[0] for one in asked] == [400, 400]
+        script.wish("pause")
+        stands = script.wait_for(lambda frame: frame["done"][-1][1] == "the clock was stopped")
+        script.wait_for(lambda frame: frame["to"] == script.frame()["to"] > stands["to"])
+        still = script.frame()
+        assert script.frame()["to"] == still["to"]
+        assert not still["over"]
+        script.wish("go_on")
+        script.wait_for(lambda frame: frame["to"] > max(still["to"], at["vo"] + 10))
+        at["heal"] = script.wish("heal")
+        last = script.wait_for(lambda frame: frame["over"])
+        assert sum(last["states"][0]) == 0 and last["lasting"] == []
+        assert sum(last["states"][1]) == 5
+
+    run = played(tmp_path, "vo", presses)
+    results = run.results
+    assert check(results, run.directory, len(results)) == []
+    assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
+    live = run.manifest["live"]
+    assert (live["unfinished"], live["kills"], live["interventions"]) == (0, 2, 8)
+    check_what_was_written(tmp_path / "run")
+    # Each job ends once by its events, too, and the machine was down when they say so.
+    events = EventFile(tmp_path / "run")
+    for vo, number in zip(results.vo.tolist(), results.number.tolist(), strict=True):
+        key = (run.directory.vos[vo], number)
+        words = [line.event.event for line in job_story(key, events.of_job(key))]
+        assert words.count("end") == words.count("submit_job") == 1
+    north = next(facts for facts in events.clusters if facts.vo == "north")
+    ((machine, down_us, up_us),) = ClusterLog(north, events.of_cluster(north)).facts.outages
+    assert machine == 0
+    assert at["machine"] <= down_us / SECOND_US < at["heal"] <= up_us / SECOND_US
+    # Nothing crosses while the VOs are cut off, nothing starts where all is down. An actor that was
+    # killed, or is late, takes its machine down later than was wished.
+    start_s = results.outcome.start_us / SECOND_US
+    host = results.placement.executed_vo
+    moved = (host != results.vo) & (results.submit_us / SECOND_US > at["cut"])
+    assert (start_s[moved] >= at["heal"]).all()
+    on_north = (host == 0) & (results.outcome.start_us > down_us)
+    assert (start_s[on_north] >= at["heal"]).all()
+    assert np.count_nonzero(start_s >= at["heal"]) > 0
+
+
+@pytest.mark.ray
+@pytest.mark.thorough
+@pytest.mark.usefixtures("ray_session")
+def test_every_job_ends_once_whatever_is_pressed_in_a_browser(
+    browser: chromium.Browser, tmp_path: Path
+) -> None:
+    def presses(script: Script) -> None:
+        # The run is not to end while the page is loaded.
+        script.wish("pause")
+        browser.show(script.address, 1280)
+        browser.wait_for("document.querySelectorAll('#figures dt').length > 8")
+        lines = "document.querySelectorAll('#done-lines li').length"
+        browser.wait_for(f"{lines} === 1")
+        buttons = ("vo", "kill", "machine", "pause", "pause", "pause", "heal")
+        for count, id in enumerate(buttons, start=1):
+            press(browser, id, "No")
+            assert browser.value(lines) == count
+            press(browser, id, "Yes")
+            browser.wait_for(f"{lines} === {count + 1}", 60)
+        browser.wait_for("document.getElementById('what').textContent.includes('is over')", 100)
+        assert "healed" in browser.value("document.getElementById('done-lines').textContent")
+        assert browser.complaints == []
+        assert all(url.startswith((script.address, "data:")) for url in browser.requests)
+
+    run = played(tmp_path, "vo", presses)
+    assert check(run.results, run.directory, 5) == []
+    assert run.manifest["live"]["unfinished"] == 0
+    done = [one.wish for one in read_interventions(tmp_path / "run").done]
+    assert [one.what for one in done] == [
+        "pause", "take_vo_down", "kill", "take_machine_down", "go_on", "pause", "go_on", "heal"
+    ]  # fmt: skip
+    assert (done[1].vo, done[3].cluster) == ("north", "cluster")

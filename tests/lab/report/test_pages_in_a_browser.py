@@ -1,0 +1,313 @@
+"""Reports opened in a browser: nothing missing, nothing fetched, readable on small screens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import grid
+from grid.lab.report.charts import Labels, Series, lines
+from grid.lab.report.flows import flow_map
+from grid.lab.report.page import Section, Table, html_page
+from grid.lab.report.run_data import read_run
+from grid.lab.report.run_pictures import vo_bars
+from grid.lab.report.style import DARK, LIGHT
+from grid.results.definitions import label_of
+from tests.lab.report import chromium, small_reports
+
+pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
+
+WIDTHS = (400, 1280, 1920)
+WANTED = {
+    "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-stretch", "flows"},
+    "four_vos": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "flows"},
+    "many": {"compare-hops-mean", "compare-user-utility", "vos", "flows"},
+    "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-stretch"},
+    "rich": {"vos", "gantt", "utilization", "lost-cpus", "power-w", "cdf-wait", "flows"},
+    "rich_sweep": {"compare-energy-j-1", "cdf-wait-s", "differences", "flows", "vos"},
+    "one_seed": {"cdf-wait-s", "differences", "flows"},
+    "sweep": {
+        "cdf-wait-s",
+        "cdf-slowdown",
+        "course-utilization",
+        "compare-user-utility",
+        "differences",
+        "flows",
+        "vos",
+    },
+}
+HEADS_BESIDE = """(() => {
+  const left = (cell) => Math.round(cell.getBoundingClientRect().left);
+  return [...document.querySelectorAll("table.prose")].filter((table) =>
+    [0, 1].some((place) => left(table.tHead.rows[0].cells[place]) !==
+      left(table.tBodies[0].rows[0].cells[place]))).length;
+})()"""
+"""How many tables of sentences have a header that does not stand above its column."""
+FIRST_CHART = "document.querySelector('figure[data-chart]').getBoundingClientRect().top"
+FAR = 1350
+"""Pixels from the top, a screen and a half, within which the first chart of a page begins."""
+SMALLEST_TEXT = 8.0
+"""Pixels; smaller text in a chart is not read but guessed."""
+MISPLACED = """(() => {
+  const found = [];
+  for (const chart of document.querySelectorAll("figure[data-chart]")) {
+    const room = chart.querySelector(".chart").getBoundingClientRect();
+    const texts = [...chart.querySelectorAll("svg text")].filter(
+      (text) => text.textContent.trim() && getComputedStyle(text).opacity !== "0");
+    const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+    for (const [text, box] of boxes)
+      if (box.left < room.left - 1 || box.right > room.right + 1)
+        found.push(`${chart.dataset.chart}: ${text} is cut`);
+    const drawn = chart.querySelector("svg")?.getBoundingClientRect();
+    for (const [text, box] of boxes)
+      if (box.top < drawn.top - 2 || box.bottom > drawn.bottom + 2)
+        found.push(`${chart.dataset.chart}: ${text} is cut above or below`);
+    boxes.forEach(([one, a], place) => boxes.slice(place + 1).forEach(([other, b]) => {
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 1 && high > 3) found.push(`${chart.dataset.chart}: ${one} on ${other}`);
+    }));
+  }
+  return found;
+})()"""
+"""Texts of charts that lie on each other or reach beyond their chart."""
+
+
+SPILT = """[...document.querySelectorAll("td:first-child, th:first-child")].filter(
+  (cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)"""
+"""Names of rows that lie on the cell beside them."""
+
+
+def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light") -> None:
+    """Load the page and wait until its charts are drawn."""
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.ask("Emulation.setEmulatedMedia", features=[feature])
+    browser.show(page, width)
+    drawn = "new Promise((done) => { (function look() {document.body.dataset.drawn ? done() : "
+    drawn += "requestAnimationFrame(look)})() })"
+    browser.ask("Runtime.evaluate", expression=drawn, awaitPromise=True, timeout=60_000)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", small_reports.NAMES)
+def test_a_report_is_whole_and_readable(
+    reports: dict[str, Path], browser: chromium.Browser, name: str, width: int
+) -> None:
+    show(browser, reports[name], width)
+    assert browser.value("window.innerWidth") == width
+    assert browser.complaints == []
+    fetched = [url for url in browser.requests if not url.startswith("data:")]
+    assert fetched == [reports[name].resolve().as_uri()]
+    charts = browser.value("[...document.querySelectorAll('figure')].map(f => f.dataset.chart)")
+    drawn = browser.value("[...document.querySelectorAll('figure svg')].length")
+    saved = {path.stem for path in (reports[name].parent / "pictures").glob("*.svg")}
+    assert set(charts) == saved and drawn == len(charts)
+    assert saved >= WANTED[name]
+    assert {path.stem for path in (reports[name].parent / "pictures").glob("*.png")} == saved
+    assert browser.value(MISPLACED) == []
+    assert browser.value(FIRST_CHART) <= FAR
+    browser.value("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert browser.value(HEADS_BESIDE) == 0
+    assert browser.value(SPILT) == []
+    sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
+    assert min(browser.value(sizes + ".fontSize))")) >= SMALLEST_TEXT
+    # Wide tables scroll in themselves; the page does not.
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.value("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
+
+
+def test_colours_follow_the_screen(reports: dict[str, Path], browser: chromium.Browser) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    ink = "getComputedStyle(document.querySelector('figure svg text')).fill"
+    show(browser, reports["run"], 1280)
+    light = browser.value(paper), browser.value(ink)
+    show(browser, reports["run"], 1280, "dark")
+    assert (browser.value(paper), browser.value(ink)) == light[::-1] or (
+        browser.value(paper) != light[0] and browser.value(ink) != light[1]
+    )
+    assert browser.complaints == []
+
+
+def test_a_choice_changes_its_charts_and_texts(
+    reports: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, reports["run"], 1280)
+    title = "document.querySelector('figure[data-chart=vos] svg .role-title text').textContent"
+    assert browser.value(title) == label_of("wait_mean")
+    choose = (
+        "(async () => { const one = document.querySelector('select[data-signal=metric]');"
+        "one.value = 'utilization'; one.dispatchEvent(new Event('change'));"
+        "await new Promise((done) => setTimeout(done, 300)); })()"
+    )
+    browser.ask("Runtime.evaluate", expression=choose, awaitPromise=True)
+    assert browser.value(title) == label_of("utilization")
+    shown = "[...document.querySelectorAll('[data-when]')].filter(e => !e.hidden).length"
+    assert browser.value(shown) == 1
+
+
+def test_a_chart_is_saved_as_it_is_seen_in_the_colours_of_paper(
+    reports: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, reports["run"], 1280, "dark")
+    save = (
+        "(async () => { const link = HTMLAnchorElement.prototype;"
+        "link.click = function () { window.as = this.download; };"
+        "const made = new Promise((done) => { URL.createObjectURL = (blob) => "
+        "{ blob.text().then(done); return 'blob:made'; }; });"
+        "const one = document.querySelector('select[data-signal=metric]');"
+        "one.value = 'utilization'; one.dispatchEvent(new Event('change'));"
+        "await new Promise((done) => setTimeout(done, 300));"
+        "document.querySelector('figure[data-chart=vos] button').click();"
+        "window.svg = await made; })()"
+    )
+    browser.ask("Runtime.evaluate", expression=save, awaitPromise=True)
+    svg = browser.value("window.svg")
+    assert browser.value("window.as") == "vos.svg"
+    assert svg.startswith('<svg style="background: #fff" ') and "var(" not in svg
+    assert label_of("utilization") in svg and LIGHT["ink"] in svg and DARK["ink"] not in svg
+    assert browser.complaints == []
+
+
+def test_a_header_sorts_its_table(reports: dict[str, Path], browser: chromium.Browser) -> None:
+    show(browser, reports["run"], 1280)
+    column = (
+        "[...document.querySelectorAll('table.sorts')[0].tBodies[0].rows]"
+        ".map(row => parseFloat(row.children[1].textContent))"
+    )
+    click = "document.querySelectorAll('table.sorts')[0].tHead.rows[0].children[1].click()"
+    browser.value(click)
+    down = browser.value(column)
+    assert down == sorted(down, reverse=True)
+    browser.value(click)
+    assert browser.value(column) == sorted(down)
+
+
+def test_a_wide_table_is_printed_as_several(tmp_path: Path, browser: chromium.Browser) -> None:
+    names = ["VO", *(f"metric {number}" for number in range(20))]
+    rows = [[vo, *(str(number) for number in range(20))] for vo in ("a", "b")]
+    page = tmp_path / "wide.html"
+    page.write_text(html_page("a", "b", [Section("c", [Table(names, rows)])]))
+    browser.show(page, 1280)
+    heads = (
+        "[...document.querySelectorAll('#part-0 table.sorts')].map(table =>"
+        "[...table.tHead.rows[0].cells].map(cell => cell.textContent))"
+    )
+    vo, *metrics = names
+    assert browser.value(heads) == [names]
+    browser.value("dispatchEvent(new Event('beforeprint'))")
+    *parts, whole = browser.value(heads)
+    assert whole == [vo, *metrics]
+    assert all(len(part) <= 9 and part[0] == vo for part in parts)
+    assert [metric for part in parts for metric in part[1:]] == metrics
+    browser.value("dispatchEvent(new Event('afterprint'))")
+    assert browser.value(heads) == [[vo, *metrics]]
+    keyed = "document.querySelector('#part-0 table.sorts').dataset.keys = 3"
+    browser.value(f"{keyed}; dispatchEvent(new Event('beforeprint'))")
+    *parts, _ = browser.value(heads)
+    assert all(part[:3] == [vo, *metrics[:2]] and len(part) <= 9 for part in parts)
+    assert [metric for part in parts for metric in part[3:]] == metrics[2:]
+    browser.value("dispatchEvent(new Event('afterprint'))")
+
+
+def test_what_is_folded_away_is_printed(
+    reports: dict[str, Path], browser: chromium.Browser
+) -> None:
+    show(browser, reports["run"], 400)
+    folded = "['table.prose td:nth-child(3)', 'pre']"
+    are_seen = f"{folded}.map(one => document.querySelector(one).checkVisibility())"
+    assert browser.value(are_seen) == [False, False]
+    browser.value("dispatchEvent(new Event('beforeprint'))")
+    assert browser.value(are_seen) == [True, True]
+    browser.value("dispatchEvent(new Event('afterprint'))")
+    assert browser.value(are_seen) == [False, False]
+
+
+def test_the_figure_behind_a_bar_that_fills_its_axis_is_whole(
+    tmp_path: Path, browser: chromium.Browser
+) -> None:
+    (tmp_path / "one.yaml").write_text(
+        "vos: [{name: a, clusters: [{processors: 2}], workload: {enters: cluster, jobs: "
+        "[{run_s: 1000000, processors: 2}]}}]\n"
+    )
+    grid.run(tmp_path / "one.yaml", out=tmp_path / "run")
+    bars = vo_bars(read_run(tmp_path / "run"), ["response_time_mean", "hops_mean"])
+    page = tmp_path / "bars.html"
+    page.write_text(html_page("a", "b", [Section("c", [bars])]))
+    for width in WIDTHS:
+        show(browser, page, width)
+        assert browser.value(MISPLACED) == []
+
+
+@pytest.mark.parametrize("name", ["site{:03}", "Virtual organization {}"])
+def test_a_map_of_many_vos_is_whole_on_a_small_screen(
+    tmp_path: Path, browser: chromium.Browser, name: str
+) -> None:
+    vos = [name.format(number) for number in range(40)]
+    flows = flow_map(vos, {"": np.random.default_rng(1).integers(0, 500, (40, 40)).astype(float)})
+    page = tmp_path / "map.html"
+    page.write_text(html_page("a", "b", [Section("c", [flows])]))
+    for width in (360, 400):
+        show(browser, page, width)
+        assert browser.value(MISPLACED) == []
+        sizes = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fontSize)"
+        assert min(float(size[:-2]) for size in browser.value(sizes)) >= SMALLEST_TEXT
+        assert browser.value("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "upright"), [(400, True), (1280, False)])
+def test_names_below_a_map_are_whole(
+    tmp_path: Path, browser: chromium.Browser, width: int, upright: bool
+) -> None:
+    vos = ["farm", "schedule", "pool", "gangs", "spare"]
+    page = tmp_path / "map.html"
+    page.write_text(html_page("a", "b", [Section("c", [flow_map(vos, {"": np.ones((5, 5))})])]))
+    show(browser, page, width)
+    assert browser.value(MISPLACED) == []
+    below = "[...document.querySelectorAll('svg text')].filter(t => t.textContent === 'schedule')"
+    high = browser.value(
+        f"{below}.map(t => t.getBoundingClientRect()).map(b => b.height > b.width)"
+    )
+    assert sorted(high) == [False, upright]
+
+
+@pytest.mark.parametrize("markers", [True, False])
+def test_a_legend_of_long_names_is_whole(
+    tmp_path: Path, browser: chromium.Browser, markers: bool
+) -> None:
+    names = ["never", "when_nothing_free", "best_expected_finish"]
+    series = [Series(name, [1, 2], [1000.0, 2000.0]) for name in names]
+    picture = lines(Labels("legend", "caption", "x", "y"), series, markers=markers)
+    page = tmp_path / "legend.html"
+    page.write_text(html_page("a", "b", [Section("c", [picture])]))
+    for width in (360, 400):
+        show(browser, page, width)
+        assert browser.value(MISPLACED) == []
+        shown = browser.value("[...document.querySelectorAll('svg text')].map(t => t.textContent)")
+        assert set(names) <= set(shown)
+
+
+def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<body data-drawn=1><figure data-chart=one><div class=chart style='width:200px'><svg "
+        "width=400><text y=20>first</text><text y=22>second</text><text x=300 y=20>far</text>"
+        "</svg></div></figure>"
+    )
+    show(browser, page, 400)
+    assert browser.value(MISPLACED) == ["one: far is cut", "one: first on second"]
+
+
+def test_a_browser_would_complain(tmp_path: Path, browser: chromium.Browser) -> None:
+    """What the test above looks for is seen when it is there."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<img src='none.png' alt='nothing'><script>nothing()</script>"
+        "<div style='width: 2000px'>wide</div>"
+    )
+    browser.show(page, 400)
+    assert len(browser.complaints) >= 2
+    assert any(url.endswith("none.png") for url in browser.requests)
+    assert browser.value("document.images[0].naturalWidth") == 0
+    assert browser.value("document.documentElement.scrollWidth") > 400

@@ -1,0 +1,210 @@
+"""From an experiment file to its runs, and what is wrong with files that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grid.config.shipped import shipped_folder
+from grid.lab.cases import Case, expand, key_of, load_experiment
+from grid.model.errors import InputError
+from tests.lab.small_experiments import EXPERIMENT, write
+
+
+def cases_of(folder: Path, text: str, *, quick: bool = False) -> list[Case]:
+    path = write(folder, text)
+    cases, wrong = expand(load_experiment(path, quick=quick), path)
+    assert not wrong
+    return cases
+
+
+def test_every_combination_with_every_seed(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("seeds: 3", "seeds: [7, 5]").replace(
+        "level", "set: {protocol.ttl: 9}\nlevel"
+    )
+    text = text.replace("axes:\n", "axes:\n  network.latency_s: [0.1, 0.5]\n", 1)
+    cases = cases_of(tmp_path, text)
+    assert len(cases) == 2 * 3 * 2
+    assert cases[0].point == {"network.latency_s": 0.1, "selection": "partial"}
+    assert [case.seed for case in cases[:3]] == [7, 5, 7]
+    last = cases[-1].scenario
+    assert (last.network.latency_s, last.protocol.ttl, last.seed) == (0.5, 9, 5)
+    assert last.vos is not None and last.vos[0].selection == "matchmaking"
+
+
+def test_a_label_may_stand_for_several_settings(tmp_path: Path) -> None:
+    text = """\
+name: labels
+scenario: scenario.yaml
+axes:
+  scheduler:
+    near: {selection: partial, protocol.ttl: 1}
+    far: {selection: binary, "vos.0.clusters.0.policy": {name: easy}}
+seeds: 1
+"""
+    near, far = cases_of(tmp_path, text)
+    assert near.point == {"scheduler": "near"}
+    assert near.scenario.protocol.ttl == 1
+    assert far.scenario.vos is not None
+    policy = far.scenario.vos[0].clusters[0].policy
+    assert not isinstance(policy, str) and policy.name == "easy"
+
+
+def test_quick_has_what_the_file_says(tmp_path: Path) -> None:
+    cases = cases_of(tmp_path, EXPERIMENT, quick=True)
+    assert [(case.point, case.seed) for case in cases] == [({"selection": "partial"}, 1)]
+
+
+def test_a_key_tells_what_a_result_depends_on(tmp_path: Path) -> None:
+    cases = cases_of(tmp_path, EXPERIMENT)
+    keys = [key_of(case, "code") for case in cases]
+    assert len(set(keys)) == len(cases)
+    assert keys == [key_of(case, "code") for case in cases_of(tmp_path, EXPERIMENT)]
+    assert not {key_of(case, "other code") for case in cases} & set(keys)
+    renamed = EXPERIMENT.replace("level", "set: {name: another}\nlevel")
+    assert keys == [key_of(case, "code") for case in cases_of(tmp_path, renamed)]
+
+
+def test_a_key_follows_the_bytes_of_a_trace_and_not_its_place(tmp_path: Path) -> None:
+    log = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+    scenario = "vos: [{name: a, clusters: [{processors: 2}], workload: {trace: log.swf}}]\n"
+    keys = []
+    for name, text in (("one", log), ("two", log), ("three", log.replace(" 10 ", " 20 "))):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "log.swf").write_text(text)
+        path = write(folder, "name: t\nscenario: scenario.yaml\nseeds: 1\n", scenario)
+        cases, _ = expand(load_experiment(path), path)
+        keys.append(key_of(cases[0], "code"))
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_scenario_may_be_one_that_is_shipped(tmp_path: Path) -> None:
+    text = "name: t\nscenario: two-vos\nseeds: 1\n"
+    (case,) = cases_of(tmp_path, text)
+    assert Path(case.file) == shipped_folder() / "two-vos.yaml"
+    (tmp_path / "scenario.yaml").rename(tmp_path / "two-vos.yaml")
+    (case,) = cases_of(tmp_path, text)
+    assert Path(case.file) == tmp_path / "two-vos.yaml"
+    path = write(tmp_path, text.replace("vos", "vso"))
+    for near in (str(tmp_path / "two-vos.yaml"), "two-vos"):
+        cases, ((_, error),) = expand(load_experiment(path), path)
+        assert not cases
+        assert str(error).startswith(f"{path}:2: scenario: found 'two-vso', no such file")
+        assert str(error).endswith(f"such as {near}")
+        (tmp_path / "two-vos.yaml").unlink(missing_ok=True)
+
+
+def test_a_mistyped_axis_is_told_beside_the_key_that_it_made_wrong(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, EXPERIMENT.replace("selection: [p", "selektion: [p") + "compare: selection\n"
+    )
+    with pytest.raises(InputError) as caught:
+        load_experiment(path, overrides=["ttx=1"])
+    compared, from_command, *of_axis = str(caught.value).splitlines()
+    assert "compare: found 'selection', which is no axis" in compared
+    assert from_command.startswith("--set ttx=1: ttx: found no such parameter")
+    line = 1 + path.read_text().splitlines().index("  selektion: [partial, binary, matchmaking]")
+    (only,) = of_axis
+    assert only.startswith(f"{path}:{line}: selektion: found no such parameter or key")
+
+
+WRONG = {
+    "no scenario": ("name: x\n", "scenario"),
+    "unknown key": (EXPERIMENT + "axis: {}\n", "axes"),
+    "no seeds": (EXPERIMENT.replace("seeds: 3", "seeds: 0"), "at least 1"),
+    "level": (EXPERIMENT.replace("0.9", "95"), "at most 0.999"),
+    "compare": (
+        EXPERIMENT + "compare: ttl\n",
+        "compare: found 'ttl', which is no axis, expected one of the axes: selection",
+    ),
+    "quick axis": (EXPERIMENT.replace("axes: {selection", "axes: {ttl"), "among the axes"),
+    "too many": (EXPERIMENT.replace("seeds: 3", "seeds: 10000\nset: {}") + "", None),
+    "metric twice": (
+        EXPERIMENT + "metrics: [hops_mean, wait_mean, hops_mean]\n",
+        "metrics: found hops_mean again, expected each metric once",
+    ),
+    "value twice": (
+        EXPERIMENT.replace("axes:\n", "axes:\n  protocol.ttl: [1, 1]\n", 1),
+        "4: axes.protocol.ttl: found 1 again, expected each value once",
+    ),
+    "one key in two axes": (
+        EXPERIMENT.replace(
+            "axes:\n", "axes:\n  protocol.ttl: [1, 2]\n  more: {a: {protocol.ttl: 3}, b: {}}\n", 1
+        ),
+        "5: axes.more: found a value of protocol.ttl, which the axis protocol.ttl sets, too",
+    ),
+    "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_with_an_experiment_is_said_in_a_line(tmp_path: Path, name: str) -> None:
+    text, expected = WRONG[name]
+    path = write(tmp_path, text)
+    if expected is None:
+        assert load_experiment(path).runs == 30_000
+        return
+    with pytest.raises(InputError) as caught:
+        load_experiment(path)
+    lines = [str(mistake) for mistake in caught.value.mistakes]
+    assert any(expected in line for line in lines), lines
+    assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
+
+
+def test_a_wrong_value_of_a_label_is_told_at_its_line(tmp_path: Path) -> None:
+    """The axis has the name of the parameter, too, and is some lines above."""
+    labels = "  selection:\n    best: {selection: partial}\n    mine: {selection: {name: binary}}\n"
+    text = EXPERIMENT.replace("  selection: [partial, binary, matchmaking]\n", labels)
+    path = write(tmp_path, text)
+    (refused,) = [error for _, error in expand(load_experiment(path), path)[1]]
+    line = 1 + text.splitlines().index("    mine: {selection: {name: binary}}")
+    assert str(refused).startswith(f"{path}:{line}: selection: found a mapping")
+
+
+def test_more_runs_than_anyone_wants_are_a_mistake(tmp_path: Path) -> None:
+    values = ", ".join(map(str, range(40)))
+    text = EXPERIMENT.replace("seeds: 3", "seeds: 10000").replace(
+        "axes:\n", f"axes:\n  protocol.ttl: [{values}]\n", 1
+    )
+    with pytest.raises(InputError, match="at most 100000 runs"):
+        load_experiment(write(tmp_path, text))
+
+
+def test_a_combination_that_makes_no_scenario_is_told_and_the_others_stay(tmp_path: Path) -> None:
+    path = write(tmp_path, EXPERIMENT.replace("binary", "quantum"))
+    cases, wrong = expand(load_experiment(path), path)
+    assert {str(case.point["selection"]) for case in cases} == {"partial", "matchmaking"}
+    assert [point for point, _ in wrong] == [{"selection": "quantum"}]
+    assert "'quantum'" in str(wrong[0][1])
+
+
+def test_settings_of_the_command_line_hold_for_all_runs(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    cases, wrong = expand(load_experiment(path, overrides=["protocol.ttl=5"]), path)
+    assert not wrong and {case.scenario.protocol.ttl for case in cases} == {5}
+    with pytest.raises(InputError, match=r"^--set: selection: found 'matchmaking' for"):
+        load_experiment(path, overrides=["selection=matchmaking"])
+    with pytest.raises(InputError, match="--set ttl: found 'ttl', expected name=value"):
+        load_experiment(path, overrides=["ttl"])
+
+
+def test_lists_and_mappings_of_the_command_line_are_those_of_a_run(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    texts = ["network={latency_s: 0.5}", 'protocol.information={name: "ring"}', "vos.0.count=1e1"]
+    experiment = load_experiment(path, overrides=[*texts, "metrics.submitted_until_s=null"])
+    assert experiment.set["network"] == {"latency_s": 0.5} and experiment.set["vos.0.count"] == 10
+    cases, wrong = expand(experiment, path)
+    assert not wrong
+    assert {case.scenario.network.latency_s for case in cases} == {0.5}
+    assert {case.scenario.protocol.information.name for case in cases} == {"ring"}
+    with pytest.raises(InputError, match=r"^--set network=\{latency: network"):
+        load_experiment(path, overrides=["network={latency"])
+
+
+def test_quick_needs_to_be_told_what_that_is(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.yaml"
+    path.write_text("name: e\nscenario: two-vos\naxes: {protocol.ttl: [0, 1]}\n")
+    with pytest.raises(InputError, match=r"quick: found nothing, expected what --quick is to run"):
+        load_experiment(path, quick=True)

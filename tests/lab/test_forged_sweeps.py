@@ -1,0 +1,226 @@
+"""Folders that claim to be sweeps: whatever is in them, a command tells of it in a line."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.lab.cases import load_experiment
+from grid.lab.dry_run import dry_run_lines
+from grid.lab.place import Place
+from grid.lab.store import CHECKSUM, KEY, MAX_BYTES, Store
+from grid.lab.sweep import run_sweep
+from grid.model.errors import InputError
+from tests.fuzz.judge import judged, undrawn
+from tests.lab.small_experiments import EXPERIMENT, write
+
+ONE_SEED = EXPERIMENT.replace("seeds: 3", "seeds: 1")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _undrawn() -> Iterator[None]:
+    with undrawn():
+        yield
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of three runs in the folder `sweep`, beside its experiment."""
+    folder = tmp_path_factory.mktemp("honest")
+    grid.sweep(write(folder, ONE_SEED), folder / "sweep", in_process=True)
+    return folder
+
+
+@pytest.fixture
+def copied(sweep: Path, tmp_path: Path) -> Path:
+    shutil.copytree(sweep, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def first(folder: Path, kind: str) -> Path:
+    return sorted((folder / "sweep" / kind).iterdir())[0]
+
+
+def sealed(path: Path, content: Any) -> None:
+    """Write what claims to be kept of a run, with a checksum that is right."""
+    if isinstance(content, dict):
+        content = {name: one for name, one in content.items() if name not in (CHECKSUM, KEY)}
+        forged = Store(path.parents[2] / "forged")
+        with forged.locked():
+            forged.write(path.stem, content, content)
+        (forged.folder / path.parent.name / path.name).replace(path)
+    else:
+        path.write_text(json.dumps(content))
+
+
+def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths to some of all values in a text of JSON, the whole first."""
+    yield path
+    if isinstance(content, dict):
+        for key in [*content][:4]:
+            yield from places(content[key], (*path, key))
+    elif isinstance(content, list) and content:
+        yield from places(content[0], (*path, 0))
+
+
+def with_value(content: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    changed = copy.deepcopy(content)
+    place = changed
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return changed
+
+
+def read_all(folder: Path) -> int:
+    """Have all that reads a sweep read it; how many results were damaged. Raises no surprise."""
+    file, out = folder / "experiment.yaml", folder / "sweep"
+    for clock in (False, True):
+        try:
+            grid.load_results(out, clock=clock)
+        except InputError as error:
+            assert len(str(error).splitlines()) == 1, error
+    experiment = load_experiment(file)
+    assert len(dry_run_lines(experiment, file, out)) in (2, 3)
+    return run_sweep(experiment, file, out, Place(in_process=True)).damaged
+
+
+def is_told(*command: str | Path, folder: Path) -> None:
+    """The command ends well or in one line, and changes nothing outside of `folder`."""
+    verdict = judged([str(word) for word in command], folder)
+    assert verdict.wrong == []
+    assert verdict.code in (0, 2) and len(verdict.told) <= 1, verdict
+
+
+@pytest.mark.parametrize("kind", ["runs", "clock"])
+def test_results_of_another_shape_are_run_again(kind: str, copied: Path) -> None:
+    whole = grid.load_results(copied / "sweep")
+    path = first(copied, kind)
+    content = json.loads(path.read_text())
+    del content[CHECKSUM], content[KEY]
+    content.pop("scenario", None)
+    for place, value in zip(places(content), cycle([{"a": [[]]}, "x", 10**400]), strict=False):
+        sealed(path, with_value(content, place, value))
+        assert read_all(copied) == 1
+    assert grid.load_results(copied / "sweep").equals(whole)
+
+
+def test_a_description_of_another_shape_is_told_and_written_anew(copied: Path) -> None:
+    path = copied / "sweep" / "sweep.json"
+    content = json.loads(path.read_text())
+    for place in list(places(content)):
+        for value in ({"a": [[]]}, 10**400, "\ud800"):
+            path.write_text(json.dumps(with_value(content, place, value)))
+            is_told("report", copied / "sweep", "--quiet", folder=copied)
+            with suppress(InputError):
+                grid.load_results(copied / "sweep")
+    read_all(copied)
+    assert json.loads(path.read_text()) == content
+
+
+DEEP = '{"a":' * 100_000
+NESTED = '{"a":' * 900 + "1" + "}" * 900
+LARGE = '{"a": [' + "[]," * (MAX_BYTES // 3) + "1]}"
+SHAPES = {
+    "deep": DEEP,
+    "nested": NESTED,
+    "large": LARGE,
+    "cut": '{"a',
+    "bytes": "\0",
+    "null": "null",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["runs", "clock", "sweep.json", "failed.json"])
+def test_deep_and_large_files_are_told(kind: str, shape: str, copied: Path) -> None:
+    path = first(copied, kind) if "." not in kind else copied / "sweep" / kind
+    path.write_text(SHAPES[shape])
+    is_told("report", copied / "sweep", "--quiet", folder=copied)
+    read_all(copied)
+
+
+@pytest.mark.parametrize("name", ["sweep.json", "failed.json", "runs", "clock", "a run"])
+@pytest.mark.parametrize("what", ["pipe", "folder", "file", "link"])
+def test_what_is_no_file_is_told(name: str, what: str, copied: Path, tmp_path: Path) -> None:
+    path = first(copied, "runs") if name == "a run" else copied / "sweep" / name
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / ".thesis.partial").write_text("mine")
+    match what:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+            (path / "file").touch()
+        case "file":
+            path.touch()
+        case "link":
+            path.symlink_to(mine)
+    is_told("report", copied / "sweep", "--quiet", folder=copied)
+    with suppress(InputError, OSError):
+        read_all(copied)
+    assert [(one.name, one.read_text()) for one in mine.iterdir()] == [(".thesis.partial", "mine")]
+
+
+@pytest.mark.parametrize("name", [".lock", "report.html", "pictures", "results.csv", "failed.json"])
+def test_no_link_in_the_folder_is_followed(name: str, copied: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "thesis"
+    mine.write_text("mine")
+    path = copied / "sweep" / name
+    path.unlink(missing_ok=True)
+    path.symlink_to(mine)
+    command = "sweep", copied / "experiment.yaml", "--in-process", "--quiet", "--out"
+    is_told(*command, copied / "sweep", folder=copied)
+    assert mine.read_text() == "mine"
+
+
+def test_scenarios_beside_a_sweep_may_be_anything(copied: Path) -> None:
+    for name in ("a", "b"):
+        (copied / name).mkdir()
+    os.mkfifo(copied / "a" / "scenario.yaml")
+    (copied / "b" / "scenario.yaml").symlink_to("/dev/zero")
+    shutil.rmtree(copied / "sweep")
+    read_all(copied)
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [("[]", 2), ('{"axes": 1}', 2), ("another sweep", 1), ("twice", 2)]
+)
+def test_runs_are_not_judged_as_they_are_if_they_are_forged(
+    content: str, code: int, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copied)
+    there = copied / "out" / "partial-utility"
+    shutil.copytree(copied / "sweep", there)
+    (copied / "out" / "costs.json").write_text('{"cpu_seconds": {"partial-utility": "x"}}')
+    if content == "twice":
+        text = (there / "sweep.json").read_text().replace("selection", "scheduler")
+        for ours, theirs in (("partial", "PU"), ("binary", "BU"), ("matchmaking", "MM")):
+            text = text.replace(ours, theirs)
+        described = json.loads(text)
+        described["cases"] *= 2
+        content = json.dumps(described)
+    if content != "another sweep":
+        (there / "sweep.json").write_text(content)
+    done = CliRunner().invoke(app, ["reproduce", "PU-2", "--quick", "--as-is", "--out", "out"])
+    assert isinstance(done.exception, SystemExit), done.exception
+    assert done.exit_code == code, done.output
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,100 @@
+"""Settings with several values are the axes of an experiment; others are settings of all runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.lab.cases import expand
+from grid.lab.multirun import experiment_of, several
+
+TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [("ttl=0,1", True), ("ttl=0", False), ("x=[0,1]", False), ("x={a: 1, b: 2}", False),
+     ('name="a,b"', False), ("name='a,b'", False), ("ttl", False), ("a.b.0.c=x, y", True)],
+)  # fmt: skip
+def test_which_settings_have_several_values(setting: str, expected: bool) -> None:
+    assert several(setting) is expected
+
+
+def test_all_combinations_are_run_with_the_seeds_asked_for() -> None:
+    settings = ["protocol.ttl=0,2", "vos.0.selection=binary,partial", "protocol.when_busy=queue"]
+    made = experiment_of(TWO_VOS, settings, 3)
+    assert made.axes == {"protocol.ttl": (0, 2), "vos.0.selection": ("binary", "partial")}
+    assert made.set == {"protocol.when_busy": "queue"}
+    cases, wrong = expand(made, None)
+    assert (len(cases), wrong) == (12, [])
+    assert {case.scenario.protocol.ttl for case in cases} == {0, 2}
+    assert {case.seed for case in cases} == {1, 2, 3}
+
+
+def test_values_of_one_setting_stand_in_one_list() -> None:
+    with pytest.raises(grid.InputError, match=r"protocol\.ttl: found 0,1, and then 1,2"):
+        experiment_of(TWO_VOS, ["protocol.ttl=0,1", "protocol.ttl=1,2"])
+
+
+def test_without_seeds_it_is_the_scenarios_own() -> None:
+    made = experiment_of(TWO_VOS, ["protocol.ttl=0,2", "seed=9"])
+    assert made.seed_list == (9,)
+    assert experiment_of(TWO_VOS, ["protocol.ttl=0,2"]).seed_list == (
+        grid.load_scenario(TWO_VOS).seed,
+    )
+
+
+def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "two-vos", "--in-process", "--quiet"]
+    result = CliRunner().invoke(app, [*command, "--set", "protocol.ttl=0,1", "--seeds", "2"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "4 of 4 runs are in sweeps/two-vos, 0 of them from before" in result.stdout
+    assert result.stdout.splitlines()[-1] == "report: sweeps/two-vos/report.html"
+    table = grid.load_results(Path("sweeps/two-vos"))
+    assert table.column_names[:2] == ["protocol.ttl", "seed"]
+    assert set(table["protocol.ttl"].to_pylist()) == {0, 1}
+    one = CliRunner().invoke(app, [*command, "--set", "protocol.ttl=0,x"])
+    assert one.exit_code == 2
+    assert one.stderr.startswith("--set protocol.ttl=")
+    dry = CliRunner().invoke(app, ["sweep", "snapshot-age", "--quick", "--dry-run"])
+    assert dry.stdout.splitlines()[:2] == [
+        "snapshot-age: 12 runs (2 ttl x 2 snapshot_period x 1 workload.settings.users x 3 seeds)",
+        "0 of them are in sweeps/snapshot-age, 12 are to be run",
+    ]
+    assert not Path("sweeps/snapshot-age").exists()
+
+
+def test_a_dry_run_goes_by_what_ran_here_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = ["two-vos", "--in-process", "--quiet", "--set", "protocol.ttl=0,1"]
+    assert CliRunner().invoke(app, ["run", *settings, "--out", "sweeps/first"]).exit_code == 0
+    text = f"name: more\nscenario: {TWO_VOS}\naxes: {{protocol.ttl: [1, 2, 3]}}\nseeds: 1\n"
+    Path("more.yaml").write_text(text)
+
+    def lines(out: str) -> list[str]:
+        command = ["sweep", "more.yaml", "--dry-run", "--in-process", "--out", out]
+        return CliRunner().invoke(app, command).stdout.splitlines()
+
+    assert lines("sweeps/more")[-1].endswith("as 2 runs of two-vos in sweeps/first took")
+    other = "sweeps/first has the sweep two-vos: to replace its tables takes --force"
+    *known, took = lines("sweeps/first")[1:]
+    assert known == ["1 of them are in sweeps/first, 2 are to be run", other]
+    assert took.endswith("as 2 runs in sweeps/first took")
+    assert lines("elsewhere/more")[-1].startswith("how long they take is not known")
+    assert not Path("sweeps/more").exists()
+    # A sweep of the same experiment tells more than another one of the same scenario.
+    study = ["sweep", "more.yaml", "--in-process", "--quiet", "--out", "sweeps/some"]
+    assert CliRunner().invoke(app, study).exit_code == 0
+    assert lines("sweeps/more")[-1].endswith("as 3 runs of two-vos in sweeps/some took")
+    command = ["sweep", "more.yaml", "--dry-run", "--out", "."]
+    assert CliRunner().invoke(app, command).stderr.startswith(".: found a folder that is no sweep")
+    Path("more.yaml").write_text(text.replace("[1, 2, 3]", "[1]"))
+    all_there = "1 of them are in sweeps/first, 0 are to be run"
+    assert lines("sweeps/first")[1:] == [all_there, other]

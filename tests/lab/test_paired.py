@@ -1,0 +1,177 @@
+"""Differences of a sweep, seed by seed, as a table and on the terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.csv
+import pytest
+from rich.console import Console
+from scipy import stats
+
+import grid
+from grid.lab.cases import load_experiment
+from grid.lab.paired import load_differences, paired_differences, write_differences
+from grid.lab.place import Place
+from grid.lab.study import read_study
+from grid.lab.sweep import run_sweep
+from grid.lab.sweep_table import UNSURE_TOLD, print_sweep_table
+from grid.model.errors import InputError
+from tests.lab.small_experiments import write
+from tests.lab.studies import study_of
+
+WAITS = {
+    ("queue", 1): [10.0, 30.0, 20.0, 40.0],
+    ("queue", 5): [11.0, 29.0, 25.0, 41.0],
+    ("never", 1): [12.0, 33.0, 21.0, 44.0],
+    ("never", 5): [9.0, 40.0, 20.0, 45.0],
+    ("pull", 5): [11.0, 29.0, 25.0, 41.0],
+}
+
+
+def small(folder: Path) -> Path:
+    points = [
+        ({"rule": rule, "ttl": ttl}, {"wait_mean": waits, "makespan": [5.0] * 4})
+        for (rule, ttl), waits in WAITS.items()
+    ]
+    study_of(folder, "small", points)
+    return folder / "small"
+
+
+def test_they_are_those_of_scipys_paired_t_test(tmp_path: Path) -> None:
+    rows = load_differences(small(tmp_path), ["wait_mean"]).to_pylist()
+    # Every ordered pair at the same TTL: two at 1, six at 5.
+    assert len(rows) == 8 and {row["metric"] for row in rows} == {"wait_mean"}
+    for row in rows:
+        one, other = WAITS[row["rule"], row["ttl"]], WAITS[row["baseline"], row["ttl"]]
+        assert row["seeds"] == 4 and row["level"] == 0.95
+        if one == other:
+            assert (row["difference"], row["low"], row["high"]) == (0.0, 0.0, 0.0)
+            assert row["p_value"] is None and row["seeds_to_decide"] is None
+            continue
+        test = stats.ttest_rel(one, other)
+        low, high = test.confidence_interval(0.95)
+        assert row["p_value"] == pytest.approx(test.pvalue)
+        assert (row["low"], row["high"]) == pytest.approx((low, high))
+        is_sure = low > 0 or high < 0
+        assert (row["p_value"] < 0.05) == is_sure == (row["seeds_to_decide"] <= 4)
+
+
+def test_they_are_what_a_study_says_of_each_pair_alone(tmp_path: Path) -> None:
+    study = replace(read_study(small(tmp_path)), compare="ttl")
+    found = list(paired_differences(study, ["makespan", "wait_mean"]))
+    assert [(one.baseline, one.point["rule"], one.point["ttl"]) for one in found[::2]] == [
+        (1, "queue", 5), (1, "never", 5), (5, "queue", 1), (5, "never", 1),
+    ]  # fmt: skip
+    for one in found:
+        beside = {**one.point, "ttl": one.baseline}
+        assert one.interval == study.difference(one.metric, one.point, beside)
+
+
+def test_those_of_a_vo_are_of_its_own_figures(tmp_path: Path) -> None:
+    scenario = """
+parameters: {rule: queue}
+protocol: {when_busy: "${rule}"}
+vos:
+  - name: busy
+    clusters: [{processors: 2}]
+    workload: {jobs: [{run_s: 10}, {run_s: 20}, {run_s: 40}]}
+  - {name: idle, clusters: [{processors: 2}]}
+"""
+    text = "name: two\nscenario: scenario.yaml\naxes: {rule: [never, queue]}\nseeds: 2\n"
+    done = grid.sweep(write(tmp_path, text, scenario), tmp_path / "two", in_process=True)
+    metrics = ["wait_mean", "utilization"]
+    rows = load_differences(done.folder, metrics, scope="busy").to_pylist()
+    results = grid.load_results(done.folder).to_pylist()
+
+    def value(rule: str, metric: str) -> float:
+        wanted = {"rule": rule, "metric": metric, "scope": "busy", "seed": 1}
+        (row,) = [row for row in results if wanted.items() <= row.items()]
+        return float(row["value"])
+
+    assert len(rows) == 4
+    for row in rows:
+        difference = value(row["rule"], row["metric"]) - value(row["baseline"], row["metric"])
+        assert row["difference"] == pytest.approx(difference) and difference
+    assert load_differences(done.folder, metrics).to_pylist() != rows
+    with pytest.raises(InputError, match="scope: found 'none', expected grid, or a VO of"):
+        load_differences(done.folder, scope="none")
+
+
+@pytest.mark.parametrize("metrics", [["wait_mea"], ["wait_mean", "wait_mea"], "wait_mean"])
+def test_a_metric_that_no_run_has_is_told(tmp_path: Path, metrics: list[str]) -> None:
+    with pytest.raises(InputError, match=r"metrics: found '(wait_mea|w)', expected metrics that"):
+        load_differences(small(tmp_path), metrics)
+
+
+def test_where_one_value_is_compared_there_are_no_differences(tmp_path: Path) -> None:
+    study_of(tmp_path, "alone", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
+    assert load_differences(tmp_path / "alone", ["wait_mean"]).num_rows == 0
+    with pytest.raises(InputError, match="metrics: found 'wait_mea'"):
+        load_differences(tmp_path / "alone", ["wait_mea"])
+
+
+def test_of_one_seed_only_the_difference_is_known(tmp_path: Path) -> None:
+    points = [({"rule": rule}, {"wait_mean": [wait]}) for rule, wait in (("a", 1.0), ("b", 4.0))]
+    study_of(tmp_path, "one", points)
+    rows = load_differences(tmp_path / "one").to_pylist()
+    assert [(row["rule"], row["difference"]) for row in rows] == [("b", 3.0), ("a", -3.0)]
+    unknown = ("low", "high", "p_value", "seeds_to_decide")
+    assert all(row[name] is None for row in rows for name in unknown)
+
+
+def test_seeds_that_only_one_side_has_are_left_out(tmp_path: Path) -> None:
+    points = [
+        ({"rule": "a"}, {"wait_mean": [1.0, 2.0, None]}),
+        ({"rule": "b"}, {"wait_mean": [None, 5.0, 9.0]}),
+    ]
+    study_of(tmp_path, "some", points)
+    (one, _) = load_differences(tmp_path / "some", ["wait_mean"]).to_pylist()
+    assert (one["difference"], one["seeds"]) == (3.0, 1)
+
+
+def test_a_metric_that_no_run_has_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"metrics: found 'wait_maen'"):
+        grid.load_differences(small(tmp_path), ["wait_mean", "wait_maen"])
+
+
+def test_a_sweep_leaves_them_in_a_file(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    folder = tmp_path / "out"
+    run_sweep(load_experiment(path), path, folder, Place(in_process=True))
+    table = pyarrow.csv.read_csv(folder / "differences.csv")
+    assert table.num_rows and table.column_names == load_differences(folder).column_names
+    # What compares nothing has none, and those of an earlier run do not stay.
+    study_of(tmp_path, "out", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
+    write_differences(folder)
+    assert not (folder / "differences.csv").exists()
+
+
+def said(folder: Path, width: int) -> str:
+    out = io.StringIO()
+    print_sweep_table(folder, Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_the_terminal_says_which_differences_are_sure(tmp_path: Path) -> None:
+    text = said(small(tmp_path), 100)
+    means, _, differences = text.partition("Differences from rule queue, with the same seeds:\n")
+    assert "±" in means and UNSURE_TOLD not in means
+    rows = [line.split() for line in differences.splitlines()[1:4]]
+    sure = stats.ttest_rel(WAITS["never", 1], WAITS["queue", 1]).confidence_interval(0.95)
+    assert sure.low > 0
+    half = (sure.high - sure.low) / 2
+    assert rows[0] == ["never", "1", "2.500", "±", f"{half:.3f}"]
+    assert math.isclose(sum(sure) / 2, 2.5)
+    assert rows[1][:2] == ["never", "5"] and rows[1][-1] == "?"
+    assert rows[2] == ["pull", "5", "0.000", "="]
+    assert UNSURE_TOLD in differences
+
+
+def test_where_there_is_no_room_the_file_is_named(tmp_path: Path) -> None:
+    folder = small(tmp_path)
+    text = "".join(said(folder, 14).split())
+    assert "differences.csv" in text and "?:" not in text

@@ -1,0 +1,239 @@
+"""The page of a study says what won, where, and what could not be told apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from grid.cli.app import app
+from grid.lab.cases import load_experiment
+from grid.lab.study_page import write_study_page
+from grid.model.errors import InputError
+
+JOBS = [{"submit_s": number, "run_s": 10} for number in range(6)]
+BEST = {"metric": "wait_mean", "better": "less", "best_of": "processors"}
+STUDY = {
+    "title": "Are more processors better?",
+    "question": "Does a job wait for less time?",
+    "set_up": "Jobs of ten seconds.",
+    "hangs_on": "The jobs.",
+    "answers": [BEST | {"along": "ttl"}],
+}
+
+
+def experiment(**more: Any) -> dict[str, Any]:
+    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": JOBS}}
+    return {
+        "name": "small",
+        "scenario": {"name": "s", "parameters": {"size": 1, "ttl": 1}, "vos": [vo],
+                     "protocol": {"ttl": "${ttl}"}},
+        "axes": {
+            "processors": {"one": {"size": 1}, "six": {"size": 6}, "seven": {"size": 7}},
+            "ttl": [0, 1],
+        },
+        "seeds": 2,
+        "metrics": ["makespan"],
+        "study": STUDY,
+    } | more  # fmt: skip
+
+
+def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    file.write_text(yaml.safe_dump(experiment(), sort_keys=False))
+    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
+    done = CliRunner().invoke(app, [*words, str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert f"Written by `grid sweep {file} --page {page}`." in text
+    titles = [line for line in text.splitlines() if line.startswith("#")]
+    assert titles == [
+        "# Are more processors better?", "## Question", "## Set-up", "## Pictures", "## Answer",
+        "## What it depends on", "## All figures", "## Cost",
+    ]  # fmt: skip
+    # Six processors and seven are alike, and equal at both TTLs.
+    answer = text.partition("## Answer")[2].partition("##")[0]
+    assert "`six` at ttl `0`" in answer
+    assert "not told apart: `seven`" in answer
+    assert "and ttl `1`" in answer
+    assert "`one`" not in answer
+    assert "| one | 0 |" in text
+    assert "12 runs of" in text
+    assert len(list(tmp_path.glob("SMALL-*.svg"))) >= 1
+
+
+def test_a_page_says_before_its_answer_that_runs_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("part.py").write_text("class Fails:\n    def plan(self, view, now):\n        1 / 0\n")
+    best = {"metric": "wait_mean", "better": "less", "best_of": "policy"}
+    asked = experiment(
+        axes={"policy": ["fcfs", "part.py:Fails"]}, study=STUDY | {"answers": [best]}
+    )
+    asked["scenario"]["vos"][0]["clusters"] = [{"processors": 1, "policy": "${policy}"}]
+    asked["scenario"]["parameters"] = {"policy": "fcfs", "ttl": 1}
+    Path("small.yaml").write_text(yaml.safe_dump(asked))
+    words = ["sweep", "small.yaml", "--in-process", "--page", "SMALL.md"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1, done.output
+    answer = Path("SMALL.md").read_text().partition("## Answer")[2]
+    assert answer.startswith("\n\nOf 4 runs 2 are missing: ")
+
+
+def test_the_best_is_found_by_seeds_that_all_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six processors are best. Where `one` lacks the second seed, all are compared by the first."""
+    monkeypatch.chdir(tmp_path)
+    words = ["sweep", "small.yaml", "--in-process", "--set", "run_s=7", "--seeds", "3,5"]
+    asked = experiment(seeds=2)
+    asked["scenario"]["parameters"]["run_s"] = 1
+    jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
+    asked["scenario"]["vos"][0]["workload"] = {"jobs": jobs}
+    Path("small.yaml").write_text(yaml.safe_dump(asked))
+    assert CliRunner().invoke(app, [*words, "--page", "SMALL.md"]).exit_code == 0
+    text = Path("SMALL.md").read_text()
+    assert " ".join(["`grid", *words[:2], *words[3:], "--page", "SMALL.md`."]) in text
+    assert "- seeds: 2 (3, 5); " in text
+    sweep = Path("sweeps/small")
+    cases = json.loads((sweep / "sweep.json").read_text())["cases"]
+    gone = next(one for one in cases if one["point"] == {"processors": "one", "ttl": 0})
+    for file in sweep.rglob(f"{gone['key']}*"):
+        file.unlink()
+    write_study_page(load_experiment("small.yaml"), sweep, Path("AGAIN.md"))
+    answer = Path("AGAIN.md").read_text().partition("## Answer")[2]
+    assert "; by the one repetition that all of them have" in answer
+
+
+def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers(
+    tmp_path: Path,
+) -> None:
+    """As with days of a log: one seed, and what is repeated are the values of an axis."""
+    study = STUDY | {"answers": [BEST]}
+    jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
+    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": jobs}}
+    scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
+    sizes = {"one": {"size": 1}, "six": {"size": 6}}
+    given = experiment(
+        scenario=scenario, axes={"run_s": [40, 41, 42], "processors": sizes}, seeds=1, study=study,
+        repeated_over="run_s",
+    )  # fmt: skip
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    file.write_text(yaml.safe_dump(given, sort_keys=False))
+    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
+    done = CliRunner().invoke(app, [*words, str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "- run_s: `40`, `41`, `42`; repetitions, from which the intervals are" in text
+    # On one processor the waits are 2.5 (run_s - 1) on average: 97.5, 100 and 102.5 seconds.
+    answer = text.partition("## Answer")[2].partition("##")[0]
+    assert "- `six` (0.005, the worst 100.0)." in answer
+    assert "| one | 100.0 ± 6.2 |" in text
+    assert "6 runs of" in text
+
+
+def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    answer = BEST | {"along": "ttl", "among": ["one", "seven"]}
+    given = experiment(seeds=1, study=STUDY | {"answers": [answer]})
+    file.write_text(yaml.safe_dump(given, sort_keys=False))
+    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
+    done = CliRunner().invoke(app, [*words, str(page)])
+    assert done.exit_code == 0, done.output
+    answer_text = page.read_text().partition("## Answer")[2].partition("##")[0]
+    assert "among `one`, `seven` (less is better)" in answer_text
+    assert "`seven` at ttl `0`" in answer_text
+    assert "`six`" not in answer_text
+
+
+@pytest.mark.parametrize(
+    ("study", "says"),
+    [
+        (STUDY | {"answers": []}, "answers"),
+        (STUDY | {"answers": [BEST | {"along": "size"}]}, "'size', which is no axis"),
+        (STUDY | {"answers": [BEST | {"along": "processors"}]}, "another axis: ttl"),
+        (STUDY | {"answers": [BEST | {"among": ["one", "eight"]}]}, "values: one, six, seven"),
+        (
+            STUDY
+            | {"old_boards": {"choices": "ttl", "load": "rho", "period_s": "ttl", "work_s": 1}},
+            "'rho', which is no axis",
+        ),
+    ],
+)
+def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_experiment(experiment(study=study))
+
+
+@pytest.mark.parametrize("name", ["small.yaml", "NOTES.md"])
+def test_a_page_replaces_nothing_but_a_page(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(yaml.safe_dump(experiment(seeds=1)))
+    Path("NOTES.md").write_text("# Notes")
+    before = Path(name).read_text()
+    words = ["sweep", "small.yaml", "--in-process", "--page"]
+    done = CliRunner().invoke(app, [*words, name])
+    assert done.exit_code == 2, done.output
+    assert Path(name).read_text() == before
+    assert not Path("sweeps").exists()
+    for _ in range(2):
+        assert CliRunner().invoke(app, [*words, "PAGE.md"]).exit_code == 0
+
+
+def test_a_page_says_how_many_were_turned_away_and_which_figure_there_is_none_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one seed there is no interval by which anything could be told apart."""
+    monkeypatch.chdir(tmp_path)
+    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": JOBS}}
+    scenario = {"name": "s", "vos": [vo], "protocol": {"ttl": 1}}
+    answers = [
+        {"metric": metric, "better": "less", "best_of": "protocol.when_busy"}
+        for metric in ("wait_mean", "late_percent")
+    ]
+    given = experiment(
+        scenario=scenario, axes={"protocol.when_busy": ["queue", "reject", "never"]}, seeds=1,
+        study=STUDY | {"answers": answers}, metrics=["wait_mean"],
+    )  # fmt: skip
+    Path("small.yaml").write_text(yaml.safe_dump(given))
+    words = ["sweep", "small.yaml", "--in-process", "--page", "PAGE.md"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    turned_away = "f the jobs, 0.0 % to 83.3 % failed or were rejected, most with reject: look at"
+    answer = Path("PAGE.md").read_text().partition("## Answer")[2].partition("## What")[0]
+    assert f"O{turned_away}" in answer and f"o{turned_away}" in done.output
+    assert "O" + turned_away in Path("sweeps/small/report.html").read_text()
+    assert "- `reject` (" in answer and "not told apart" not in answer
+    assert "Taken over: " in answer
+    assert answer.rstrip().endswith("No run has this figure.")
+
+
+def test_only_a_study_has_a_page(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(yaml.safe_dump(experiment(study=None)))
+    done = CliRunner().invoke(app, ["sweep", str(file), "--page", str(tmp_path / "x.md")])
+    assert done.exit_code == 2
+    assert "expected a study" in done.stderr
+
+
+def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
+    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
+    set_of_all = {"network.latency_s": 0.5, "protocol.snapshot_load_limit": None}
+    quick = {"set": set_of_all, "seeds": 3, "axes": {"ttl": [0]}}
+    file.write_text(yaml.safe_dump(experiment(quick=quick), sort_keys=False))
+    words = ["sweep", str(file), "--quick", "--in-process", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*words, "--page", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "With `--quick`: fewer values and seeds" in text
+    # As a scenario has it, so that it can be copied there.
+    limit = "- set: `protocol.snapshot_load_limit: null`\n- processors: "
+    assert f"- set: `network.latency_s: 0.5`\n{limit}" in text
+    assert "- seeds: 3 (1 to 3);" in text

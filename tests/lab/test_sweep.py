@@ -1,0 +1,357 @@
+"""Sweeps: only what is missing is run, failures stop nothing else, tables hold what was found."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import re
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.csv
+import pytest
+from rich.console import Console
+
+import grid
+from grid.lab.cases import expand, load_experiment
+from grid.lab.paper_figures import paper_figures
+from grid.lab.place import Place
+from grid.lab.study import read_study
+from grid.lab.sweep import Sweep, run_sweep
+from grid.lab.sweep_looks import Tally
+from grid.lab.sweep_page import write_sweep_page
+from grid.lab.sweep_table import print_sweep_table
+from grid.lab.sweep_texts import measured_line
+from grid.model.errors import InputError
+from tests.lab.small_experiments import EXPERIMENT, SCENARIO, files, write
+
+
+def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:
+    return run_sweep(load_experiment(path), path, folder, Place(in_process=in_process))
+
+
+def test_a_second_sweep_finds_everything_there(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    first = sweep(path, tmp_path / "out")
+    assert (first.runs, first.kept, first.failures) == (9, 0, ())
+    left = files(tmp_path / "out")
+    again = sweep(path, tmp_path / "out")
+    assert again.kept == 9
+    assert files(tmp_path / "out") == left
+
+
+def test_another_experiment_does_not_take_over_a_folder(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    name = load_experiment(path).name
+    sweep(path, folder)
+    left = files(folder)
+    path.write_text(EXPERIMENT.replace(f"name: {name}", "name: other"))
+    said = f"{folder}: found the sweep {name}, expected that of other, another folder, or --force"
+    with pytest.raises(InputError, match=re.escape(said)):
+        sweep(path, folder)
+    with pytest.raises(InputError, match=re.escape(said)):
+        grid.sweep(path, folder, in_process=True)
+    assert files(folder) == left
+    assert grid.sweep(path, folder, in_process=True, force=True).kept == 9
+    assert sweep(path, folder).kept == 9
+
+
+def test_a_new_seed_and_a_new_value_run_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    sweep(write(tmp_path), folder)
+    more = EXPERIMENT.replace("seeds: 3", "seeds: 4")
+    assert sweep(write(tmp_path, more), folder).kept == 9
+    wider = more.replace("axes:\n", "axes:\n  protocol.ttl: [3, 2]\n", 1)
+    done = sweep(write(tmp_path, wider), folder)
+    # What had a TTL of 3 by its file has it now by an axis: the same runs.
+    assert (done.runs, done.kept) == (24, 12)
+
+
+def test_what_is_lost_is_run_again_with_the_same_result(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    whole = files(folder)
+    run = sorted((folder / "runs").iterdir())[4]
+    run.unlink()
+    (folder / "runs" / ".half.json.1.partial").write_text("{")
+    (folder / "results.csv").unlink()
+    assert sweep(path, folder).kept == 8
+    assert files(folder) == whole
+
+
+@pytest.mark.parametrize("kind", ["runs", "clock"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "another figure", "another run", "gone"])
+def test_a_damaged_result_is_run_again_and_told(tmp_path: Path, kind: str, damage: str) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    whole = files(folder)
+    damaged = sorted((folder / kind).iterdir())[4]
+    if damage == "gone":
+        damaged.unlink()
+    elif damage == "another figure":
+        content = json.loads(damaged.read_text())
+        content["wall_seconds" if kind == "clock" else "seed"] = 1000
+        damaged.write_text(json.dumps(content))
+        with pytest.raises(InputError, match="found a result that was changed or damaged"):
+            grid.load_results(folder, clock=kind == "clock")
+    elif damage == "another run":
+        damaged.write_text(sorted((folder / kind).iterdir())[5].read_text())
+    else:
+        damaged.write_text(damage)
+    again = sweep(path, folder)
+    assert (again.kept, again.damaged) == (8, int((kind, damage) != ("runs", "gone")))
+    assert files(folder) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sweep.json", "[]"),
+        ("sweep.json", "[" * 100_000),
+        ("sweep.json", '{"name": 7}'),
+        ("failed.json", '{"failed": [{"point": []}]}'),
+        ("failed.json", "null"),
+    ],
+)
+def test_a_file_of_another_shape_is_told_in_a_line(tmp_path: Path, name: str, content: str) -> None:
+    folder = tmp_path / "out"
+    sweep(write(tmp_path), folder)
+    (folder / name).write_text(content)
+    with pytest.raises(InputError, match="expected a file that a sweep wrote"):
+        read_study(folder)
+
+
+def test_a_run_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    scenario = """\
+parameters: {trace: good.swf}
+vos: [{name: a, clusters: [{processors: 2}], workload: {trace: "${trace}", enters: cluster}}]
+"""
+    good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+    (tmp_path / "good.swf").write_text(good)
+    (tmp_path / "bad.swf").write_text(good + "2 0 x\n")
+    text = "name: f\nscenario: scenario.yaml\naxes: {trace: [good.swf, bad.swf]}\nseeds: 2\n"
+    path, folder = write(tmp_path, text, scenario), tmp_path / "out"
+    done = sweep(path, folder)
+    assert [failure.seed for failure in done.failures] == [1, 2]
+    line = str(done.failures[0])
+    assert "bad.swf" in line and "seed 1" in line and "bad.swf:2" in line
+    told = json.loads((folder / "failed.json").read_text())["failed"]
+    assert {failure["point"]["trace"] for failure in told} == {"bad.swf"}
+    results = grid.load_results(folder)
+    assert set(results["trace"].to_pylist()) == {"good.swf"}
+    # Once it is mended, only what failed is run, and nothing is said to have failed.
+    (tmp_path / "bad.swf").write_text(good)
+    assert sweep(path, folder).failures == ()
+    assert not (folder / "failed.json").exists()
+
+
+def test_progress_counts_every_run(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    sorted((folder / "runs").iterdir())[0].unlink()
+    seen: list[Tally] = []
+    run_sweep(load_experiment(path), path, folder, Place(in_process=True), progress=seen.append)
+    assert [(tally.runs, tally.kept, tally.done) for tally in seen] == [(9, 8, 0), (9, 8, 1)]
+
+
+def test_the_jobs_of_a_seed_are_the_same_under_every_policy(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    scenarios = [
+        grid.load_scenario(path.parent / "scenario.yaml", [f"selection={selection}", "seed=5"])
+        for selection in ("partial", "binary", "matchmaking")
+    ]
+    tables = [grid.run(scenario).jobs_table() for scenario in scenarios]
+    columns = ["vo", "user", "job_id", "submission_time", "requested_time", "deadline"]
+    # Rows stand in the order of submission, VO and number, which is that of the workload.
+    jobs = [table.select(columns) for table in tables]
+    assert jobs[0].equals(jobs[1]) and jobs[1].equals(jobs[2])
+    assert not tables[0]["executed_vo"].equals(tables[2]["executed_vo"])
+
+
+def test_tables_hold_what_the_runs_found(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    table = grid.load_results(folder)
+    assert table.column_names == ["selection", "seed", "scope", "metric", "value"]
+    assert table.equals(grid.load_results(str(folder)))
+    run = grid.run(
+        grid.load_scenario(path.parent / "scenario.yaml", ["selection=binary", "seed=2"])
+    )
+    chosen = table.filter(
+        (pc.field("selection") == "binary")
+        & (pc.field("seed") == 2)
+        & (pc.field("scope") == "grid")
+    )
+    found = dict(zip(chosen["metric"].to_pylist(), chosen["value"].to_pylist(), strict=True))
+    assert found.pop("slowdown_without_deadline_mean") == found["slowdown_mean"]
+    for name in paper_figures(run.results, run.directory, run.histories):
+        found.pop(name, None)
+    assert found == run.metrics["grid"]
+    text = pyarrow.csv.read_csv(folder / "results.csv")
+    assert text.num_rows == table.num_rows
+    clock = grid.load_results(folder, clock=True)
+    walls = clock.filter(pc.field("metric") == "wall_seconds")
+    assert walls.num_rows == 9 and min(walls["value"].to_pylist()) > 0
+
+
+def test_a_sweep_that_was_interrupted_has_the_results_so_far(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    whole = grid.load_results(folder)
+    for name in ("results", "clock"):
+        (folder / f"{name}.parquet").unlink()
+    lost, broken, *_ = sorted(folder.glob("runs/*.json"))
+    lost.unlink()
+    assert grid.load_results(folder).num_rows == whole.num_rows * 8 // 9
+    broken.write_text("{}")
+    with pytest.raises(InputError, match="changed or damaged"):
+        grid.load_results(folder)
+
+
+def test_a_sweep_that_goes_on_keeps_no_tables_of_fewer_runs(tmp_path: Path) -> None:
+    def interrupt(tally: Tally) -> None:
+        if tally.done == 1:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "out"
+    sweep(write(tmp_path), folder)
+    whole = {path.name for path in folder.iterdir()}
+    path = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 4"))
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(load_experiment(path), path, folder, Place(in_process=True), progress=interrupt)
+    assert not [path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet")]
+    assert len(set(grid.load_results(folder)["seed"].to_pylist())) == 4
+    sweep(path, folder)
+    assert {path.name for path in folder.iterdir()} == whole
+
+
+def test_a_study_compares_by_seed(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    study = read_study(folder)
+    partial, matching = {"selection": "partial"}, {"selection": "matchmaking"}
+    ones = study.values("user_utility", partial)
+    others = study.values("user_utility", matching)
+    assert list(ones) == [1, 2, 3]
+    difference = study.difference("user_utility", partial, matching)
+    assert difference is not None and difference.level == 0.9
+    assert difference.mean == pytest.approx(sum(ones[s] - others[s] for s in ones) / 3)
+    assert study.interval("no such metric", partial) is None
+    with pytest.raises(ValueError, match="no single point"):
+        study.keys({})
+
+
+def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="no sweep"):
+        sweep(path, folder)
+    # As little as one that has the files of an experiment, and maybe runs of its own.
+    with pytest.raises(InputError, match="no sweep"):
+        sweep(path, tmp_path)
+    assert [file.name for file in folder.iterdir()] == ["thesis.txt"]
+    (folder / "runs").mkdir()
+    with pytest.raises(InputError, match="no sweep"):
+        sweep(path, folder)
+    with pytest.raises(InputError, match="a file"):
+        sweep(path, folder / "thesis.txt")
+    with pytest.raises(InputError, match="no such thing"):
+        grid.load_results(folder)
+
+
+def test_a_link_to_nothing_is_no_folder_for_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("nowhere")
+    with pytest.raises(InputError, match="out: found a link to nothing, expected a new folder, "):
+        sweep(write(tmp_path), tmp_path / "out")
+
+
+def test_a_folder_in_the_place_of_a_result_is_named(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    lost = min((folder / "runs").iterdir())
+    lost.unlink()
+    lost.mkdir()
+    with pytest.raises(IsADirectoryError) as found:
+        sweep(path, folder)
+    assert found.value.filename == str(lost)
+    assert not list(folder.rglob(".*.partial"))
+
+
+def test_two_sweeps_do_not_share_a_folder_at_once(tmp_path: Path) -> None:
+    path, folder = write(tmp_path), tmp_path / "out"
+    sweep(path, folder)
+    with (folder / ".lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="a sweep that is running"):
+            sweep(path, folder)
+    assert sweep(path, folder).kept == 9
+
+
+def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) -> None:
+    pool = {"name": "pool", "policy": "${policy}", "processors": 2}
+    jobs = [{"run_s": 10 + n, "processors": 1 + n % 2} for n in range(6)]
+    scenario = {
+        "parameters": {"policy": "fcfs", "ttl": 3},
+        "protocol": {"ttl": "${ttl}"},
+        "vos": [{"name": "lab", "clusters": [pool], "workload": {"jobs": jobs}}],
+    }
+    experiment = {
+        "name": "mapped",
+        "scenario": scenario,
+        "axes": {"policy": ("fcfs", "easy")},
+        "seeds": (1,),
+    }
+    done = grid.sweep(experiment, tmp_path / "sweep", set={"ttl": 2}, in_process=True)
+    assert (done.runs, done.failures) == (2, ())
+    again = grid.sweep(tmp_path / "sweep" / "experiment.yaml", tmp_path / "sweep", in_process=True)
+    assert (again.kept, again.failures) == (2, ())
+    with pytest.raises(InputError) as caught:
+        grid.sweep({**experiment, "axes": {"polcy": ["easy"]}}, tmp_path / "new", in_process=True)
+    assert str(caught.value).startswith("--set polcy=")
+    with pytest.raises(InputError, match=r"experiment: axs: found an unknown key, expected axes"):
+        grid.sweep({**experiment, "axs": {}}, tmp_path / "new", in_process=True)
+    with pytest.raises(InputError, match="experiment: found 5, expected the path"):
+        grid.sweep(5, tmp_path / "new")  # type: ignore[arg-type]
+
+
+INTERVAL = "metrics: {submitted_from_s: 5, submitted_until_s: 20}\n"
+
+
+def test_a_sweep_says_which_jobs_are_measured(tmp_path: Path) -> None:
+    told = "igures of jobs are of those submitted from 5 s on and before 20 s"
+    for name, interval in (("some", INTERVAL), ("all", "")):
+        (tmp_path / name).mkdir()
+        path, folder = write(tmp_path / name, scenario=SCENARIO + interval), tmp_path / name / "out"
+        sweep(path, folder)
+        console = Console(record=True, width=200, file=io.StringIO())
+        print_sweep_table(folder, console)
+        write_sweep_page(folder, folder / "report.html")
+        for text in (console.export_text(), (folder / "report.html").read_text()):
+            assert (told in text) == (name == "some")
+            assert ("submitted from" in text) == (name == "some")
+
+
+def test_a_sweep_over_the_warm_up_says_which_there_are(tmp_path: Path) -> None:
+    axes = "axes:\n  metrics.submitted_from_s: [0, 5]\n"
+    path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
+    sweep(path, tmp_path / "out")
+    told = measured_line(tmp_path / "out")
+    assert told.endswith("not the same at all settings: from 0 s on; from 5 s on.")
+
+
+def test_a_sweep_says_where_no_job_is_measured(tmp_path: Path) -> None:
+    axes = "axes:\n  metrics.submitted_from_s: [0, 100000000]\n"
+    path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
+    sweep(path, tmp_path / "out")
+    console = Console(record=True, width=200, file=io.StringIO())
+    print_sweep_table(tmp_path / "out", console)
+    assert "in 9 of 18 runs no job was submitted then\n" in console.export_text()
+
+
+def test_choices_of_knapsacks_have_no_jobs_to_leave_out(tmp_path: Path) -> None:
+    path = write(tmp_path, EXPERIMENT + "measure: knapsack\n", SCENARIO + INTERVAL)
+    _, refused = expand(load_experiment(path), path)
+    (line,) = {str(error) for _, error in refused}
+    assert line.startswith(f"{path}:10: measure: found knapsack, expected `run`")

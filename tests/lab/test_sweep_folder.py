@@ -1,0 +1,265 @@
+"""The folder of a sweep runs again by itself, wherever it is copied to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.config.load import load_scenario, resolved_yaml
+from tests.lab.small_experiments import EXPERIMENT, SCENARIO, write
+
+OWN = """\
+from grid.policies.interface import Plan
+
+
+class {name}:
+    def plan(self, view, now):
+        plan = Plan()
+        for slot in view.queue.tolist():
+            machine = view.fastest(slot)
+            if machine >= 0:
+                view.take(slot, machine)
+                plan.start.append((slot, machine))
+        return plan
+"""
+FARM = """\
+# Two machines, and how they are used.
+parameters: {policy: fcfs}
+vos:
+  - name: lab
+    clusters: [{name: pool, policy: "${policy}", processors: 2}]
+    workload: {jobs: [{run_s: 10, processors: 2}, {run_s: 20, processors: 1}, {run_s: 5}]}
+"""
+LOG = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+OF_A_LOG = "vos: [{name: a, clusters: [{processors: 2}], workload: {trace: log.swf}}]\n"
+
+
+def digests(folder: Path) -> dict[tuple[str, int], str]:
+    """That of each run, by its point and seed."""
+    cases = json.loads((folder / "sweep.json").read_text())["cases"]
+    return {
+        (str(list(case["point"].values())), case["seed"]): json.loads(
+            (folder / "runs" / f"{case['key']}.json").read_text()
+        )["digest"]
+        for case in cases
+    }
+
+
+def said(*words: str) -> tuple[int, str, str]:
+    """Exit code, output and messages of a command in the current folder."""
+    answer = CliRunner().invoke(app, list(words))
+    assert "Traceback" not in answer.output
+    return answer.exit_code, answer.stdout, answer.stderr
+
+
+def published(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of a sweep's folder, far from where it was made, as the current one."""
+    copied = tmp_path / "far" / "away"
+    shutil.copytree(folder, copied)
+    for path in tmp_path.iterdir():
+        if path.name != "far":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    monkeypatch.chdir(copied)
+    return copied
+
+
+def runs_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """It does, with the same digests; and its own runs are those of the same sweep."""
+    before = digests(folder)
+    copied = published(folder, tmp_path, monkeypatch)
+    grid.sweep("experiment.yaml", "again", in_process=True)
+    assert list(digests(copied / "again").values()) == list(before.values())
+    same = grid.sweep("experiment.yaml", ".", in_process=True)
+    assert (same.kept, same.runs) == (len(before), len(before))
+    return copied
+
+
+def test_what_was_given_is_there_with_its_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "study").mkdir()
+    text = EXPERIMENT.replace("scenario.yaml", "../grids/three.yaml  # of three VOs")
+    path = tmp_path / "study" / "small.yaml"
+    path.write_text(f"# Which selection?\n{text}")
+    (tmp_path / "grids").mkdir()
+    (tmp_path / "grids" / "three.yaml").write_text(f"# Three VOs.\n{SCENARIO}")
+    done = grid.sweep(path, tmp_path / "out", in_process=True)
+    copied = runs_again(done.folder, tmp_path, monkeypatch)
+    assert (copied / "scenario.yaml").read_text() == f"# Three VOs.\n{SCENARIO}"
+    named = text.replace("../grids/three.yaml", "scenario.yaml")
+    assert (copied / "experiment.yaml").read_text() == f"# Which selection?\n{named}"
+
+
+@pytest.mark.parametrize("more", [["--quick"], ["--set", "protocol.ttl=1"]], ids=str)
+def test_what_the_command_changed_is_in_the_experiment(
+    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path)
+    assert (
+        said("sweep", str(path), "--in-process", "-q", "--out", str(tmp_path / "o"), *more)[0] == 0
+    )
+    runs_again(tmp_path / "o", tmp_path, monkeypatch)
+
+
+def test_a_sweep_of_a_command_line_runs_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "farm.yaml").write_text(FARM)
+    monkeypatch.chdir(tmp_path)
+    several = "run", "farm", "--set", "policy=fcfs,sjf", "--seeds", "2"
+    assert said(*several, "--in-process", "-q", "--out", "o")[0] == 0
+    copied = runs_again(tmp_path / "o", tmp_path, monkeypatch)
+    assert (copied / "scenario.yaml").read_text() == FARM
+    again = "sweep", "experiment.yaml", "--in-process", "-q", "--out"
+    code, _, wrong = said(*again, "by-command")
+    assert (code, wrong) == (0, "")
+    assert digests(copied / "by-command") == digests(copied / "again")
+    assert "4 of 4 runs are in ., 4 of them from before" in said(*again, ".")[1]
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_a_sweep_of_mappings_runs_again(
+    is_inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import yaml
+
+    (tmp_path / "farm.yaml").write_text(FARM)
+    scenario: Any = yaml.safe_load(FARM) if is_inside else str(tmp_path / "farm.yaml")
+    described: Mapping[str, Any] = {
+        "name": "m", "scenario": scenario, "axes": {"policy": ("fcfs", "sjf")}, "seeds": (3,),
+    }  # fmt: skip
+    done = grid.sweep(described, tmp_path / "out", in_process=True)
+    copied = runs_again(done.folder, tmp_path, monkeypatch)
+    # There is one of each: a scenario within the experiment stands there alone.
+    assert (copied / "scenario.yaml").exists() != is_inside
+    assert said("report", ".", "-q")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "file", "then"),
+    [
+        ("own.py:Own", "study/own.py", "own.py"),
+        ("parts/own.py:Own", "study/parts/own.py", "parts/own.py"),
+        ("parts.own:Own", "study/parts/own.py", "parts/own.py"),
+        ("../parts/own.py:Own", "parts/own.py", "own.py"),
+        ("{folder}/parts/own.py:Own", "parts/own.py", "own.py"),
+    ],
+)
+@pytest.mark.parametrize("is_axis", [True, pytest.param(False, marks=pytest.mark.thorough)])
+def test_files_of_parts_go_along(
+    is_axis: bool,
+    reference: str,
+    file: str,
+    then: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reference = reference.format(folder=tmp_path)
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / "study").mkdir(exist_ok=True)
+    (tmp_path / file).write_text(OWN.format(name="Own"))
+    text = FARM if is_axis else FARM.replace("policy: fcfs", f'policy: "{reference}"')
+    experiment = (
+        f"name: e\nscenario: scenario.yaml\naxes: {{policy: [fcfs, '{reference}']}}\nseeds: 1\n"
+    )
+    if not is_axis:
+        experiment = "name: e\nscenario: scenario.yaml\naxes: {protocol.ttl: [1, 2]}\nseeds: 1\n"
+    path = write(tmp_path / "study", experiment, text)
+    monkeypatch.chdir(tmp_path / "study")
+    done = grid.sweep(path, tmp_path / "out", in_process=True)
+    copied = runs_again(done.folder, tmp_path, monkeypatch)
+    assert (copied / then).read_text() == OWN.format(name="Own")
+    assert str(tmp_path) not in (copied / "scenario.yaml").read_text()
+
+
+def test_two_files_of_one_name_do_not_become_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "study").mkdir()
+    references = []
+    for folder, name in (("a", "First"), ("b", "Second"), ("study", "Third")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "own.py").write_text(OWN.format(name=name))
+        references.append(f"../{folder}/own.py:{name}" if folder != "study" else f"own.py:{name}")
+    axes = f"axes: {{policy: {json.dumps(references)}}}"
+    text = f"name: e\nscenario: scenario.yaml\n{axes}\nseeds: 1\n"
+    path = write(tmp_path / "study", text, FARM)
+    monkeypatch.chdir(tmp_path / "study")
+    done = grid.sweep(path, tmp_path / "out", in_process=True)
+    copied = runs_again(done.folder, tmp_path, monkeypatch)
+    assert (copied / "own.py").read_text() == OWN.format(name="Third")
+    assert {path.name for path in copied.glob("*.py")} == {"own.py", "own-2.py", "own-3.py"}
+
+
+def test_a_part_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "own.py").write_text(OWN.format(name="Own"))
+    scenario = FARM.replace("policy: fcfs", 'policy: "parts/own.py:Own"')
+    path = write(tmp_path, "name: e\nscenario: scenario.yaml\nseeds: 1\n", scenario)
+    grid.sweep(path, tmp_path / "out", in_process=True)
+    shutil.rmtree(tmp_path / "out" / "parts")
+    (tmp_path / "out" / "parts").symlink_to(tmp_path / "mine")
+    with pytest.raises(grid.InputError, match=r"parts: found a link, expected a folder"):
+        grid.sweep(path, tmp_path / "out", in_process=True)
+    assert not list((tmp_path / "mine").iterdir())
+
+
+def test_a_log_that_did_not_come_along_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    text = "name: e\nscenario: scenario.yaml\naxes: {protocol.ttl: [1, 2]}\nseeds: 1\n"
+    done = grid.sweep(write(tmp_path, text, OF_A_LOG), tmp_path / "out", in_process=True)
+    before = digests(done.folder)
+    copied = published(done.folder, tmp_path, monkeypatch)
+    sweep = "sweep", "experiment.yaml", "--in-process", "-q", "--out", "again"
+    code, _, wrong = said(*sweep)
+    (line,) = wrong.splitlines()
+    assert (code, line) == (
+        2,
+        "scenario.yaml:1: vos.0.workload.trace: found 'log.swf': no such file, expected a log in "
+        "the current folder or in the scenario's, or another path: --set "
+        "vos.0.workload.trace=FILE (the emulator brings none)",
+    )
+    (tmp_path / "far" / "other.swf").write_text(LOG)
+    assert said(*sweep, "--set", "vos.0.workload.trace=../other.swf")[0] == 0
+    assert digests(copied / "again") == before
+    shutil.rmtree(copied / "again")
+    (copied / "log.swf").write_text(LOG)
+    assert said(*sweep)[0] == 0
+    assert digests(copied / "again") == before
+
+
+def test_a_sweep_that_was_written_before_goes_on(tmp_path: Path) -> None:
+    """Its scenario had its parameters filled in, and its experiment named that elsewhere."""
+    path, folder = write(tmp_path), tmp_path / "out"
+    grid.sweep(path, folder, in_process=True)
+    (folder / "experiment.yaml").write_text(EXPERIMENT)
+    scenario = tmp_path / "scenario.yaml"
+    (folder / "scenario.yaml").write_text(resolved_yaml(load_scenario(scenario)))
+    sorted((folder / "runs").iterdir())[0].unlink()
+    assert said("report", str(folder), "-q")[0] == 0
+    again = grid.sweep(path, folder, in_process=True)
+    assert (again.runs, again.kept) == (9, 8)
+    assert (folder / "scenario.yaml").read_text() == SCENARIO
+
+
+def test_a_run_without_what_it_cost_is_done_again_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", str(write(tmp_path)), "--in-process", "-q", "--out", "out"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    min(Path("out/clock").iterdir()).unlink()
+    again = CliRunner().invoke(app, command)
+    found = "results that were changed, damaged or without their file in `clock`"
+    assert f"{found}: 1; their runs were done again" in again.stdout

@@ -1,0 +1,180 @@
+"""Sweeps as Ray tasks: the same files as in one process, on one node or two, killed or not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+from grid.lab.cases import load_experiment
+from grid.lab.place import Place
+from grid.lab.sweep import run_sweep
+from tests.lab.small_experiments import EXPERIMENT, files, write
+
+KILLS = int(os.environ.get("GRID_KILLS", "2"))
+"""How often drivers and workers are killed; each kill costs a start of Ray."""
+SEEDS = 20
+LONG = EXPERIMENT.replace("seeds: 3", f"seeds: {SEEDS}")
+
+pytestmark = pytest.mark.ray
+
+
+def sweep_in_process(path: Path, folder: Path) -> dict[str, bytes]:
+    run_sweep(load_experiment(path), path, folder, Place(in_process=True))
+    return files(folder)
+
+
+@pytest.mark.usefixtures("ray_session")
+def test_tasks_leave_the_files_that_one_process_leaves(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    run_sweep(load_experiment(path), path, tmp_path / "tasks", Place())
+    assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
+
+
+@pytest.mark.usefixtures("ray_session")
+def test_no_more_tasks_are_under_way_than_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster that runs already, too."""
+    assert ray.cluster_resources()["CPU"] >= 2
+    under_way, wait = set(), ray.wait
+
+    def counted(tasks: list[Any], **how: Any) -> Any:
+        under_way.add(len(tasks))
+        return wait(tasks, **how)
+
+    monkeypatch.setattr(ray, "wait", counted)
+    path = write(tmp_path)
+    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", Place(cpus=1)).runs == 9
+    assert under_way == {1}
+
+
+TWO_NODES = """\
+import sys
+from pathlib import Path
+from ray._private import services
+# A node that may have company goes to its outer address, even if it is told the loopback one.
+services.get_node_ip_address = lambda *_, **__: "127.0.0.1"
+from ray.cluster_utils import Cluster
+import ray
+from grid.lab.cases import load_experiment
+from grid.lab.place import Place
+from grid.lab.sweep import run_sweep
+
+node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
+cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+cluster.add_node(**node)
+cluster.wait_for_nodes()
+path, folder = Path(sys.argv[1]), Path(sys.argv[2])
+done = run_sweep(load_experiment(path), path, folder, Place(cluster.address))
+print(done.runs - done.kept, len(done.failures))
+ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+alive = [node for node in ray.nodes() if node["Alive"]]
+print(len(alive), *{node["NodeManagerAddress"] for node in alive})
+ray.shutdown()
+cluster.shutdown()
+"""
+
+
+def test_a_cluster_of_two_nodes_gives_the_same_files(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    command = [sys.executable, "-c", TWO_NODES, str(path), str(tmp_path / "nodes")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.stdout.split() == ["9", "0", "2", "127.0.0.1"], answer.stderr[-2000:]
+    assert files(tmp_path / "nodes") == sweep_in_process(path, tmp_path / "here")
+
+
+def start_sweep(path: Path, folder: Path) -> subprocess.Popen[bytes]:
+    program = "from grid.cli.app import main; main()"
+    command = [sys.executable, "-c", program, "sweep", str(path), "--out", str(folder)]
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def finished(folder: Path) -> int:
+    return len(list((folder / "runs").glob("*.json"))) if folder.is_dir() else 0
+
+
+def wait_for(folder: Path, runs: int, process: subprocess.Popen[bytes]) -> None:
+    """Until so many runs are finished, or the sweep has ended by itself."""
+    while process.poll() is None and finished(folder) < runs:
+        time.sleep(0.005)
+
+
+def children_named(process: subprocess.Popen[bytes], name: str) -> list[int]:
+    """The processes below that of the sweep whose command has this in it."""
+    children: dict[int, list[int]] = {}
+    titles: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text()
+                titles[int(entry.name)] = (entry / "cmdline").read_text()
+            except OSError:
+                continue
+            parent = int(status.rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found, below = [], [process.pid]
+    while below:
+        below = [child for parent in below for child in children.get(parent, [])]
+        found += [child for child in below if name in titles.get(child, "")]
+    return found
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_drivers_killed_at_random_lose_nothing_but_runs_in_flight(tmp_path: Path) -> None:
+    path, folder = write(tmp_path, LONG), tmp_path / "killed"
+    chance = random.Random(7)
+    most = 3 * SEEDS
+    goals = sorted(chance.randrange(most) for _ in range(KILLS))
+    for goal in goals:
+        process = start_sweep(path, folder)
+        wait_for(folder, goal, process)
+        time.sleep(chance.random() * 0.05)
+        before = finished(folder)
+        process.kill()
+        process.wait()
+        assert finished(folder) >= before
+    process = start_sweep(path, folder)
+    assert process.wait() == 0
+    assert files(folder) == sweep_in_process(path, tmp_path / "here")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_killed_at_random_are_replaced(tmp_path: Path) -> None:
+    path, folder = write(tmp_path, LONG), tmp_path / "killed"
+    chance = random.Random(11)
+    process = start_sweep(path, folder)
+    killed = 0
+    for goal in sorted(chance.randrange(1, 3 * SEEDS - 5) for _ in range(KILLS)):
+        wait_for(folder, goal, process)
+        workers = children_named(process, "ray::_attempt_with")
+        if workers and process.poll() is None:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+            killed += 1
+    assert process.wait() == 0
+    assert killed > 0
+    assert files(folder) == sweep_in_process(path, tmp_path / "here")
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_ray_that_dies_is_started_again(tmp_path: Path) -> None:
+    path, folder = write(tmp_path, LONG), tmp_path / "killed"
+    process = start_sweep(path, folder)
+    wait_for(folder, 5, process)
+    for raylet in children_named(process, "raylet"):
+        os.kill(raylet, signal.SIGKILL)
+    assert process.wait() == 0
+    assert files(folder) == sweep_in_process(path, tmp_path / "here")

@@ -1,0 +1,84 @@
+"""Errors that a verification must find, as parts that plug in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from grid.model.job import Job
+from grid.model.job_table import JobTable
+from grid.model.resources import ResourceTable
+from grid.policies.interface import ClusterView, Plan
+from grid.protocol.information.gossip import Gossip
+from grid.protocol.information.interface import Letter, View
+from grid.protocol.selection.interface import Choice
+from grid.protocol.selection.picked import PowerOfD
+from grid.workload.stochastic import StochasticJobs, stochastic_jobs
+
+
+def slower_servers(
+    names: Sequence[str], vos: Sequence[Any], rng: np.random.Generator, settings: StochasticJobs
+) -> dict[str, JobTable]:
+    """Every job takes one percent longer than what its load was reckoned with."""
+    tables = stochastic_jobs(names, vos, rng, settings)
+    return {name: _longer(table) for name, table in tables.items()}
+
+
+def _longer(table: JobTable) -> JobTable:
+    run_us = np.rint(table.run_us * 1.01).astype(np.int64)
+    return replace(table, run_us=run_us, estimate_us=run_us)
+
+
+class OnePeriodOlder(PowerOfD):
+    """Draws two and goes by the board before the one that it is shown."""
+
+    def __init__(self) -> None:
+        super().__init__(2, "random", by_utility=False)
+        self._told_us = -1.0
+        self._before: Any = None
+        self._last: Any = None
+
+    def choose(
+        self,
+        job: Job,
+        table: ResourceTable,
+        own_vo: int,
+        own_only: bool,
+        rng: np.random.Generator | None = None,
+    ) -> Choice:
+        others = table.columns.vo != own_vo
+        told_us = float(table.told_us[others].max(initial=-1.0))
+        if told_us > self._told_us:
+            self._before, self._told_us = self._last, told_us
+            self._last = table.assigned_cpus
+        if self._before is not None and not own_only:
+            table = replace(table, assigned_cpus=self._before)
+        return super().choose(job, table, own_vo, own_only, rng)
+
+
+class NearGossip(Gossip):
+    """Writes to one of the next four VOs only."""
+
+    def __init__(self) -> None:
+        super().__init__("push_pull", 1, 1_000_000_000, 1, "shuffled")
+
+    def every_period(self, view: View, rng: np.random.Generator) -> Iterable[Letter]:
+        (letter,) = super().every_period(view, rng)
+        near = (view.vo + 1 + int(rng.integers(4))) % (len(view.peers) + 1)
+        return [letter._replace(to=near)]
+
+
+class LastComeFirstServed:
+    """Starts the youngest jobs that fit."""
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        plan = Plan()
+        for slot in reversed(view.queue.tolist()):
+            machine = view.fastest(slot)
+            if machine >= 0:
+                view.take(slot, machine)
+                plan.start.append((slot, machine))
+        return plan

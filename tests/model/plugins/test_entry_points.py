@@ -1,0 +1,112 @@
+"""Parts of installed packages: real distributions in a folder on the path."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.model.errors import InputError
+from grid.model.plugins import registry
+
+MODULE = """
+def backwards(size, queues, first):
+    return [p for p in range(len(queues.up)) if queues.up[p]][-size:]
+
+
+class Idle:
+    pass
+"""
+BACKWARDS = "plugged_here:backwards"
+FIELD = "vos.0.clusters.0.processor_choice"
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path; what packages plug in is looked up anew."""
+    (tmp_path / "plugged_here.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    registry._all_plugged_in.cache_clear()
+    yield tmp_path
+    registry._all_plugged_in.cache_clear()
+
+
+def install(folder: Path, package: str, **points: str) -> None:
+    """A distribution with one choice of processors for each of `points`."""
+    info = folder / f"{package}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    lines = [f"{name} = {value}" for name, value in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(["[grid.processor_choices]", *lines]))
+
+
+def scenario(choice: str) -> dict[str, Any]:
+    jobs = [{"run_s": 10, "processors": 2}, {"run_s": 5, "processors": 2, "submit_s": 1}]
+    cluster = {"policy": "afcfs", "processors": 4, "processor_choice": choice}
+    vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
+    return {"name": "plugged", "vos": [vo]}
+
+
+def problem(choice: str) -> str:
+    with pytest.raises(InputError) as refused:
+        grid.load_scenario(scenario(choice))
+    (mistake,) = refused.value.mistakes
+    return f"{mistake.field}: found {mistake.found}, expected {mistake.expected}"
+
+
+def test_a_part_of_a_package_runs_and_is_listed(path: Path) -> None:
+    install(path, "one", backwards=BACKWARDS)
+    assert round(grid.run(scenario("backwards")).metrics["grid"]["makespan"]) == 15
+    listed = CliRunner().invoke(app, ["parts", "processor_choices"]).output
+    assert [line.split()[0] for line in listed.splitlines()[2:]] == ["ld", "ald", "backwards"]
+
+
+def test_a_package_that_is_changed_is_run_again(path: Path) -> None:
+    install(path, "one", backwards=BACKWARDS)
+    experiment = {
+        "name": "again",
+        "scenario": scenario("backwards"),
+        "axes": {"vos.0.workload.jobs.0.run_s": [10]},
+        "seeds": 1,
+        "metrics": ["makespan"],
+    }
+    kept, hashes = [], []
+    for text in (MODULE, MODULE, f"{MODULE}\nMORE = 1\n"):
+        (path / "plugged_here.py").write_text(text)
+        sys.modules.pop("plugged_here", None)
+        kept.append(grid.sweep(experiment, path / "out", in_process=True).kept)
+        hashes.append(grid.run(scenario("backwards")).manifest["parts"]["backwards"])
+    assert kept == [0, 1, 0]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_a_part_named_as_one_of_ours_is_one_mistake(path: Path) -> None:
+    install(path, "one", ald=BACKWARDS)
+    line = "another name for a choice of processors, for that is taken by the emulator's own"
+    found = f"{FIELD}: found the entry point {BACKWARDS} that is called 'ald', expected {line}"
+    assert problem("ald") == found
+    listed = CliRunner().invoke(app, ["parts"])
+    assert listed.exit_code == 2
+    assert listed.output.splitlines()[-1].endswith(f"expected {line}")
+
+
+def test_parts_of_two_packages_with_one_name_are_one_mistake(path: Path) -> None:
+    install(path, "one", mine=BACKWARDS)
+    install(path, "two", mine="plugged_here:Idle")
+    assert problem("mine") == (
+        f"{FIELD}: found the entry point {BACKWARDS} that is called 'mine', expected another name "
+        "for a choice of processors, for that is taken by the entry point plugged_here:Idle"
+    )
+
+
+def test_a_class_that_cannot_be_called_is_one_mistake(path: Path) -> None:
+    install(path, "one", idle="plugged_here:Idle")
+    said = problem("idle")
+    assert said.startswith(f"{FIELD}: found 'idle', Idle that cannot be called (")
+    assert said.endswith("expected a choice of processors: a function, or a class with __call__")

@@ -1,0 +1,91 @@
+"""What `grid parts` says of the settings of a part."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from grid.model.errors import WrongPart
+from grid.model.plugins.settings import PartSettings, declared, lines_on
+
+
+class Even(PartSettings):
+    law: Literal["even"] = "even"
+    mean_s: float = 1.0
+
+
+class Skewed(PartSettings):
+    law: Literal["skewed"]
+    mean_s: float
+    cv: float
+
+
+class Size(PartSettings):
+    processors: int
+    share: float = 1.0
+
+
+class Settings(PartSettings):
+    work: Annotated[Even | Skewed, Field(discriminator="law")] = Field(description="run times")
+    pause: Even = Even()
+    sizes: tuple[Size, ...] = (Size(processors=2),)
+    most: int | None = None
+
+
+def part(*, settings: Settings) -> None:
+    """A part whose settings are mappings."""
+
+
+def test_mappings_are_told_with_their_keys() -> None:
+    assert list(lines_on(declared(part, 0, type(None)).model)) == [
+        "work: a mapping with a `law`: even (mean_s), skewed (mean_s, cv), required: run times",
+        "pause: a mapping (law, mean_s), default {law: even, mean_s: 1.0}",
+        "sizes: a list of mappings (processors, share), default [{processors: 2, share: 1.0}]",
+        "most: a whole number or none, default none",
+    ]
+
+
+@pytest.mark.parametrize(("value", "words"), [("70%", "a number"), ([1], "a number")])
+def test_a_text_that_is_no_number_is_told_in_plain_words(value: Any, words: str) -> None:
+    with pytest.raises(WrongPart) as caught:
+        declared(part, 0, type(None)).values({"work": {"law": "even", "mean_s": value}})
+    assert caught.value.expected == words
+
+
+def test_a_pattern_of_one_s_own_is_told_as_it_is() -> None:
+    def made(*, code: Annotated[str, Field(pattern="^[0-9]+$")] = "1") -> str:
+        return code
+
+    with pytest.raises(WrongPart) as caught:
+        declared(made, 0, type(None)).values({"code": "x"})
+    assert caught.value.expected == "text that matches ^[0-9]+$"
+
+
+def test_settings_come_in_the_order_of_their_declaration() -> None:
+    """Not in that of a set, which another hash seed turns round."""
+
+    def made(*, one: int = 1, two: int = 2, three: int = 3, four: int = 4) -> int:
+        return one + two + three + four
+
+    given = {"four": 1, "two": 1, "three": 1, "one": 1}
+    assert list(declared(made, 0, type(None)).values(given)) == ["one", "two", "three", "four"]
+
+
+def test_a_setting_may_have_the_name_of_a_method_of_the_model() -> None:
+    def made(*, copy: int = 1, schema: str = "a") -> tuple[int, str]:
+        return copy, schema
+
+    values = declared(made, 0, dict).values({"copy": 4, "schema": "b"})
+    assert values == {"copy": 4, "schema": "b"}
+    with pytest.raises(WrongPart, match="many"):
+        declared(made, 0, dict).values({"copy": "many"})
+
+
+@pytest.mark.parametrize("name", ["_hidden", "model_config"])
+def test_a_setting_that_would_be_left_out_is_refused(name: str) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def part(*, {name}: int = 3): pass", names)
+    with pytest.raises(TypeError, match=f"the parameter {name} has a name that no setting can"):
+        declared(names["part"], 0, type(None))

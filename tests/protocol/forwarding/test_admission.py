@@ -1,0 +1,58 @@
+"""Limits of admission: each alone refuses what passes it; and what becomes of who is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import grid
+from grid.model.job import Job
+from grid.protocol.forwarding.admission import Request, limited
+
+
+def asks(processors: int = 2, **more: Any) -> Request:
+    job = Job(number=1, vo="a", submit_us=0, processors=processors, estimate_us=10, run_us=10)
+    request = Request(job, jobs=2, processors=5, assigned=6, cpus=10, now=0)
+    return request._replace(**more)
+
+
+@pytest.mark.parametrize(
+    ("settings", "taken"),
+    [
+        ({}, True),
+        ({"from_vos": ("b", "a")}, True),
+        ({"from_vos": ("b",)}, False),
+        ({"jobs": 3}, True),
+        ({"jobs": 2}, False),
+        ({"processors": 7}, True),
+        ({"processors": 6}, False),
+        ({"processors": 6, "processors_of": {"a": 7}}, True),
+        ({"processors": 7, "processors_of": {"a": 6}}, False),
+        ({"processors": 7, "processors_of": {"b": 0}}, True),
+        ({"load": 0.8}, True),
+        ({"load": 0.79}, False),
+    ],
+)
+def test_a_limit_holds_to_the_last_processor(settings: dict[str, Any], taken: bool) -> None:
+    assert limited(asks(), **settings) is taken
+
+
+@pytest.mark.parametrize(
+    "rule", ["queue", "to_the_best", "best_expected_finish", "above_load", "until_idle", "auction"]
+)
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_job_that_is_refused_may_stay_in_the_vo_that_it_had_left(rule: str, loops: bool) -> None:
+    """With `avoid_loops` that VO is barred for others, and not for itself."""
+    pool = [{"processors": 1}]
+    jobs = [{"submit_s": 1, "run_s": 100}, {"submit_s": 70, "run_s": 10}]
+    made = {
+        "protocol": {"when_busy": rule, "avoid_loops": loops},
+        "vos": [
+            {"name": "a", "clusters": pool, "workload": {"jobs": jobs}},
+            {"name": "b", "clusters": pool, "admission": "nobody"},
+        ],
+    }
+    second = grid.run(made).jobs().iloc[1]
+    assert (second.executed_vo, second.final_state) == ("a", "COMPLETED_SUCCESSFULLY")
+    assert second.waiting_time == pytest.approx(31.0, abs=0.01)

@@ -1,0 +1,361 @@
+"""Who hears of whom, and what a reader makes of old news: by hand, and on small grids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grid
+from grid.kernel.entity import random_stream
+from grid.model.errors import InputError, PartFailed
+from grid.model.messages import Entry
+from grid.model.platform import Cluster, Machine, VirtualOrganization
+from grid.model.plugins.registry import Parts
+from grid.model.resources import (
+    NOT_TOLD,
+    UNKNOWN,
+    ResourceTable,
+    concatenate_resources,
+    resources_of,
+    status_rows,
+    summary_of,
+)
+from grid.model.time import SECOND_US
+from grid.protocol.information.discounts import DISCOUNTS
+from grid.protocol.information.interface import Letter, Overlay, View
+from grid.protocol.information.registry import INFORMATION, NAMES
+from grid.protocol.known_status import KnownStatus
+from tests.config.grids import grid_of, transcript, vo
+
+S = SECOND_US
+
+
+def made(name: str, **settings: object) -> Overlay:
+    overlay: Overlay = Parts().make(INFORMATION, name, settings)
+    return overlay
+
+
+def audience(name: str, vos: int, seed: int = 1, **settings: object) -> list[tuple[int, ...]]:
+    return [tuple(of) for of in made(name, **settings).audience(vos, random_stream(seed, "test"))]
+
+
+def test_graphs_by_hand() -> None:
+    assert audience("all", 3) == [(1, 2), (0, 2), (0, 1)]
+    assert audience("none", 3) == [(), (), ()]
+    assert audience("ring", 5) == [(1, 4), (0, 2), (1, 3), (2, 4), (0, 3)]
+    assert audience("ring", 5, reach=2) == audience("all", 5)
+    assert audience("ring", 2) == [(1,), (0,)]
+    assert audience("tree", 6) == [(1, 2), (0, 3, 4), (0, 5), (1,), (1,), (2,)]
+    assert audience("edges", 4, edges=[(0, 2), (2, 0), (1, 9)]) == [(2,), (), (0,), ()]
+    assert audience("ring", 1) == [()]
+
+
+@pytest.mark.parametrize(("vos", "degree"), [(10, 3), (9, 4), (5, 2), (7, 3), (40, 5), (4, 9)])
+def test_random_regular_graphs_are_regular(vos: int, degree: int) -> None:
+    for seed in range(20):
+        found = audience("random_regular", vos, seed, degree=degree)
+        degrees = sorted(map(len, found))
+        expected = min(degree, vos - 1)
+        # Where VOs times degree is odd there is no such graph.
+        assert degrees == [expected - (vos * expected % 2)] + [expected] * (vos - 1)
+        assert all(one in found[other] for one, of in enumerate(found) for other in of)
+
+
+def test_random_graphs_follow_from_the_seed() -> None:
+    graphs = [audience("random_regular", 12, seed, degree=3) for seed in (1, 1, 2)]
+    assert graphs[0] == graphs[1] != graphs[2]
+
+
+def test_a_small_world_keeps_its_edges_and_moves_some() -> None:
+    ring = audience("ring", 30, reach=2)
+    assert audience("small_world", 30, rewired=0.0) == ring
+    moved = audience("small_world", 30, rewired=0.3)
+    assert sum(map(len, moved)) == sum(map(len, ring)) == 120
+    kept = sum(len(set(one) & set(other)) for one, other in zip(ring, moved, strict=True))
+    assert 60 <= kept <= 108
+
+
+OWN = resources_of(VirtualOrganization("a", (Cluster("c", (Machine("m", 4),)),)), 0)
+OTHERS = [
+    resources_of(VirtualOrganization(f"v{i}", (Cluster("c", (Machine("m", 4),)),)), i)
+    for i in range(4)
+]
+
+
+def entry(of: int, told_s: float, assigned: float, confirmed_s: float | None = None) -> Entry:
+    told_us = int(told_s * S)
+    rows = status_rows(OTHERS[of], np.array([assigned]), NOT_TOLD, told_us)
+    confirmed_us = told_us if confirmed_s is None else int(confirmed_s * S)
+    return Entry(of, told_us, confirmed_us, rows)
+
+
+def known(view_size: int | None = None) -> KnownStatus:
+    made = KnownStatus(0, OWN, [], (), view_size)
+    for number in (2, 1, 3):
+        made.join(number, OTHERS[number])
+    return made
+
+
+def assigned(status: KnownStatus) -> list[float]:
+    return status.table(100 * S, None, (), 0).assigned_cpus.tolist()
+
+
+def test_the_newest_entry_of_each_vo_counts() -> None:
+    status = known()
+    assert assigned(status) == [0, UNKNOWN, UNKNOWN, UNKNOWN]
+    assert status.take(entry(2, 5, 3))
+    assert status.take(entry(1, 4, 1))
+    assert not status.take(entry(2, 4, 2))
+    assert assigned(status) == [0, 1, 3, UNKNOWN]
+    # The same again, confirmed later, is no news, but it is younger.
+    assert not status.take(entry(2, 5, 3, confirmed_s=90))
+    table = status.table(100 * S, None, (), 0)
+    assert (table.age_us / S).tolist() == [0, 96, 10, np.inf]
+    status.leave(1)
+    assert status.peers == (2, 3)
+    assert assigned(status) == [0, 3, UNKNOWN]
+    assert not status.take(entry(1, 99, 1))
+
+
+def test_a_view_forgets_what_was_confirmed_first() -> None:
+    status = known(view_size=2)
+    for of, at_s in ((1, 10), (2, 5), (3, 7)):
+        status.take(entry(of, at_s, 1))
+    assert assigned(status) == [0, 1, UNKNOWN, 1]
+    # It comes again, and is no news: else two VOs would tell it each other for ever.
+    assert not status.take(entry(2, 5, 1, confirmed_s=50))
+    assert assigned(status) == [0, 1, 1, UNKNOWN]
+
+
+def test_what_a_newer_summary_does_not_tell_is_not_known() -> None:
+    """As it is where the table is laid out anew, because a VO has come meanwhile."""
+    machines = tuple(Machine(f"m{n}", 1, ram_mb=1.0) for n in range(3))
+    three = resources_of(VirtualOrganization("b", (Cluster("c", machines, by_machine=True),)), 1)
+    status = KnownStatus(0, OWN, [], ())
+    status.join(1, three)
+    for at_s, busy in ((1, [0.0, 0.0, 0.0]), (2, [1.0, 0.0, 1.0]), (3, [1.0, 1.0, 0.0])):
+        rows = status_rows(three, np.array(busy), NOT_TOLD, at_s * S)
+        status.take(Entry(1, at_s * S, at_s * S, rows if at_s == 1 else summary_of(rows, three)))
+        expected = {1: [0, 0, 0], 2: [UNKNOWN, 0, UNKNOWN], 3: [UNKNOWN, UNKNOWN, 0]}[at_s]
+        assert assigned(status) == [0, *expected]
+    status.join(2, OTHERS[2])
+    assert assigned(status) == [0, UNKNOWN, UNKNOWN, 0, UNKNOWN]
+
+
+def told(discount: str, work_s: float = 8.0, **settings: object) -> list[float]:
+    """Four CPUs each; told 10 s ago with 8 and 2 CPUs assigned, and 60 and `work_s` of work.
+
+    The VO's own has 3 CPUs assigned, of the last one nothing is known.
+    """
+    table = ResourceTable(
+        concatenate_resources(OTHERS),
+        np.array([3.0, 8.0, 2.0, UNKNOWN]),
+        np.array([99.0, 60.0, work_s, np.nan]),
+        np.array([0.0, 90.0 * S, 90.0 * S, -np.inf]),
+        np.array([100.0 * S, 90.0 * S, 90.0 * S, -np.inf]),
+        100 * S,
+    )
+    found: list[float] = Parts().make(DISCOUNTS, discount, settings)(table, 0).tolist()
+    return found
+
+
+def test_discounts_by_hand() -> None:
+    assert told("as_told") == [3, 8, 2, UNKNOWN]
+    # In 10 s four CPUs do 40 of 60 s: a third of the eight is left; two CPUs do all of the 8 s.
+    assert told("drained") == pytest.approx([3, 8 / 3, 0, UNKNOWN])
+    # Jobs that run over their estimates: they should all have ended when that was told.
+    assert told("drained", work_s=0.0)[2] == 0
+    assert told("drained", work_s=np.nan)[2] == 2
+    # Both others together: 10 of 8 CPUs are assigned, 5 of 4 in the mean.
+    trust = np.exp(-0.5)
+    expected = [3, 5 + 3 * trust, 5 - 3 * trust, UNKNOWN]
+    assert told("by_age", horizon_s=20.0) == pytest.approx(expected)
+
+
+def job(submit_s: float, run_s: float = 10) -> dict[str, Any]:
+    return {"submit_s": submit_s, "run_s": run_s}
+
+
+def scenario(information: Any, jobs: int = 12, **more: Any) -> dict[str, Any]:
+    mine = [job(2 * number) for number in range(jobs)]
+    vos = [vo(f"v{number}", 1, mine if number == 0 else None) for number in range(6)]
+    protocol = {
+        "information": information, "snapshot_period_s": 5, "snapshot_load_limit": None,
+        "snapshot_jobs_limit": None, **more,
+    }  # fmt: skip
+    return {"name": "small", "vos": vos, "protocol": protocol}
+
+
+def test_probes_are_answered_before_the_job_goes_on() -> None:
+    """Its own machine is taken by job 1; b, which is asked for job 2, is free."""
+    built = grid_of(
+        protocol={"information": {"name": "probes", "settings": {"count": 1}}},
+        vos=[vo("a", 1, [job(1), job(2)]), vo("b", 1)],
+    )
+    lines = [line.strip() for line in transcript(built)]
+    asked = [line for line in lines if "probe" in line or "what is" in line or "for 2:" in line]
+    assert asked[3:] == [
+        "2002000 a/scheduler -> a/information: what is free for 2?",
+        "2052000 a/information -> b/information: probe 2",
+        "2102000 b/information -> a/information: probe 2: VO 1 has [0.0]",
+        "2103000 a/information -> a/scheduler: for 2: assigned 1/1, 0/1",
+    ]
+
+
+def test_probes_that_are_not_answered_in_time_are_not_waited_for() -> None:
+    slow = {"name": "probes", "settings": {"count": 1, "timeout_s": 0.09}}
+    built = grid_of(protocol={"information": slow}, vos=[vo("a", 1, [job(1), job(2)]), vo("b", 1)])
+    assert [line.strip() for line in transcript(built) if "for 2:" in line] == [
+        "2093000 a/information -> a/scheduler: for 2: assigned 1/1, inf/1"
+    ]
+
+
+def test_an_index_tells_what_it_was_told() -> None:
+    """VO 1 is the parent of 3 and 4, and a child of 0: up goes its tree, down all else."""
+    view = View(1, 0, (0, 2, 3, 4, 5), dict.fromkeys(range(6), 0))
+    letters = list(made("index", children=2).every_period(view, random_stream(1, "")))
+    assert letters == [Letter(0, (1, 3, 4)), Letter(3, (0, 1, 2, 4, 5)), Letter(4, (0, 1, 2, 3, 5))]
+
+
+@pytest.mark.parametrize("mode", ["push", "pull", "push_pull"])
+def test_gossip_reaches_everybody(mode: str) -> None:
+    """A job keeps VO 0 busy from 1 s on; long after, each other VO hears so when it asks."""
+    settings = {"mode": mode, "period_s": 1.0}
+    late = [job(60 + number) for number in range(3)]
+    vos = [vo("v0", 1, [job(1, 500)]), *(vo(f"v{n}", 1, late) for n in range(1, 6))]
+    built = grid_of(protocol={"information": {"name": "gossip", "settings": settings}}, vos=vos)
+    first = [line.strip() for line in transcript(built) if "for 1: assigned" in line]
+    assert len(first) == 6
+    assert all(line.split("assigned ")[1].startswith("1/1,") for line in first[1:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_overlay_runs_to_the_end(name: str) -> None:
+    settings = {"edges": [(0, 1), (1, 2)]} if name == "edges" else {}
+    run = grid.run(scenario({"name": name, "settings": settings}))
+    assert run.metrics["grid"]["jobs_completed"] == 12
+    forwarded = run.metrics["grid"]["jobs_forwarded"]
+    assert (forwarded == 0) == (name == "none")
+
+
+def test_a_neighbour_is_all_that_a_vo_knows_in_a_graph() -> None:
+    run = grid.run(scenario({"name": "ring", "settings": {"reach": 1}}, ttl=1))
+    used = run.results.placement.executed_vo[run.results.placement.hops == 1]
+    assert set(used.tolist()) == {1, 5}
+
+
+def test_age_on_a_board_is_that_of_the_last_period() -> None:
+    """At 13 s, with a period of 5 s and links of 0.05 s, nothing can have changed since 10 s."""
+    from grid.protocol.information_service import InformationService
+
+    built = grid_of(**scenario("all"))
+    service = built.bare_entities(["v1/information"])["v1/information"]
+    assert isinstance(service, InformationService)
+    sources = service._sources
+    assert (sources.period_us, sources.delay_us) == (5 * S, 50_000)
+
+
+STAR = """
+from grid.protocol.information.interface import Letter, Overlay
+
+
+class Star(Overlay):
+    '''All write to VO 0, which tells all.'''
+
+    period_us = 1_000_000
+    starts_known = True
+
+    def __init__(self, *, centre: int = 0):
+        self.centre = centre
+
+    def rounds(self, peers):
+        return 3
+
+    def every_period(self, view, rng):
+        if view.vo != self.centre:
+            yield Letter(self.centre, (view.vo,))
+        else:
+            for peer in view.peers:
+                yield Letter(peer, tuple(view.confirmed_us))
+
+
+class Lost(Star):
+    def every_period(self, view, rng):
+        return [Letter(99)]
+
+
+class Empty:
+    pass
+
+
+class Misspelt(Overlay):
+    def every_periode(self, view, rng):
+        return []
+
+
+class Unknown(Overlay):
+    def __init__(self):
+        self.period_s = 3
+
+
+class Alike(Star):
+    period_s = 3
+    period_us = 3_000_000
+    _answers = ()
+"""
+
+
+def test_an_overlay_of_a_file_plugs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "star.py").write_text(STAR)
+    monkeypatch.chdir(tmp_path)
+    run = grid.run(scenario({"name": "star.py:Star", "settings": {"centre": 2}}))
+    assert run.metrics["grid"]["jobs_completed"] == 12
+    assert run.metrics["grid"]["jobs_forwarded"] > 0
+    with pytest.raises(PartFailed, match=r"star.py:\d+: .*Lost: every_period gave a letter to 99"):
+        grid.run(scenario("star.py:Lost"))
+    with pytest.raises(InputError, match="expected an overlay that inherits"):
+        grid.load_scenario(scenario("star.py:Empty"))
+    with pytest.raises(InputError, match="expected every_period instead of every_periode, which"):
+        grid.load_scenario(scenario("star.py:Misspelt"))
+    with pytest.raises(InputError, match="expected period_us instead of period_s, which"):
+        grid.load_scenario(scenario("star.py:Unknown"))
+    grid.load_scenario(scenario("star.py:Alike"))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message"),
+    [
+        ({"information": "gossips"}, "information: found 'gossips', expected .*gossip"),
+        (
+            {"information": {"name": "ring", "settings": {"reach": 0}}},
+            "reach: found 0, expected at",
+        ),
+        ({"discount": "drain"}, "discount: found 'drain', expected"),
+        ({"information": {"name": "edges", "settings": {"edges": [[1, 1]]}}}, "two different VOs"),
+    ],
+)
+def test_wrong_settings_are_told(protocol: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        grid.load_scenario(scenario(**{"information": "all", **protocol}))
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_the_same_on_one_two_and_four_actors() -> None:
+    """Gossip, and a selection in each VO that draws or takes turns: one digest.
+
+    `tests/runtime/test_window.py` has all others, in windows without Ray.
+    """
+    gossip = {"name": "gossip", "settings": {"mode": "push_pull", "period_s": 2.0, "view_size": 3}}
+    described = scenario(gossip, discount="by_age")
+    selections = ("power_of_d", "random", "round_robin", "least_loaded", "earliest_completion")
+    for one, selection in zip(described["vos"], selections, strict=False):
+        one["selection"] = selection
+        one["workload"] = {"jobs": [job(3 * number, 20) for number in range(6)]}
+    runs = [grid.run(described)]
+    runs += [grid.run(described, ray=True, placement=actors) for actors in ("1", "2", "4")]
+    assert len({run.manifest["digest"] for run in runs}) == 1
+    assert len({run.manifest["messages"] for run in runs}) == 1

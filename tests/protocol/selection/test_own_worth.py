@@ -1,0 +1,65 @@
+"""What resources are worth by a selection of a user's own, as forwarding rules ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.model.errors import PartFailed
+from grid.model.job import Job
+from grid.model.platform import Machine
+from grid.model.plugins.origin import Origin
+from grid.model.resources import ResourceTable
+from grid.protocol.selection.interface import best_choice
+from grid.protocol.selection.registry import GuardedSelection
+from tests.protocol.selection.test_utility import job, table
+
+GRID = table([[Machine("m", 4)], [Machine("m", 2)], [Machine("m", 8)]], [0, 0, 0])
+
+
+BARRED = replace(GRID, assigned_cpus=np.array([1.0, np.nan, 2.0]))
+"""A job may not go to the second."""
+
+
+def choose(job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Any:
+    return best_choice(table.columns.mips, job, table, own_vo, own_only)
+
+
+def guarded(**own: Any) -> GuardedSelection:
+    origin = Origin("selection", "mine", "mine.py", "mine.py", 1)
+    return GuardedSelection(origin, SimpleNamespace(choose=choose, **own))
+
+
+def test_its_own_worth_counts_else_that_of_the_paper() -> None:
+    by_cpus = guarded(worth=lambda _, table: table.columns.cpus / 8.0)
+    assert by_cpus.worth(job(), GRID).tolist() == [0.5, 0.25, 1.0]
+    assert guarded().worth(job(), GRID).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
+    """Without this, a selection by load ended the run as soon as a VO took a job not in."""
+    by_load = guarded(worth=lambda _, table: 1.0 / (1.0 + table.assigned_cpus))
+    assert by_load.worth(job(), BARRED).tolist() == [0.5, 0.0, 1 / 3]
+    loads = 5.0 - BARRED.assigned_cpus
+    assert best_choice(loads, job(), BARRED, 1, False).free == 0
+    with pytest.raises(ValueError, match="not a number"):
+        best_choice(loads, job(), GRID, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("worth", "said"),
+    [
+        ([1.0, 1.0, 1.0], "gave no array of 3 numbers"),
+        (np.ones(2), "gave no array of 3 numbers"),
+        (np.ones(3, np.int64), "gave no array of 3 numbers"),
+        (np.array([1.0, np.nan, 0.0]), "not a number of at least 0"),
+        (np.array([1.0, -0.5, 0.0]), "not a number of at least 0"),
+    ],
+)
+def test_a_wrong_worth_is_told(worth: Any, said: str) -> None:
+    with pytest.raises(PartFailed, match=rf"mine.py:1: selection mine: worth .*{said}"):
+        guarded(worth=lambda *_: worth).worth(job(), GRID)

@@ -1,0 +1,160 @@
+"""Decisions by the best resource of each class are those by all resources, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.config import information
+from grid.config.build import Around, Grid
+from grid.config.information import GridInformation
+from grid.config.load import load_scenario
+from grid.config.workload import realize
+from grid.config.wrapped import entities_of
+from grid.kernel.process import LogicalProcess
+from grid.model.job import dtypes
+from grid.model.job_results import in_order
+from grid.model.resources import (
+    ResourceColumns,
+    SomeResources,
+    concatenate_resources,
+    resources_of,
+)
+from grid.model.time import NEVER, from_seconds
+from grid.results.digest import digest
+from grid.runtime.outcome import RecordStore
+from grid.runtime.sequential import run_sequential
+
+
+@pytest.fixture(autouse=True)
+def _a_small_grid_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "LEAST_RESOURCES", 1)
+
+
+def grid_of(**protocol: Any) -> Grid:
+    selection = protocol.pop("selection", {"name": "partial"})
+    scenario = load_scenario(
+        {
+            "name": "many",
+            "seed": 7,
+            "network": {"latency_s": 0.1, "local_latency_s": 0.001},
+            "protocol": {
+                "ttl": 3, "when_busy": "queue", "snapshot_period_s": 3,
+                "snapshot_jobs_limit": 2, **protocol,
+            },
+            "vos": [
+                {
+                    "name": "vo", "count": 12, "selection": selection,
+                    "clusters": [
+                        {
+                            "name": "farm", "policy": "fcfs", "bind": "machine",
+                            "machines": {
+                                "generator": "partial_utility", "count": 6,
+                                "settings": {"cores": [1, 2], "speeds_mips": [500.0]},
+                            },
+                        }
+                    ],
+                }
+            ],
+            "workload": {
+                "generator": "partial_utility",
+                "settings": {"users": 60, "jobs_per_user": 6, "mean_interarrival_s": 2},
+            },
+        }
+    )  # fmt: skip
+    return realize(scenario, "many.yaml")[0]
+
+
+def classes_of(grid: Grid) -> Any:
+    return grid._information._classes
+
+
+def digest_of(grid: Grid) -> str:
+    return digest(in_order(run_sequential(grid).chunks))
+
+
+@pytest.mark.parametrize("rule", ["queue", "forward", "reject", "never", "when_nothing_free"])
+def test_every_rule_that_goes_by_the_best_decides_the_same(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_class = grid_of(when_busy=rule)
+    assert classes_of(by_class) is not None
+    found = digest_of(by_class)
+    monkeypatch.setattr(GridInformation, "_classes", None)
+    assert digest_of(grid_of(when_busy=rule)) == found
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        {"name": "binary", "settings": {"ties": "less_loaded"}},
+        {"name": "matchmaking"},
+        {"name": "least_loaded"},
+        {"name": "least_loaded", "settings": {"ties": "first", "by_utility": True}},
+    ],
+)
+def test_every_selection_that_goes_by_load_decides_the_same(
+    selection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_class = grid_of(selection=selection)
+    assert classes_of(by_class) is not None
+    found = digest_of(by_class)
+    monkeypatch.setattr(GridInformation, "_classes", None)
+    assert digest_of(grid_of(selection=selection)) == found
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"selection": {"name": "partial", "settings": {"ties": "first"}}},
+        {"selection": {"name": "random"}},
+        {"when_busy": "to_the_best"},
+        {"avoid_loops": True},
+        {"snapshot_detail": "summary"},
+        {"information": {"name": "ring"}},
+    ],
+)
+def test_where_more_than_the_best_may_count_all_are_looked_at(other: dict[str, Any]) -> None:
+    assert classes_of(grid_of(**other)) is None
+
+
+def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LEAST_OF_A_CLASS", "LEAST_RESOURCES"):
+        assert classes_of(grid_of()) is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(information, name, 100)
+            assert classes_of(grid_of()) is None
+
+
+def test_a_process_that_goes_back_to_a_copy_of_itself_decides_the_same() -> None:
+    grid = grid_of()
+    entities = entities_of(grid, grid.names, Around(), events=False)
+    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+    process.start()
+    process.advance(from_seconds(8))
+    again = pickle.loads(pickle.dumps(process))
+    rows = []
+    for one in (process, again):
+        one.advance(NEVER)
+        store = RecordStore()
+        store.add(one.records)
+        rows.append(digest(in_order(store.take())))
+    assert rows[0] == rows[1] == digest_of(grid)
+
+
+def test_some_resources_are_the_rows_that_are_taken() -> None:
+    whole = concatenate_resources([resources_of(vo, n) for n, vo in enumerate(grid_of().vos)])
+    rows = np.array([4, 0, 5])
+    some, taken = SomeResources(whole, rows), whole.take(rows)
+    sent = pickle.loads(pickle.dumps(some))
+    assert type(sent) is ResourceColumns
+    for name in dtypes(ResourceColumns):
+        for one in (some, sent):
+            assert getattr(one, name).tolist() == getattr(taken, name).tolist()
+            assert getattr(one, name).dtype == getattr(taken, name).dtype
+    assert len(some) == 3
+    with pytest.raises(AttributeError):
+        _ = some.color  # type: ignore[attr-defined]

@@ -1,0 +1,73 @@
+"""Level one: the least loaded cluster that can, at random among equals, whatever it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grid.model.job import JobState
+from grid.model.job_results import JobResults
+from grid.model.time import SECOND_US
+from tests.config.grids import grid_of, run
+
+CLUSTERS = [
+    {"name": "pool", "processors": 2, "policy": "easy", "bind": "cluster"},
+    {"name": "farm", "machines": [{"count": 2, "cpus": 2}], "policy": "fcfs", "bind": "cluster"},
+    {"name": "gangs", "machines": [{"count": 6}], "policy": "afcfs"},
+]
+
+
+def played(jobs: list[dict[str, object]]) -> JobResults:
+    vo = {"name": "a", "clusters": CLUSTERS, "workload": {"jobs": jobs}}
+    network = {"latency_s": 0.01, "local_latency_s": 0.001}
+    return run(grid_of(vos=[vo], network=network, protocol={"when_busy": "queue"}))
+
+
+def test_among_clusters_that_idle_chance_decides() -> None:
+    """Three hundred jobs, each alone: a hundred for each cluster, give or take."""
+    results = played([{"submit_s": 2 * n, "run_s": 1, "processors": 2} for n in range(300)])
+    counts = np.bincount(results.placement.cluster)
+    assert counts.sum() == 300
+    assert (abs(counts - 100) < 35).all()
+
+
+def test_the_least_loaded_cluster_is_taken() -> None:
+    """Eq. 2: tasks over processors, not tasks alone."""
+    first = {"submit_s": 0, "run_s": 100, "processors": 6}
+    others = [{"submit_s": 5 * n, "run_s": 1000, "processors": 2} for n in range(1, 4)]
+    results = played([first, *others])
+    # The first fits the gangs only, and fills them. The next two find the others idle; then the
+    # pool has two tasks on two processors, the farm two on four.
+    assert results.placement.cluster.tolist()[0] == 2
+    assert set(results.placement.cluster.tolist()[1:3]) == {0, 1}
+    assert results.placement.cluster.tolist()[3] == 1
+    assert (results.outcome.state == JobState.COMPLETED).all()
+
+
+@pytest.mark.parametrize("selection", ["partial", "matchmaking", "least_loaded"])
+def test_a_job_with_requirements_goes_where_they_are_fulfilled(selection: str) -> None:
+    """Two clusters are alike and fast, and the slow one stays idle."""
+    wish = {"kind": "speed", "options": [{"value": 2000, "utility": 0.5}]}
+    jobs = [{"submit_s": n, "run_s": 100, "requirements": [wish]} for n in range(1, 7)]
+    clusters = [
+        {"name": f"c{n}", "processors": 4, "mips": mips, "policy": "fcfs", "bind": "cluster"}
+        for n, mips in enumerate((500, 2000, 2000))
+    ]
+    vo = {"name": "a", "clusters": clusters, "selection": selection, "workload": {"jobs": jobs}}
+    results = run(grid_of(vos=[vo]))
+    assert np.bincount(results.placement.cluster).tolist() == [0, 3, 3]
+    assert (results.placement.utility == 0.5).all()
+    assert (results.outcome.held_us == 50 * SECOND_US).all()
+
+
+def test_clusters_that_differ_and_are_worth_the_same_to_a_job_share_its_like() -> None:
+    """Both have the four CPUs that are wished for, whatever else they have."""
+    wish = {"kind": "cores", "options": [{"value": 4}]}
+    jobs = [{"submit_s": n, "run_s": 1000, "requirements": [wish]} for n in range(1, 9)]
+    clusters = [
+        {"name": f"c{cpus}", "processors": cpus, "bind": "cluster"} for cpus in (2, 4, 8, 12)
+    ]
+    results = run(grid_of(vos=[{"name": "a", "clusters": clusters, "workload": {"jobs": jobs}}]))
+    used = np.bincount(results.placement.cluster, minlength=4).tolist()
+    assert used[0] == 0 and min(used[1:]) > 0
+    assert (results.placement.utility == 1.0).all()

@@ -1,0 +1,115 @@
+"""Stories and reasons of random jobs of shipped scenarios, whose policies have CPUs, memory,
+licenses and gangs to share out; and that what checks them rejects what is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grid.config.load import load_scenario
+from grid.model.cluster_facts import ClusterFacts
+from grid.model.event import DECISION, MESSAGE, Event
+from grid.model.time import NEVER
+from grid.results.event_reading import EventFile
+from grid.results.history import ClusterLog, why_waiting
+from grid.runtime.run import execute, save
+from tests.results.history.slow import looked_at, of_moment, of_reason, of_story
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+JOBS = 40
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "waits"),
+    [
+        ("two-vos", {}, 3),
+        ("mixed-policies", {}, 10),
+        ("gang-migration", {}, 30),
+        ("local-policies", {}, 20),
+        ("convergent-2", {"jobs": 400}, 15),
+    ],
+)
+def test_stories_and_reasons_are_so_by_the_events(
+    name: str, settings: dict[str, Any], waits: int, tmp_path: Path
+) -> None:
+    file = SCENARIOS / f"{name}.yaml"
+    run = execute(load_scenario(file, settings), str(file), in_process=True, events=True)
+    save(run, tmp_path / "run")
+    found = looked_at(tmp_path / "run", JOBS)
+    assert found.mistakes == []
+    assert found.waits >= waits
+
+
+def events_of(*told: tuple[int, str, int, dict[str, Any]]) -> list[Event]:
+    """Of a cluster: (time, event, job, fields)."""
+    return [
+        Event(
+            time, "v/cluster/c", DECISION if word in ("start", "end") else MESSAGE, word,
+            vo="v", job=job, **{"processors": 1, **more},
+        )
+        for time, word, job, more in told
+    ]  # fmt: skip
+
+
+def test_a_reason_that_is_wrong_is_found() -> None:
+    facts = ClusterFacts("v", "c", "fcfs", (2,), (0.0,), (0,))
+    events = events_of(
+        (0, "submit", 1, {"processors": 2}), (1, "start", 1, {"machine": 0}),
+        (2, "submit", 2, {}), (3, "submit", 3, {}),
+    )  # fmt: skip
+    why = why_waiting(("v", 3), ClusterLog(facts, events).at(5))
+    assert why is not None
+    there = list(of_moment(events, 5, "v/cluster/c"))
+    assert list(of_reason(why, there, facts, 5)) == []
+    for wrong in (
+        {"ahead": ()}, {"ahead": (("v", 2), ("v", 1))}, {"lacks": ()}, {"holders": ()},
+        {"machine": -1}, {"machine": 1},
+    ):  # fmt: skip
+        assert list(of_reason(replace(why, **wrong), there, facts, 5)), wrong  # type: ignore[arg-type]
+
+
+def test_a_story_against_the_table_is_found() -> None:
+    mine = events_of((0, "submit", 1, {}), (1_000_000, "start", 1, {"machine": 0}))
+    mine += events_of((3_000_000, "end", 1, {"state": "completed"}))
+    row: dict[str, Any] = {
+        "submission_time": 0.0, "starting_time": 1.0, "hops": 0, "state": "completed"
+    }  # fmt: skip
+    key = ("v", 1)
+    assert list(of_story(key, mine, row)) == []
+    for wrong in (
+        {"submission_time": 2.0}, {"starting_time": 2.0}, {"starting_time": None}, {"hops": 1},
+        {"state": "failed"},
+    ):  # fmt: skip
+        assert list(of_story(key, mine, row | wrong)), wrong
+    assert list(of_story(key, mine[1:], row))
+    assert list(of_story(key, mine[:2], row))
+    assert list(of_story(key, mine[::-1], row))
+
+
+def test_a_gang_that_moved_waits_no_longer_where_it_came_from(tmp_path: Path) -> None:
+    """In no cluster's log is a gang there before it came or after it had left or ended."""
+    file = SCENARIOS / "gang-migration.yaml"
+    run = execute(load_scenario(file, {}), str(file), in_process=True, events=True)
+    save(run, tmp_path / "run")
+    events = EventFile(tmp_path / "run")
+    logs = [ClusterLog(facts, events.of_cluster(facts)) for facts in events.clusters]
+    moves = [one for one in events.all() if one.event == "move_gang"]
+    assert len(moves) > 20
+    for one in moves:
+        assert one.vo is not None and one.job is not None
+        there = {
+            log.facts.entity
+            for log in logs
+            for stay in log.at(one.time_us).waiting
+            if stay.key == (one.vo, one.job)
+        }
+        assert there <= {one.entity}, one
+    last = max(stay.end_us for log in logs for stay in log.stays.values())
+    for log in logs:
+        assert last < NEVER
+        state = log.at(last)
+        assert (state.running, state.waiting) == ((), ())
