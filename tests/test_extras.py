@@ -96,7 +96,8 @@ def test_an_environment_says_that_it_needs_its_extra(
         [hidden],
         tmp_path,
     )
-    line = f"an environment of grid.integrations.learning needs {hidden}, of the extra `learning`: {INSTALL}"
+    needs = "an environment of grid.integrations.learning needs"
+    line = f"{needs} {hidden}, of the extra `learning`: {INSTALL}"
     packages = '"gymnasium>=1.1" "pettingzoo>=1.25" "greenlet>=3.1"'
     assert done.stdout == f"{line}{packages}\n", done.stderr
 

@@ -1,9 +1,9 @@
 """The Grid Information Service of a VO: who is in the grid, and the last status of each.
 
 Joining and leaving are messages. The VO's own status comes from its Resource Manager at once. How
-that of others comes is for the information overlay (see `grid.protocol.information.interface`): as status
-snapshots, which are posts on the board that are looked up when a query comes (see
-`grid.kernel.board`), or as entries in letters and answers of other Information Services.
+that of others comes is for the information overlay (see
+`grid.protocol.information.interface`): as status snapshots, which are posts on the board that are
+looked up when a query comes (see `grid.kernel.board`), or as entries in letters and answers of other Information Services.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The loop over the instants of a cluster, up to the next decision of an agent.
 
 It is `grid.cluster.pool.loop` with somebody to ask, and with several machines: instants, ends and
-arrivals are that module's own. An agent is asked as `grid.integrations.learning.queue_agent.AgentPolicy` asks it, and
-told the same; the tests hold the two to each other.
+arrivals are that module's own. An agent is asked as
+`grid.integrations.learning.queue_agent.AgentPolicy` asks it, and receives the same observations.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ ASK = 3
 """What `play` answers beside DONE, SLOTS_FULL and ENDED_FULL."""
 IS_ASKED, NOW, ARRIVED, SINCE, KIND, MACHINES = range(6)
 """Positions of the turn: whether an agent is asked, when, and whether jobs came at that instant;
-since when nothing was gained; what is gained, see `grid.integrations.learning.rewards`; and how many machines there
-are."""
+since when nothing was gained; what is gained, see `grid.integrations.learning.rewards`; and how
+many machines there are."""
 MACHINE_OF_END = len(Ends._fields)
 """The row of the block of ends, below those of `Ends`, with the machine on which a job ran."""
 FLOATS = 2

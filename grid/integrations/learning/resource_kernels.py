@@ -34,7 +34,7 @@ def observe_places(
     assigned: Floats,
     confirmed: Floats,
 ) -> None:
-    """Write what `grid.integrations.learning.resource_agent.ResourceObservation` says to `out`, which is all zeros.
+    """Write a `grid.integrations.learning.resource_agent.ResourceObservation` to the zeroed `out`.
 
     `rows` holds the resource of each place, or -1. The arrays from `worth` on are by resource,
     `confirmed` is empty where nobody asks for it.

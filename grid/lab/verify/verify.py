@@ -91,7 +91,7 @@ MOST_TIMES = 8
 
 
 class Found(NamedTuple):
-    """What one run finds: figures by name, and controls of its jobs (`grid.lab.verify.controls`)."""
+    """Metrics of one run by name, and controls of its jobs (`grid.lab.verify.controls`)."""
 
     figures: Mapping[str, float]
     controls: Floats

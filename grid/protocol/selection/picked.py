@@ -70,7 +70,7 @@ class Random(Picked):
 
 
 class RoundRobin(Picked):
-    """See `grid.protocol.selection.registry.round_robin`. Each set of rows to pick from has its own turn."""
+    """See `grid.protocol.selection.registry.round_robin`. Each set of rows has its own turn."""
 
     def __init__(self) -> None:
         super().__init__("first", by_utility=False)
