@@ -10,17 +10,10 @@ from pathlib import Path
 import grid
 from grid.model.plugins.registry import plugged_in
 
-PACKAGES = (
-    "model", "kernel", "policies", "selection", "cluster", "dispatching", "entities", "forwarding",
-    "information", "workload", "results",
-)  # fmt: skip
+PACKAGES = ("model", "kernel", "policies", "cluster", "protocol", "workload", "results", "config")
 MODULES = (
-    "scenario/annotations.py", "scenario/build.py", "scenario/faults.py", "scenario/follow_ups.py",
-    "scenario/gang_migration.py", "scenario/grid_settings.py", "scenario/information.py",
-    "scenario/platform.py", "scenario/requirements.py", "scenario/traces.py",
-    "scenario/workload.py", "scenario/wrapped.py",
     "runtime/manifest.py", "runtime/outcome.py", "runtime/run.py", "runtime/sequential.py",
-    "experiment/record.py", "experiment/paper_figures.py", "experiment/knapsack_choices.py",
+    "lab/record.py", "lab/paper_figures.py", "lab/knapsack_choices.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
 """Their random streams and solvers decide results; numba only compiles what Python says."""
@@ -30,8 +23,7 @@ LIBRARIES = ("numpy", "scipy")
 def code_version() -> str:
     """16 hexadecimal digits of a hash of the sources that a run's result depends on.
 
-    What reads and checks scenarios is not among them: the resolved scenario stands for it. Nor is
-    what draws and compares. Comments count, for telling them apart is not worth a parser.
+    Comments count: a parser that leaves them out is not worth its cost.
     """
     root = Path(grid.__file__).parent
     files = [root / module for module in MODULES]
