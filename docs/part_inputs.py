@@ -15,9 +15,9 @@ from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineColumns, Plan, Policy
-from grid.protocol.forwarding.admission import Request
-from grid.protocol.forwarding.interface import Ask, Award, Destination, Question
-from grid.protocol.selection.interface import Choice
+from grid.protocol.admission import Request
+from grid.protocol.forwarding import Ask, Award, Destination, Question
+from grid.protocol.selection import Choice
 from grid.results.directory import ClusterEntry, Directory
 
 LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
@@ -78,8 +78,8 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "barred": "Numbers of the VOs where it may not go: those that did not admit it and, where "
         "the protocol avoids loops, those that it left. `table` knows nothing of their resources.",
         "distances": "Latencies and bandwidth from this VO to others, a `Distances`.",
-        "selection": "The selection of this VO. `question.worth()` asks it what each resource is "
-        "worth, `question.at_home()` which of the VO's own are best.",
+        "selection": "The selection of this VO. `question.utilities()` asks it what each resource is "
+        "worth, `question.local_choice()` which of the VO's own are best.",
         "rng": "The random stream of this Local Scheduler, a NumPy `Generator`: all chance.",
         "asked": "After an `Ask`: numbers of the VOs that were called about this job so far.",
         "bids": "After an `Ask`: the answers, each a `Bid`, in the order in which they came.",

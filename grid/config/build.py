@@ -33,16 +33,12 @@ from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import make_policy
 from grid.protocol import names
-from grid.protocol.cluster_choices import CLUSTER_CHOICES
-from grid.protocol.forwarding.admission import ADMISSION
-from grid.protocol.forwarding.rules import FORWARDING
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
-from grid.protocol.local_scheduler import LocalScheduler
-from grid.protocol.resource_manager import Reception, ResourceManager
-from grid.protocol.scheduler_rules import Neighbours, SchedulerRules
-from grid.protocol.selection.interface import Selection
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.local_scheduler import LocalScheduler, SchedulerPeers, SchedulerSettings
+from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
+from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
+from grid.protocol.selection import Selection
 from grid.protocol.workload_source import WorkloadSource
 from grid.results.directory import ClusterEntry, Directory
 
@@ -226,7 +222,7 @@ class Grid:
         resources = resources_of(self.vos[position], position)
         nothing = np.zeros(len(resources))
         rows = status_rows(
-            resources, nothing, nothing if self._information.tells_work else NOT_TOLD, 0
+            resources, nothing, nothing if self._information.include_backlog else NOT_TOLD, 0
         )
         if self.settings.protocol.snapshot_detail == "summary":
             return summary_of(rows, resources)
@@ -327,13 +323,13 @@ class Grid:
         return LocalScheduler(
             position,
             self.selection_of(vo),
-            Neighbours(
+            SchedulerPeers(
                 names.resource_manager(vo.name),
                 names.information_service(vo.name),
                 self._schedulers,
                 self._distances(position),
             ),
-            rules=SchedulerRules(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
+            rules=SchedulerSettings(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
             first_cluster=self._first_cluster[position],
         )
 
@@ -375,7 +371,7 @@ class Grid:
             position,
             resources_of(vo, position),
             rules,
-            Reception(
+            AdmissionSettings(
                 self.parts.make(ADMISSION, vo.admission, dict(vo.admission_settings)),
                 vo.priority,
             ),

@@ -29,7 +29,7 @@ from grid.model.errors import Path, dotted, expected_name, shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, REFERENCE_MIPS
 from grid.model.plugins.registry import Parts
 from grid.policies.registry import POLICIES, is_gang_policy
-from grid.protocol.forwarding.admission import unknown_vos
+from grid.protocol.admission import unknown_vos
 from grid.protocol.names import entities_of_vo
 
 

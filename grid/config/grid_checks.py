@@ -48,12 +48,16 @@ from grid.model.plugins.kind import Kind
 from grid.model.plugins.registry import Parts
 from grid.model.time import NEVER
 from grid.policies.registry import POLICIES, make_policy
-from grid.protocol.cluster_choices import CLUSTER_CHOICES
-from grid.protocol.forwarding.admission import ADMISSION, unknown_vos
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.information.discounts import DISCOUNTS
-from grid.protocol.information.registry import INFORMATION, edges_beyond
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.admission import unknown_vos
+from grid.protocol.information.graphs import edges_beyond
+from grid.protocol.registry import (
+    ADMISSION,
+    CLUSTER_CHOICES,
+    DISCOUNTS,
+    FORWARDING,
+    INFORMATION,
+    SELECTIONS,
+)
 
 MAX_VOS = 20_000
 MAX_CPUS = 10_000_000

@@ -17,17 +17,14 @@ from grid.model.plugins.registry import Parts
 from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time
 from grid.protocol import names
-from grid.protocol.forwarding.admission import ADMISSION, everyone
-from grid.protocol.forwarding.local_rules import never, when_nothing_free
-from grid.protocol.forwarding.rules import FORWARDING, forward, queue, reject
-from grid.protocol.information.discounts import DISCOUNTS
+from grid.protocol.admission import everyone
+from grid.protocol.forwarding.local import forward, never, queue, reject, when_nothing_free
+from grid.protocol.information import Overlay, PeerLists
 from grid.protocol.information.graphs import All
-from grid.protocol.information.interface import Overlay, Whom
-from grid.protocol.information.registry import INFORMATION
 from grid.protocol.information_service import InformationService, Sources
-from grid.protocol.known_status import KnownStatus, ResourceClasses
-from grid.protocol.resource_manager import SnapshotRules
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.known_state import KnownState, ResourceClasses
+from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
+from grid.protocol.resource_manager import SnapshotSettings
 
 BY_CLASS = (queue, forward, reject, never, when_nothing_free)
 """Rules that ask for no more than the best resource: free, anywhere, here, elsewhere."""
@@ -52,17 +49,17 @@ class GridInformation:
         self._last_submission_us = last_submission_us
 
     @cached_property
-    def audience(self) -> Whom:
+    def subscribers(self) -> PeerLists:
         """Who hears each VO's snapshots: the same in all processes, drawn from the seed alone."""
         stream = random_stream(self._settings.seed, "information")
-        return self._overlay().audience(len(self._vos), stream)
+        return self._overlay().subscribers(len(self._vos), stream)
 
     @cached_property
-    def _heard_by(self) -> Whom:
+    def _heard_by(self) -> PeerLists:
         """Whose snapshots each VO hears."""
         heard: list[list[int]] = [[] for _ in self._vos]
-        for vo, audience in enumerate(self.audience):
-            for listener in audience:
+        for vo, subscribers in enumerate(self.subscribers):
+            for listener in subscribers:
                 heard[listener].append(vo)
         return heard
 
@@ -72,20 +69,20 @@ class GridInformation:
         return tuple(names.information_service(vo.name) for vo in self._vos)
 
     @cached_property
-    def acquaintances(self) -> Whom:
+    def known_peers(self) -> PeerLists:
         """Who knows that each VO is in the grid."""
-        return self._overlay().acquaintances(self.audience)
+        return self._overlay().known_peers(self.subscribers)
 
     def told_of(self, position: int) -> Sequence[int]:
         """Who hears that the VO joins later, or leaves: nobody of one that is always there."""
         is_always = self._vos[position].membership == ALWAYS
-        return () if is_always else self.acquaintances[position]
+        return () if is_always else self.known_peers[position]
 
     @cached_property
     def _known_first(self) -> list[list[int]]:
         """Of which other VOs each one knows from the beginning that they are in the grid."""
         known: list[list[int]] = [[] for _ in self._vos]
-        for vo, told in enumerate(self.acquaintances):
+        for vo, told in enumerate(self.known_peers):
             if self._vos[vo].membership.joins_us == 0:
                 for other in told:
                     known[other].append(vo)
@@ -97,7 +94,7 @@ class GridInformation:
         return [resources_of(vo, position) for position, vo in enumerate(self._vos)]
 
     @cached_property
-    def tells_work(self) -> bool:
+    def include_backlog(self) -> bool:
         """Whether anybody wants to know how much work is left on resources."""
         protocol, find = self._settings.protocol, self._parts.find
         wanting: list[Any] = list(self._selections.values())
@@ -136,7 +133,7 @@ class GridInformation:
         return (
             any(rule is one for one in BY_CLASS)
             and admits is everyone
-            and bool(getattr(self._selections[repr(_selection(vo))], "best_of_class_will_do", 0))
+            and bool(getattr(self._selections[repr(_selection(vo))], "best_of_class_suffices", 0))
         )
 
     @cached_property
@@ -148,22 +145,22 @@ class GridInformation:
             for name, vo in kinds.items()
         }
 
-    def snapshot_rules(self, position: int) -> SnapshotRules:
+    def snapshot_rules(self, position: int) -> SnapshotSettings:
         """When that VO publishes snapshots; never where nobody hears them."""
-        protocol, heard = self._settings.protocol, bool(self.audience[position])
-        return SnapshotRules(
+        protocol, heard = self._settings.protocol, bool(self.subscribers[position])
+        return SnapshotSettings(
             protocol.snapshot_detail == "summary",
             protocol.snapshot_period_us if heard else None,
             protocol.snapshot_load_limit if heard else None,
             protocol.snapshot_jobs_limit if heard else None,
-            self.tells_work,
-            len(self.audience[position]),
+            self.include_backlog,
+            len(self.subscribers[position]),
         )
 
     def service(
         self, position: int, board_vos: Sequence[tuple[int, int]], distances: Distances
     ) -> InformationService:
-        """That of the VO, which is so far from others; `board_vos`: see `KnownStatus`."""
+        """That of the VO, which is so far from others; `board_vos`: see `KnownState`."""
         settings, protocol = self._settings, self._settings.protocol
         overlay = self._overlay()
         hears = self._heard_by[position]
@@ -184,7 +181,7 @@ class GridInformation:
         )
         members = {vo for vo, _ in board_vos}
         others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
-        known = KnownStatus(position, own, board_vos, hears, overlay.view_size, others)
+        known = KnownState(position, own, board_vos, hears, overlay.view_size, others)
         return InformationService(position, known, sources, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:

@@ -10,10 +10,7 @@ from grid.config.schema import Scenario
 from grid.model.plugins.kind import Kind
 from grid.model.plugins.registry import Part, Parts
 from grid.policies.registry import POLICIES
-from grid.protocol.cluster_choices import CLUSTER_CHOICES
-from grid.protocol.forwarding.admission import ADMISSION
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
 from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
 from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 

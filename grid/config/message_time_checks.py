@@ -15,8 +15,7 @@ from grid.model.errors import Path
 from grid.model.plugins.kind import Kind
 from grid.model.plugins.registry import Parts
 from grid.model.time import Time, from_seconds, to_seconds
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.information.registry import INFORMATION
+from grid.protocol.registry import FORWARDING, INFORMATION
 
 LEASE_MESSAGES = 5
 """From a held place to the job in it: to the Local Scheduler and, as a bid, to the one that called;

@@ -13,12 +13,14 @@ from grid.model.errors import Path
 from grid.model.plugins.kind import Kind
 from grid.policies.convergent.weights import HEURISTICS
 from grid.policies.registry import POLICIES
-from grid.protocol.cluster_choices import CLUSTER_CHOICES
-from grid.protocol.forwarding.admission import ADMISSION
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.information.discounts import DISCOUNTS
-from grid.protocol.information.registry import INFORMATION
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import (
+    ADMISSION,
+    CLUSTER_CHOICES,
+    DISCOUNTS,
+    FORWARDING,
+    INFORMATION,
+    SELECTIONS,
+)
 from grid.results.column_definitions import JOB_COLUMNS, SERIES_COLUMNS
 from grid.results.definitions import METRICS
 from grid.results.metric_parts import (

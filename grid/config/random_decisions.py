@@ -10,11 +10,7 @@ from grid.config.schema import ProtocolSection, Scenario, VoSection
 from grid.config.sections import PartSection
 from grid.kernel.entity import random_stream
 from grid.model.plugins.kind import Kind
-from grid.protocol.forwarding.admission import ADMISSION
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.information.discounts import DISCOUNTS
-from grid.protocol.information.registry import INFORMATION
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 
 TIES = ("own_vo", "first", "random")
 SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {

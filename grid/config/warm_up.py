@@ -33,9 +33,9 @@ from grid.policies.interface import Policy
 from grid.policies.registry import GuardedPolicy
 from grid.policies.schedule.policy import ScheduleBased
 from grid.protocol import names
-from grid.protocol.known_status import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
-from grid.protocol.selection.interface import Selection, best_choice
-from grid.protocol.selection.registry import GuardedSelection
+from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
+from grid.protocol.registry import GuardedSelection
+from grid.protocol.selection import Selection, best_choice
 from grid.results.cpu_assignment import number_cpus
 from grid.results.csv_lines import write_intervals, write_lines
 from grid.results.starts_and_ends import first_overbooked, merged

@@ -16,19 +16,20 @@ from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.faults import Outage
 from grid.model.platform import VirtualOrganization
 from grid.model.resources import resources_of
-from grid.protocol.checked import Checked, Checker
-from grid.protocol.checked_rules import (
+from grid.protocol.checkers import (
+    Checked,
+    Checker,
     ClusterChecker,
     ManagerChecker,
     PassingChecker,
     SchedulerChecker,
 )
+from grid.protocol.event_recorder import witnessed
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler
 from grid.protocol.names import local_dispatcher
 from grid.protocol.resource_manager import ResourceManager
-from grid.protocol.witness import witnessed
 
 INPUTS_A_STATE = 64
 MOST_JOBS_CHECKED = 50_000

@@ -1,9 +1,15 @@
-"""The verbs of the protocol, one class each: who says it to whom, and what it means."""
+"""Messages between entities, and what each kind declares for metrics, checkers and job histories.
+
+A message is a class with the decorator `message`. Its fields become columns of the event log by
+their names (`grid.protocol.event_recorder`). All else that a subsystem reads about a kind is in its
+`MessageSpec`: a new kind needs this declaration, a sender, a receiver and a test.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome, dtypes
@@ -11,162 +17,110 @@ from grid.model.job_results import JobPlacement
 from grid.model.resources import NOT_TOLD, STATUS_OF_TABLE, ResourceColumns, ResourceTable
 from grid.model.time import Time
 
+Subject = Literal["jobs", "places", "information"]
+Custody = Literal["", "transfer", "end", "about"]
+_Class = TypeVar("_Class", bound=type)
 
+
+@dataclass(frozen=True, slots=True)
+class MessageSpec:
+    """What a kind of message declares.
+
+    - `subject`: for messages between VOs, the metric that counts them; empty within a VO.
+    - `custody`: `transfer` hands a job from sender to receiver, `end` reports that a job of the
+      sender has ended, `about` concerns a job that its sender has. Checkers enforce all three.
+    - `decision`: the event that the sender records; empty if sending it is no decision.
+    - `values`: how many numbers its tables hold, for metrics of message sizes.
+    - `answer`: what it says, for the event column `state`.
+    """
+
+    subject: Subject | Literal[""] = ""
+    custody: Custody = ""
+    decision: str = ""
+    values: Callable[[Any], int] | None = None
+    answer: Callable[[Any], str] | None = None
+
+
+MESSAGES: dict[type, MessageSpec] = {}
+"""Every kind of message with its declaration, in the order of definition."""
+
+
+def message(
+    *,
+    subject: Subject | Literal[""] = "",
+    custody: Custody = "",
+    decision: str = "",
+    values: Callable[[Any], int] | None = None,
+    answer: Callable[[Any], str] | None = None,
+) -> Callable[[_Class], _Class]:
+    """Declare a class as a kind of message; see `MessageSpec`."""
+
+    def declared(kind: _Class) -> _Class:
+        MESSAGES[kind] = MessageSpec(subject, custody, decision, values, answer)
+        return kind
+
+    return declared
+
+
+CallId = tuple[str, int]
+"""(name of the calling Local Scheduler, its number of the call): unique in a grid. It differs from
+every `JobKey`, since the name of a scheduler has a slash and that of a VO has none."""
+
+
+# Jobs at Local Schedulers
+
+
+@message(custody="transfer")
 class SubmitJob(NamedTuple):
     """Workload Source to Local Scheduler: a job of the VO's own users."""
 
     job: Job
 
 
-class JobOver(NamedTuple):
-    """Local Scheduler to Workload Source, of any VO: the job that some of your jobs wait for."""
+@message(subject="jobs")
+class PredecessorEnded(NamedTuple):
+    """Local Scheduler to Workload Source of any VO: a job has ended on which others depend."""
 
     key: JobKey
 
 
+@message()
 class QueryResources(NamedTuple):
-    """Local Scheduler to Information Service: what do you know of the grid's resources?"""
+    """Local Scheduler to Information Service: request the known state of the grid's resources."""
 
     key: JobKey
 
 
+@message()
 class Resources(NamedTuple):
-    """Information Service to Local Scheduler: this, as of now."""
+    """Information Service to Local Scheduler: the known state, as of now."""
 
     key: JobKey
     table: ResourceTable
 
 
-CallId = tuple[str, int]
-"""(name of the Local Scheduler that calls, its number of the call): unique in a grid, and no
-`JobKey`, for no VO is called as a scheduler is."""
+class ObservedState(NamedTuple):
+    """State of a resource as VO number `vo` observed it before it sent a job there.
 
-
-class CallForBids(NamedTuple):
-    """Local Scheduler to that of another VO, or to itself: what would you do for this job?
-
-    With a lease, a place shall be held for it so long; with `queue`, not only if one is free now,
-    but in its turn. Who is called answers by a `Bid`; a place in a queue is answered when it is
-    held.
-    """
-
-    job: Job
-    call: CallId
-    lease_us: Time
-    queue: bool
-
-
-class Bid(NamedTuple):
-    """The answer of VO number `vo`: its best resource, -1: none will do or the job is not admitted.
-
-    It is worth `utility` to the job. It is `free`, and may be `held` for the job. The job is
-    expected to end there after `finish_us`, its own way there not counted.
-    """
-
-    call: CallId
-    vo: int
-    resource: int
-    utility: float
-    free: bool
-    held: bool
-    finish_us: Time
-
-
-class HoldPlace(NamedTuple):
-    """Local Scheduler to Resource Manager: hold this resource for the job of a call.
-
-    With a `lease_us` of zero it only wants to know. With `queue` the answer comes when the job's
-    turn comes.
-    """
-
-    call: CallId
-    job: Job
-    resource: int
-    lease_us: Time
-    queue: bool
-
-
-class PlaceHeld(NamedTuple):
-    """Resource Manager to Local Scheduler: whether the resource is free, and is held now.
-
-    `assigned` of its CPUs are promised to other jobs; where nothing is held, those of places that
-    stand in line before it are among them.
-    """
-
-    call: CallId
-    admitted: bool
-    free: bool
-    held: bool
-    assigned: float
-
-
-class ReleasePlace(NamedTuple):
-    """Local Scheduler to the one that it called, and from there to Resource Manager: not needed."""
-
-    call: CallId
-
-
-class LeaseEnded(NamedTuple):
-    """Resource Manager to Local Scheduler: nobody came in time, and the place is free again."""
-
-    call: CallId
-
-
-class AskForWork(NamedTuple):
-    """Local Scheduler to that of another VO: have you a job that waits? `table` is what I have."""
-
-    vo: int
-    table: ResourceTable
-
-
-class WorkAnswer(NamedTuple):
-    """Local Scheduler to the one that asked for work: this job comes next, or none does."""
-
-    key: JobKey | None
-
-
-class InLine(NamedTuple):
-    """Resource Manager to Local Scheduler: the late job waits here, or was sent to its cluster."""
-
-    key: JobKey
-    waits: bool
-
-
-class WithdrawJob(NamedTuple):
-    """Local Scheduler to Resource Manager: give the job back, if it still waits."""
-
-    key: JobKey
-
-
-class Withdrawn(NamedTuple):
-    """Resource Manager to Local Scheduler: here it is, or it does not wait any more."""
-
-    key: JobKey
-    given: bool
-
-
-class Belief(NamedTuple):
-    """What VO number `vo` believed of a resource to which it sent a job; no decision hangs on it.
-
-    So many CPUs were assigned to jobs, by what was told for `told_us` (-1: not known), and there
-    was room for the job, or not.
+    `assigned_cpus` by a status of time `observed_at_us` (-1: not known), and whether the job fits.
+    No decision depends on it: the receiver measures how stale it was.
     """
 
     vo: int
     assigned_cpus: float
     is_free: bool
-    told_us: Time
+    observed_at_us: Time
 
 
+@message(subject="jobs", custody="transfer", decision="forward")
 class ForwardJob(NamedTuple):
     """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
 
-    `resource` is the number of the resource that the sender chose, `utility` what it is worth to
-    the job (PU Eq. 1), `wait` whether the job shall queue there if it is busy. `ttl` is what was
-    left at the sender; the receiver lowers it. `hops` counts this one. `origin` is the position
-    of the VO whose user submitted the job, and receives how it ended,
-    and `barred` are the VOs where the job is not to be sent: those that refused it and, where the
-    protocol avoids loops, those that it has left.
+    `resource` is the number of the resource that the sender chose, `utility` its utility for the
+    job (PU Eq. 1), `wait` whether the job queues there if it is busy. `ttl` is that at the sender;
+    the receiver decrements it. `hops` includes this one. `origin` is the position of the VO whose
+    user submitted the job. `barred` are VOs where the job must not go: those that refused it and,
+    if the protocol avoids loops, those that it has left.
     """
 
     job: Job
@@ -178,15 +132,16 @@ class ForwardJob(NamedTuple):
     wait: bool
     barred: tuple[int, ...] = ()
     call: CallId | None = None
-    """The call for which a place is held for the job there, if one is."""
-    belief: Belief | None = None
+    """The call under which CPUs are reserved for the job there, if any."""
+    observed: ObservedState | None = None
 
 
+@message(subject="jobs", custody="transfer", decision="send_back")
 class ReturnJob(NamedTuple):
-    """Local Scheduler to the one that forwarded the job, or that of its origin: not in this VO.
+    """Local Scheduler to that which forwarded the job, or that of its origin: not admitted.
 
-    VO number `refused_by` does not take it in. With `stay` it is to wait in the VO that receives
-    this. The rest is as in `ForwardJob`; a job that returns brings no input along.
+    VO number `refused_by` does not admit it. With `stay` it queues in the VO that receives this.
+    The rest is as in `ForwardJob`; a job that returns transfers no input.
     """
 
     job: Job
@@ -198,11 +153,167 @@ class ReturnJob(NamedTuple):
     barred: tuple[int, ...]
 
 
-class AssignJob(NamedTuple):
-    """Local Scheduler to Resource Manager: give this resource to this job.
+@message(subject="jobs", custody="end")
+class JobDone(NamedTuple):
+    """Local Scheduler to that of the job's origin: where it ran, and its outcome."""
 
-    Without `wait` it is refused where the resource has too few free CPUs. If a place is held for
-    `call`, it is for this job. With `late` it waits at the Resource Manager until its CPUs are
+    key: JobKey
+    placement: JobPlacement[int, float]
+    outcome: JobOutcome[int, float]
+
+
+@message(subject="jobs", custody="end", decision="give_up")
+class SubmissionFail(NamedTuple):
+    """Local Scheduler to that of the job's origin: it cannot be run (PU Alg. 2).
+
+    `state` is FAILED if its TTL was spent, REJECTED if no resource is eligible.
+    """
+
+    key: JobKey
+    state: int
+    hops: int
+
+
+# Calls for bids and reservations
+
+
+@message(subject="places", custody="about", decision="ask")
+class CallForBids(NamedTuple):
+    """Local Scheduler to that of another VO, or to itself: bid for this job.
+
+    With a lease, the receiver reserves CPUs for that long. With `queue` it answers when the job's
+    turn has come; without, at once. The answer is a `Bid`.
+    """
+
+    job: Job
+    call: CallId
+    lease_us: Time
+    queue: bool
+
+
+def _bid_state(bid: Bid) -> str:
+    return "none" if bid.resource < 0 else _reservation_state(bid)
+
+
+def _reservation_state(reply: Bid | ReservationReply) -> str:
+    return "held" if reply.held else "free" if reply.free else "busy"
+
+
+@message(subject="places", answer=_bid_state)
+class Bid(NamedTuple):
+    """Answer of VO number `vo` to a call: its best resource, -1 if none is eligible or admitted.
+
+    `utility` is for the job. The resource is `free`, and may be `held`: reserved for the job.
+    `finish_us` is the expected time from the job's arrival there to its end.
+    """
+
+    call: CallId
+    vo: int
+    resource: int
+    utility: float
+    free: bool
+    held: bool
+    finish_us: Time
+
+
+@message()
+class RequestReservation(NamedTuple):
+    """Local Scheduler to Resource Manager: reserve this resource for the job of a call.
+
+    With a `lease_us` of zero nothing is reserved: it only asks whether the resource is free. With
+    `queue` the answer comes when the job's turn comes.
+    """
+
+    call: CallId
+    job: Job
+    resource: int
+    lease_us: Time
+    queue: bool
+
+
+@message(answer=lambda reply: _reservation_state(reply) if reply.admitted else "not_admitted")
+class ReservationReply(NamedTuple):
+    """Resource Manager to Local Scheduler: whether the resource is free, and reserved now.
+
+    `assigned` of its CPUs are assigned to other jobs. If nothing is reserved, that includes the
+    queued reservations that go first.
+    """
+
+    call: CallId
+    admitted: bool
+    free: bool
+    held: bool
+    assigned: float
+
+
+@message(subject="places")
+class ReleaseReservation(NamedTuple):
+    """From the calling Local Scheduler over that which it called to the Resource Manager."""
+
+    call: CallId
+
+
+@message()
+class LeaseExpired(NamedTuple):
+    """Resource Manager to Local Scheduler: the job did not come in time, the CPUs are released."""
+
+    call: CallId
+
+
+# Pulling work
+
+
+@message(subject="places", values=lambda ask: ask.table_values())
+class RequestWork(NamedTuple):
+    """Local Scheduler to that of another VO: send a queued job that runs on one of these."""
+
+    vo: int
+    table: ResourceTable
+
+    def table_values(self) -> int:
+        """How many numbers the table holds."""
+        return len(self.table.columns) * (len(dtypes(ResourceColumns)) + len(STATUS_OF_TABLE))
+
+
+@message(subject="places")
+class WorkReply(NamedTuple):
+    """Local Scheduler to that which requested work: this job follows, or none does."""
+
+    key: JobKey | None
+
+
+@message()
+class AdmissionQueueUpdate(NamedTuple):
+    """Resource Manager to Local Scheduler: the late-bound job is queued here, or dispatched."""
+
+    key: JobKey
+    waits: bool
+
+
+@message()
+class WithdrawJob(NamedTuple):
+    """Local Scheduler to Resource Manager: return the job if it is still queued."""
+
+    key: JobKey
+
+
+@message(answer=lambda reply: "given" if reply.given else "gone")
+class WithdrawReply(NamedTuple):
+    """Resource Manager to Local Scheduler: the job is returned, or no longer queued."""
+
+    key: JobKey
+    given: bool
+
+
+# Within a VO
+
+
+@message(custody="about", decision="choose")
+class AssignJob(NamedTuple):
+    """Local Scheduler to Resource Manager: assign this resource to this job.
+
+    Without `wait` it is refused if the resource has too few free CPUs. A reservation for `call` is
+    for this job. With `late` (late binding) the job stays in the admission queue until CPUs are
     free, and can be withdrawn until then.
     """
 
@@ -211,30 +322,34 @@ class AssignJob(NamedTuple):
     wait: bool
     call: CallId | None = None
     late: bool = False
-    belief: Belief | None = None
+    observed: ObservedState | None = None
 
 
+@message(decision="admit")
 class Assigned(NamedTuple):
-    """Resource Manager to Local Scheduler: done, at that time."""
+    """Resource Manager to Local Scheduler: assigned, at that time."""
 
     key: JobKey
     assigned_us: Time
 
 
+@message(decision="refuse")
 class Refused(NamedTuple):
-    """Resource Manager to Local Scheduler: the resource is not free, whatever the table had."""
+    """Resource Manager to Local Scheduler: the resource is not free; the table was stale."""
 
     key: JobKey
 
 
+@message(decision="not_admit")
 class NotAdmitted(NamedTuple):
-    """Resource Manager to Local Scheduler: this VO does not take the job of that other VO in."""
+    """Resource Manager to Local Scheduler: this VO does not admit the job of that other VO."""
 
     key: JobKey
 
 
+@message(custody="transfer")
 class RunJob(NamedTuple):
-    """Resource Manager or Grid Dispatcher to a dispatcher below: run this job.
+    """Resource Manager or Grid Dispatcher to a dispatcher: run this job.
 
     `cluster` and `machine` are positions in the VO and in the cluster; -1: any.
     """
@@ -244,8 +359,9 @@ class RunJob(NamedTuple):
     machine: int
 
 
+@message()
 class QueryLoad(NamedTuple):
-    """Grid Dispatcher to Local Dispatcher: how loaded are you, and could you run this job?"""
+    """Grid Dispatcher to Local Dispatcher: request the load, and whether this job can run."""
 
     key: JobKey
     processors: int
@@ -253,8 +369,9 @@ class QueryLoad(NamedTuple):
     licenses: int
 
 
+@message()
 class Load(NamedTuple):
-    """Local Dispatcher to Grid Dispatcher: CPUs held or waited for, over its CPUs (GM Eq. 2)."""
+    """Local Dispatcher to Grid Dispatcher: CPUs held or queued for, over its CPUs (GM Eq. 2)."""
 
     key: JobKey
     cluster: int
@@ -262,13 +379,15 @@ class Load(NamedTuple):
     runs_it: bool
 
 
-class Placed(NamedTuple):
-    """Grid Dispatcher to Resource Manager: the job went to that cluster."""
+@message()
+class ClusterChosen(NamedTuple):
+    """Grid Dispatcher to Resource Manager: the cluster to which the job was dispatched."""
 
     key: JobKey
     cluster: int
 
 
+@message(custody="end")
 class JobEnded(NamedTuple):
     """Local Dispatcher to Resource Manager, and from there to Local Scheduler."""
 
@@ -277,123 +396,110 @@ class JobEnded(NamedTuple):
     outcome: JobOutcome[int, float]
 
 
-class JobDone(NamedTuple):
-    """Local Scheduler to the one of the job's own VO: it ran here, and so it ended."""
-
-    key: JobKey
-    placement: JobPlacement[int, float]
-    outcome: JobOutcome[int, float]
-
-
-class SubmissionFail(NamedTuple):
-    """Local Scheduler to the one of the job's own VO: it cannot be run (PU Alg. 2).
-
-    `state` is the reason: FAILED, its TTL was spent; REJECTED, no resource would do.
-    """
-
-    key: JobKey
-    state: int
-    hops: int
-
-
+@message()
 class LocalStatus(NamedTuple):
     """Resource Manager to its own Information Service: the VO's resources now.
 
-    `work_s` is of shape (0,) where nobody asks for it; see `grid.model.resources`.
+    `work_s` is of shape (0,) if no plugin reads it; see `grid.model.resources`.
     """
 
     assigned_cpus: Floats
     work_s: Floats = NOT_TOLD
 
 
-class PlacesInLine(NamedTuple):
-    """Resource Manager to its own Information Service: places stand in line for so many CPUs.
+@message()
+class QueuedReservations(NamedTuple):
+    """Resource Manager to its own Information Service: CPUs of queued reservations.
 
-    Those are counted that go before a job of the VO's own users, or before a guest: one of another
-    VO. No other VO is told. Both are of shape (resources,).
+    Those count that go before a job of the VO's own users, or before one of another VO (a guest).
+    Other VOs do not receive it. Both are of shape (resources,).
     """
 
     before_own: Floats
     before_guests: Floats
 
 
-class Entry(NamedTuple):
-    """What an Information Service knows of VO number `vo`: its status `rows`.
+# Information Services of different VOs
 
-    They have the columns of `grid.model.resources` and were so at `told_us`; nothing that happened
-    up to `confirmed_us` has changed them.
+
+class Entry(NamedTuple):
+    """Status `rows` of VO number `vo`, as an Information Service knows it.
+
+    The rows have the columns of `grid.model.resources` and the state at `observed_at_us`; no event
+    until `confirmed_us` has changed them.
     """
 
     vo: int
-    told_us: Time
+    observed_at_us: Time
     confirmed_us: Time
     rows: Floats
 
 
-class News(NamedTuple):
-    """Information Service to another: this is what I know; with `asks`, tell me what you know."""
+@message(
+    subject="information",
+    values=lambda update: sum(entry.rows.size + 3 for entry in update.entries),
+)
+class StatusUpdate(NamedTuple):
+    """Information Service to another: known entries; with `asks` the receiver replies with its."""
 
     entries: tuple[Entry, ...]
     asks: bool
 
 
+@message(subject="information")
 class Probe(NamedTuple):
-    """Information Service to another: how are your resources now?"""
+    """Information Service to another: request the state of its VO's resources now."""
 
     number: int
 
 
-class ProbeAnswer(NamedTuple):
-    """Information Service to the one that asked, under its number."""
+@message(subject="information", values=lambda reply: int(reply.entry.rows.size))
+class ProbeReply(NamedTuple):
+    """Information Service to the one that probed, under its number."""
 
     number: int
     entry: Entry
 
 
+@message(
+    subject="information", values=lambda join: len(join.resources) * len(dtypes(ResourceColumns))
+)
 class JoinVo(NamedTuple):
-    """Resource Manager to every Information Service: VO number `vo` shares these resources now."""
+    """Resource Manager to Information Services: VO number `vo` shares these resources now."""
 
     vo: int
     resources: ResourceColumns
 
 
+@message(subject="information")
 class LeaveVo(NamedTuple):
-    """Resource Manager to every Information Service: VO number `vo` shares nothing any more."""
+    """Resource Manager to Information Services: VO number `vo` no longer shares resources."""
 
     vo: int
 
 
-KINDS_ABROAD: dict[type, str] = {
-    one: one.__name__
-    for one in (
-        ForwardJob, ReturnJob, JobDone, SubmissionFail, CallForBids, Bid, ReleasePlace, AskForWork,
-        WorkAnswer, JobOver, News, Probe, ProbeAnswer, JoinVo, LeaveVo,
-    )
-}  # fmt: skip
-"""What one VO says to another."""
+# Interventions in live runs
 
 
-_CELLS: dict[type, Callable[[Any], int]] = {
-    News: lambda news: sum(entry.rows.size + 3 for entry in news.entries),
-    ProbeAnswer: lambda answer: int(answer.entry.rows.size),
-    AskForWork: lambda ask: (
-        len(ask.table.columns) * (len(dtypes(ResourceColumns)) + len(STATUS_OF_TABLE))
-    ),
-    JoinVo: lambda join: len(join.resources) * len(dtypes(ResourceColumns)),
-}
-
-
-def cells_of(message: object) -> int:
-    """How many numbers the tables hold that are in a message."""
-    count = _CELLS.get(type(message))
-    return 0 if count is None else count(message)
-
-
+@message()
 class TakeDown(NamedTuple):
-    """Whoever watches a live run to Local Dispatcher: that machine is down until `Mend`."""
+    """Observer of a live run to Local Dispatcher: that machine is down until `Mend`."""
 
     machine: int
 
 
+@message()
 class Mend(NamedTuple):
-    """Whoever watches a live run to Local Dispatcher: all such machines are up again."""
+    """Observer of a live run to Local Dispatcher: all such machines are up again."""
+
+
+BETWEEN_VOS: dict[type, str] = {
+    kind: kind.__name__ for kind, spec in MESSAGES.items() if spec.subject
+}
+"""Kinds of messages that one VO sends to another, with their names."""
+
+
+def table_values(sent: object) -> int:
+    """How many numbers the tables in a message hold."""
+    values = MESSAGES[type(sent)].values
+    return 0 if values is None else values(sent)

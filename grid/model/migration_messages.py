@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from grid.model.job import Job
+from grid.model.messages import message
 from grid.model.time import NEVER, Time
 
 
@@ -33,6 +34,7 @@ class GangProgress(NamedTuple):
 NEVER_RAN = GangProgress()
 
 
+@message()
 @dataclass(frozen=True, slots=True)
 class AskMigration:
     """Giver to taker: have you got so many idle processors for a gang of mine?"""
@@ -41,6 +43,7 @@ class AskMigration:
     processors: int
 
 
+@message()
 @dataclass(frozen=True, slots=True)
 class MigrationGranted:
     """Taker to giver: I keep them for you, for a while."""
@@ -48,6 +51,7 @@ class MigrationGranted:
     number: int
 
 
+@message()
 @dataclass(frozen=True, slots=True)
 class MigrationRefused:
     """Taker to giver: no."""
@@ -55,6 +59,7 @@ class MigrationRefused:
     number: int
 
 
+@message(custody="transfer")
 @dataclass(frozen=True, slots=True)
 class MoveGang:
     """Giver to taker: here it is. It is yours from the moment you hear this; I say it until you
@@ -65,6 +70,7 @@ class MoveGang:
     progress: GangProgress = NEVER_RAN
 
 
+@message()
 @dataclass(frozen=True, slots=True)
 class GangMoved:
     """Taker to giver: I have it."""
@@ -72,6 +78,7 @@ class GangMoved:
     number: int
 
 
+@message()
 @dataclass(frozen=True, slots=True)
 class CancelMigration:
     """Giver to taker: nothing comes of this number; keep nothing for it."""

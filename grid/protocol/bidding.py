@@ -16,15 +16,15 @@ from grid.model.messages import (
     Bid,
     CallForBids,
     CallId,
-    HoldPlace,
-    PlaceHeld,
     QueryResources,
-    ReleasePlace,
+    ReleaseReservation,
+    RequestReservation,
+    ReservationReply,
 )
 from grid.model.plugins.origin import failed
 from grid.model.resources import ResourceTable
-from grid.protocol.forwarding.interface import Ask, expected_run_us
-from grid.protocol.selection.interface import Selection
+from grid.protocol.forwarding import Ask, expected_run_us
+from grid.protocol.selection import Selection
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Caller:
         key = self._job_of.get(number)
         if key is None:
             if bid.held:
-                ctx.send(sender, ReleasePlace(bid.call))
+                ctx.send(sender, ReleaseReservation(bid.call))
             return None
         talk = self._conversations[key]
         talk.bids.append(bid)
@@ -128,7 +128,7 @@ class Caller:
             del self._job_of[number]
             call = (ctx.name, number)
             if taken is None or call != taken.call:
-                ctx.send(self._schedulers[vo], ReleasePlace(call))
+                ctx.send(self._schedulers[vo], ReleaseReservation(call))
 
     def _close(self, ctx: Context, talk: Conversation) -> JobKey | None:
         if not talk.is_waiting:
@@ -189,10 +189,12 @@ class Bidder:
         inquiry.utility = self._selection.utility(job, table, row)
         inquiry.run_us = float(expected_run_us(job, table.columns)[row])
         inquiry.cpus = float(table.columns.cpus[row])
-        hold = HoldPlace(call, job, inquiry.resource, inquiry.call.lease_us, inquiry.call.queue)
+        hold = RequestReservation(
+            call, job, inquiry.resource, inquiry.call.lease_us, inquiry.call.queue
+        )
         ctx.send(self._manager, hold)
 
-    def place(self, ctx: Context, answer: PlaceHeld) -> None:
+    def place(self, ctx: Context, answer: ReservationReply) -> None:
         """The Resource Manager has said what it can do."""
         inquiry = self._inquiries.get(answer.call)
         if inquiry is None:
@@ -205,7 +207,7 @@ class Bidder:
         )  # fmt: skip
         self._bid(ctx, answer.call, bid)
 
-    def released(self, ctx: Context, release: ReleasePlace) -> None:
+    def released(self, ctx: Context, release: ReleaseReservation) -> None:
         """The caller does not want it any more."""
         self._inquiries.pop(release.call, None)
         ctx.send(self._manager, release)

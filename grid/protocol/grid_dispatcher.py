@@ -17,7 +17,7 @@ import numpy as np
 
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey, rejected
-from grid.model.messages import JobEnded, Load, Placed, QueryLoad, RunJob
+from grid.model.messages import ClusterChosen, JobEnded, Load, QueryLoad, RunJob
 from grid.model.resources import ResourceTable
 from grid.protocol.cluster_choices import least_load
 from grid.protocol.selection.by_utility import ByUtility
@@ -82,12 +82,12 @@ class GridDispatcher:
         job = question.job
         able = [answer for answer in question.answers if answer.runs_it]
         if job.requirements:
-            worth = self._utility.worth(job, self._clusters)
-            able = [one for one in able if worth[one.cluster] == worth[question.chosen]]
+            utilities = self._utility.utilities(job, self._clusters)
+            able = [one for one in able if utilities[one.cluster] == utilities[question.chosen]]
         if not able:
             ctx.send(self._resource_manager, JobEnded(job.key, 0, rejected(ctx.now)))
             return
         able.sort(key=lambda answer: answer.cluster)
         chosen = int(self._choice(job, able, ctx.rng))
-        ctx.send(self._resource_manager, Placed(job.key, chosen))
+        ctx.send(self._resource_manager, ClusterChosen(job.key, chosen))
         ctx.send(self._dispatchers[chosen], RunJob(job, chosen, -1))

@@ -2,8 +2,9 @@
 
 Joining and leaving are messages. The VO's own status comes from its Resource Manager at once. How
 that of others comes is for the information overlay (see
-`grid.protocol.information.interface`): as status snapshots, which are posts on the board that are
-looked up when a query comes (see `grid.kernel.board`), or as entries in letters and answers of other Information Services.
+`grid.protocol.information`): as status snapshots, which are posts on the board that are
+looked up when a query comes (see `grid.kernel.board`), or as
+entries in gossip messages and replies of other Information Services.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from grid.model.messages import (
     JoinVo,
     LeaveVo,
     LocalStatus,
-    News,
-    PlacesInLine,
     Probe,
-    ProbeAnswer,
+    ProbeReply,
     QueryResources,
+    QueuedReservations,
     Resources,
+    StatusUpdate,
 )
 from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceTable, status_rows
 from grid.model.time import Time
-from grid.protocol.information.interface import Letter, Overlay, View
-from grid.protocol.known_status import KnownStatus, ResourceClasses
-from grid.protocol.tally import Tally
+from grid.protocol.counters import Tally
+from grid.protocol.information import GossipMessage, Overlay, View
+from grid.protocol.known_state import KnownState, ResourceClasses
 
 ROUND, PROBE = "round", "probe"
 
@@ -81,7 +82,7 @@ class InformationService:
     """
 
     def __init__(
-        self, vo: int, known: KnownStatus, sources: Sources, membership: Membership = ALWAYS
+        self, vo: int, known: KnownState, sources: Sources, membership: Membership = ALWAYS
     ) -> None:
         self._vo = vo
         self._membership = membership
@@ -114,15 +115,15 @@ class InformationService:
             case LocalStatus(assigned_cpus, work_s):
                 self._known.own_status(assigned_cpus, work_s, ctx.now)
                 self._there_is_news(ctx)
-            case PlacesInLine():
+            case QueuedReservations():
                 self._known.own_line(message)
-            case News(entries, asks):
+            case StatusUpdate(entries, asks):
                 self._hear(ctx, self._sources.services.index(sender), entries, asks)
             case Probe(number):
                 entry = self._known.own_entry(ctx.now, self._sources.summary)
-                ctx.send(sender, ProbeAnswer(number, entry))
+                ctx.send(sender, ProbeReply(number, entry))
                 self._tally.sent(ctx)
-            case ProbeAnswer(number, entry):
+            case ProbeReply(number, entry):
                 self._take_answer(ctx, number, entry)
             case JoinVo(vo, resources):
                 self._known.join(vo, resources)
@@ -242,7 +243,7 @@ class InformationService:
         if asks:
             self._write(ctx, self._overlay.answer(self._view(ctx), sender, ctx.rng))
 
-    def _write(self, ctx: Context, letters: Iterable[Letter]) -> None:
+    def _write(self, ctx: Context, letters: Iterable[GossipMessage]) -> None:
         if not self._membership.holds(ctx.now):
             return
         own = self._known.own_entry(ctx.now, self._sources.summary)
@@ -250,5 +251,5 @@ class InformationService:
         for letter in letters:
             entries = tuple(known[vo] for vo in letter.entries if vo in known)
             if entries or letter.asks:
-                ctx.send(self._sources.services[letter.to], News(entries, letter.asks))
+                ctx.send(self._sources.services[letter.to], StatusUpdate(entries, letter.asks))
         self._tally.sent(ctx)

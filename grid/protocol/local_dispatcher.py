@@ -15,7 +15,7 @@ from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
-from grid.model.messages import JobEnded, Load, Mend, Placed, QueryLoad, RunJob, TakeDown
+from grid.model.messages import ClusterChosen, JobEnded, Load, Mend, QueryLoad, RunJob, TakeDown
 from grid.model.platform import JobLimits
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER, Time
@@ -152,7 +152,7 @@ class LocalDispatcher:
         more = migration.handle(ctx, sender, message)
         self._reported += more
         if more > 0:
-            ctx.send(self._resource_manager, Placed(message.job.key, self._number))
+            ctx.send(self._resource_manager, ClusterChosen(message.job.key, self._number))
         ctx.set_timer(0, PLAY)
 
     def _report(self, ctx: Context) -> None:

@@ -11,56 +11,79 @@ resources is taken, and `SubmissionFail` says that it has none.
 
 And the paper does not say what happens where no resource in reach that would do is free: that is
 for the forwarding policy that the scenario names (`when_busy`; see
-`grid.protocol.forwarding.rules`).
+`grid.protocol.forwarding`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from grid.kernel.entity import Context
+from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
-    AskForWork,
+    AdmissionQueueUpdate,
     Assigned,
     AssignJob,
-    Belief,
     Bid,
     CallForBids,
     CallId,
     ForwardJob,
-    InLine,
     JobDone,
     JobEnded,
-    JobOver,
-    LeaseEnded,
+    LeaseExpired,
     NotAdmitted,
-    PlaceHeld,
+    ObservedState,
+    PredecessorEnded,
     QueryResources,
     Refused,
-    ReleasePlace,
+    ReleaseReservation,
+    RequestWork,
+    ReservationReply,
     Resources,
     ReturnJob,
     SubmissionFail,
     SubmitJob,
-    Withdrawn,
-    WorkAnswer,
+    WithdrawReply,
+    WorkReply,
 )
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.protocol.bidding import Bidder, Caller
-from grid.protocol.forwarding.interface import Ask, Award, Destination, Question
-from grid.protocol.forwarding.local_rules import never as stay
+from grid.protocol.counters import SchedulerTally
+from grid.protocol.forwarding import Answer, Ask, Award, Destination, Question
+from grid.protocol.forwarding.local import never as stay
 from grid.protocol.pulling import LOOK, JobGiver, Puller
-from grid.protocol.scheduler_rules import Neighbours, SchedulerRules
-from grid.protocol.selection.interface import Selection
-from grid.protocol.tally import SchedulerTally
+from grid.protocol.selection import Selection
 
 NOT_ASKED = float("nan")
 """CPUs that are assigned, where a bid only says whether there is room."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerPeers:
+    """PeerLists a Local Scheduler talks to: its own VO's entities, and all schedulers by VO."""
+
+    resource_manager: str
+    information: str
+    schedulers: tuple[str, ...]
+    distances: Distances
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """What a Local Scheduler goes by: how often and how a job is forwarded, and whether back."""
+
+    ttl: int
+    rule: Callable[[Question], Answer]
+    avoid_loops: bool = False
+    when_refused: str = "next"
+    listeners: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The Workload Sources that wait for the end of a job of the VO's users, by its number."""
 
 
 @dataclass(slots=True)
@@ -91,9 +114,9 @@ class LocalScheduler:
         self,
         vo: int,
         selection: Selection,
-        neighbours: Neighbours,
+        neighbours: SchedulerPeers,
         *,
-        rules: SchedulerRules,
+        rules: SchedulerSettings,
         first_cluster: int,
     ) -> None:
         self._vo = vo
@@ -161,26 +184,26 @@ class LocalScheduler:
         match message:
             case CallForBids():
                 self._bidder.called(ctx, sender, message)
-            case PlaceHeld():
+            case ReservationReply():
                 self._bidder.place(ctx, message)
-            case ReleasePlace():
+            case ReleaseReservation():
                 self._bidder.released(ctx, message)
             case Bid():
                 self._look_again(ctx, self._caller.hear(ctx, sender, message))
-            case LeaseEnded():
+            case LeaseExpired():
                 self._tally.add("leases_lost")
-            case InLine(key, True):
+            case AdmissionQueueUpdate(key, True):
                 self._giver.waits(self._cases[key].job)
-            case InLine(key):
+            case AdmissionQueueUpdate(key):
                 self._giver.has_left(key)
-            case AskForWork(vo):
+            case RequestWork(vo):
                 self._giver.asked(ctx, sender, message, partial(self._may_leave_for, vo))
-            case Withdrawn(key):
+            case WithdrawReply(key):
                 wish = self._giver.withdrawn(ctx, message)
                 if wish is not None:
                     self._cases[key].utility = wish.utility
                     self._forward(ctx, self._cases[key], wish.vo, wish.resource, False)
-            case WorkAnswer() if self._puller is not None:
+            case WorkReply() if self._puller is not None:
                 self._puller.answered(ctx, message)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
@@ -221,7 +244,7 @@ class LocalScheduler:
         ctx.send(
             self._neighbours.resource_manager,
             AssignJob(
-                job, forwarded.resource, forwarded.wait, forwarded.call, belief=forwarded.belief
+                job, forwarded.resource, forwarded.wait, forwarded.call, observed=forwarded.observed
             ),
         )
 
@@ -277,8 +300,8 @@ class LocalScheduler:
         call = bid.call if bid.held else None
         # A place that is held needs no queue; if its lease is over when the job comes, the VO that
         # it has come to decides anew.
-        believed = None if bid.held else Belief(self._vo, NOT_ASKED, bid.free, -1)
-        self._go(ctx, case, bid.vo, bid.resource, not bid.held, call, belief=believed)
+        believed = None if bid.held else ObservedState(self._vo, NOT_ASKED, bid.free, -1)
+        self._go(ctx, case, bid.vo, bid.resource, not bid.held, call, observed=believed)
 
     def _send(
         self, ctx: Context, case: _Case, table: ResourceTable, destination: Destination
@@ -292,8 +315,8 @@ class LocalScheduler:
             return
         case.utility = self._selection.utility(case.job, table, row)
         vo, number = table.columns.place(row)
-        belief = None if vo == self._vo else self._tally.forwards(table, row, case.job, ctx.now)
-        self._go(ctx, case, vo, number, wait, late=late, belief=belief)
+        observed = None if vo == self._vo else self._tally.forwards(table, row, case.job, ctx.now)
+        self._go(ctx, case, vo, number, wait, late=late, observed=observed)
 
     def _go(
         self,
@@ -304,13 +327,13 @@ class LocalScheduler:
         wait: bool,
         call: CallId | None = None,
         late: bool = False,
-        belief: Belief | None = None,
+        observed: ObservedState | None = None,
     ) -> None:
         if vo == self._vo:
             assign = AssignJob(case.job, resource, wait, call, late)
             ctx.send(self._neighbours.resource_manager, assign)
         else:
-            self._forward(ctx, case, vo, resource, wait, call, belief)
+            self._forward(ctx, case, vo, resource, wait, call, observed)
 
     def _forward(
         self,
@@ -320,7 +343,7 @@ class LocalScheduler:
         resource: int,
         wait: bool,
         call: CallId | None = None,
-        belief: Belief | None = None,
+        observed: ObservedState | None = None,
     ) -> None:
         job = case.job
         self._settled(ctx, job.key)
@@ -333,7 +356,7 @@ class LocalScheduler:
         barred = (*case.barred, self._vo) if self._avoid_loops else case.barred
         message = ForwardJob(
             job, case.origin, case.ttl, case.hops + 1, resource, case.utility, wait, barred, call,
-            belief,
+            observed,
         )  # fmt: skip
         ctx.send(self._neighbours.schedulers[vo], message, job.input_mb)
 
@@ -359,7 +382,7 @@ class LocalScheduler:
         """A job of the VO's users has ended: record it, and tell those whose jobs wait for it."""
         ctx.record(row)
         for source in self._listeners.get(row.job.number, ()):
-            ctx.send(source, JobOver(row.job.key))
+            ctx.send(source, PredecessorEnded(row.job.key))
 
     def _end(self, ctx: Context, ended: JobEnded) -> None:
         if self._puller is not None:

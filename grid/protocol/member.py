@@ -9,11 +9,11 @@ of others that are still on their way are turned away.
 from __future__ import annotations
 
 from grid.kernel.entity import Context
-from grid.model.messages import JoinVo, LeaveVo, cells_of
+from grid.model.messages import JoinVo, LeaveVo, table_values
 from grid.model.platform import Membership
 from grid.model.resources import ResourceColumns
 from grid.model.time import NEVER, Time
-from grid.protocol.tally import ManagerTally
+from grid.protocol.counters import ManagerTally
 
 JOIN, LEAVE = "join", "leave"
 
@@ -62,4 +62,4 @@ class Member:
         # All are alike, and of many VOs there are many.
         told = len(self._directory)
         if told:
-            self._tally.messages(JoinVo.__name__, told, told * cells_of(joins))
+            self._tally.messages(JoinVo.__name__, told, told * table_values(joins))

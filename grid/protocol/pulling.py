@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol
 from grid.kernel.entity import Context
 from grid.model.distances import Distances
 from grid.model.job import Job, JobKey
-from grid.model.messages import AskForWork, QueryResources, WithdrawJob, Withdrawn, WorkAnswer
+from grid.model.messages import QueryResources, RequestWork, WithdrawJob, WithdrawReply, WorkReply
 from grid.model.resources import ResourceTable
-from grid.protocol.forwarding.pulling import Idle, PullFrom
-from grid.protocol.selection.interface import Selection
+from grid.protocol.forwarding.pull import Idle, PullFrom
+from grid.protocol.selection import Selection
 
 LOOK = "look for work"
 MOST_DOUBLE, REST = 16, 1000
@@ -65,7 +65,7 @@ class Puller:
         idle = Idle(table, vo, ctx.now, tuple(self._asked), self._distances, ctx.rng)
         target, again_us = self._rule.idle(idle)
         if target >= 0:
-            ctx.send(self._schedulers[target], AskForWork(vo, table.of(vo)))
+            ctx.send(self._schedulers[target], RequestWork(vo, table.of(vo)))
             self._asked.append(target)
             return
         self._is_asking = False
@@ -78,7 +78,7 @@ class Puller:
             self._in_vain += 1
             ctx.set_background_timer(wait_us, LOOK)
 
-    def answered(self, ctx: Context, answer: WorkAnswer) -> None:
+    def answered(self, ctx: Context, answer: WorkReply) -> None:
         """A job comes, or the next VO is to be asked."""
         self._expected = answer.key
         if answer.key is None:
@@ -122,7 +122,7 @@ class JobGiver:
         self._in_line.pop(key, None)
 
     def asked(
-        self, ctx: Context, sender: str, asked: AskForWork, may_leave: Callable[[Job], bool]
+        self, ctx: Context, sender: str, asked: RequestWork, may_leave: Callable[[Job], bool]
     ) -> None:
         """Look for the first in line that may leave and would find something free there."""
         table = asked.table
@@ -137,10 +137,10 @@ class JobGiver:
                 self._wishes[key] = _Wish(sender, asked.vo, number, utility)
                 ctx.send(self._manager, WithdrawJob(key))
                 return
-        ctx.send(sender, WorkAnswer(None))
+        ctx.send(sender, WorkReply(None))
 
-    def withdrawn(self, ctx: Context, answer: Withdrawn) -> _Wish | None:
+    def withdrawn(self, ctx: Context, answer: WithdrawReply) -> _Wish | None:
         """The Resource Manager has given the job back, or could not: who gets it, if anybody."""
         wish = self._wishes.pop(answer.key)
-        ctx.send(wish.scheduler, WorkAnswer(answer.key if answer.given else None))
+        ctx.send(wish.scheduler, WorkReply(answer.key if answer.given else None))
         return wish if answer.given else None

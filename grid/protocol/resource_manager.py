@@ -19,63 +19,62 @@ import numpy as np
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
+    AdmissionQueueUpdate,
     Assigned,
     AssignJob,
     CallId,
-    HoldPlace,
-    InLine,
+    ClusterChosen,
     JobEnded,
-    LeaseEnded,
+    LeaseExpired,
     LocalStatus,
     NotAdmitted,
-    Placed,
-    PlaceHeld,
-    PlacesInLine,
+    QueuedReservations,
     Refused,
-    ReleasePlace,
+    ReleaseReservation,
+    RequestReservation,
+    ReservationReply,
     RunJob,
     WithdrawJob,
-    Withdrawn,
+    WithdrawReply,
 )
 from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceColumns, status_rows, summary_of
 from grid.model.time import Time
+from grid.protocol.admission import Request, everyone
+from grid.protocol.admission_queue import AdmissionQueue, Waiting
 from grid.protocol.backlog import Backlog, NoBacklog
-from grid.protocol.forwarding.admission import Request, everyone
+from grid.protocol.counters import ManagerTally
 from grid.protocol.member import Member
-from grid.protocol.tally import ManagerTally
-from grid.protocol.waiting_room import Waiting, WaitingRoom
 
 PERIOD, LEASE = "period", "lease "
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotRules:
+class SnapshotSettings:
     """When snapshots go out, and how much they tell. None switches a trigger off.
 
     A full snapshot has a row for each resource. A summary names two: the one with the smallest
-    share of assigned CPUs, and the one with most memory free of jobs. With `tells_work` a snapshot
-    says how much work is left, too.
+    share of assigned CPUs, and the one with most memory free of jobs. With `include_backlog` a
+    snapshot has the remaining work, too. `subscribers` is the number of VOs that receive it.
     """
 
     summary: bool
     period_us: Time | None
     load_limit: float | None
     jobs_limit: int | None
-    tells_work: bool = False
-    audience: int = 0
-    """How many VOs hear them."""
+    include_backlog: bool = False
+    subscribers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Reception:
+class AdmissionSettings:
     """How jobs of other VOs are received: whether at all, and who goes first where some wait."""
 
     admission: Callable[[Request], bool] = everyone
     priority: str = "none"
 
 
-ALL_ALIKE = Reception()
+ALL_ALIKE = AdmissionSettings()
 
 
 class ResourceManager:
@@ -90,8 +89,8 @@ class ResourceManager:
         self,
         vo: int,
         resources: ResourceColumns,
-        rules: SnapshotRules,
-        reception: Reception = ALL_ALIKE,
+        rules: SnapshotSettings,
+        reception: AdmissionSettings = ALL_ALIKE,
         *,
         scheduler: str,
         information: str,
@@ -109,7 +108,7 @@ class ResourceManager:
         self._guests: dict[str, tuple[int, int]] = {}
         """Of each other VO, how many of its jobs are here, and on how many processors."""
         self._tally = ManagerTally(vo, scheduler)
-        self._room = WaitingRoom(resources.cpus.tolist())
+        self._room = AdmissionQueue(resources.cpus.tolist())
         self._leases: dict[CallId, tuple[Job, int]] = {}
         """The jobs for which a place is held, and on which resource."""
         self._scheduler = scheduler
@@ -118,7 +117,7 @@ class ResourceManager:
         self._grid_dispatcher = grid_dispatcher
         self._member = Member(vo, resources, directory, membership, self._tally)
         self._assigned = np.zeros(len(resources))
-        self._backlog = Backlog(resources) if rules.tells_work else NoBacklog()
+        self._backlog = Backlog(resources) if rules.include_backlog else NoBacklog()
         self._cpus: list[float] = resources.cpus.tolist()
         self._cluster: list[int] = resources.cluster.tolist()
         self._machine: list[int] = resources.machine.tolist()
@@ -141,11 +140,11 @@ class ResourceManager:
                 self._release(ctx, message)
             case WithdrawJob(key):
                 self._withdraw(ctx, key)
-            case HoldPlace():
+            case RequestReservation():
                 self._offer(ctx, message)
-            case ReleasePlace(call):
+            case ReleaseReservation(call):
                 self._release_place(ctx, call)
-            case Placed(key, cluster):
+            case ClusterChosen(key, cluster):
                 self._move(ctx, key, cluster)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
@@ -157,7 +156,7 @@ class ResourceManager:
         elif timer.startswith(LEASE):
             scheduler, _, number = timer.removeprefix(LEASE).partition(" ")
             call = (scheduler, int(number))
-            ctx.send(self._scheduler, LeaseEnded(call))
+            ctx.send(self._scheduler, LeaseExpired(call))
             self._fall_back(ctx, call)
         else:
             self._member.timeout(ctx, timer)
@@ -168,15 +167,15 @@ class ResourceManager:
         self._tally.finish(ctx)
 
     def _assign(self, ctx: Context, scheduler: str, asked: AssignJob) -> None:
-        job, resource, wait, call, late, belief = asked
+        job, resource, wait, call, late, observed = asked
         if call is not None and call in self._leases:
             self._take_place(ctx, scheduler, job, call)
             return
         key, processors = job.key, job.processors
         is_guest = job.vo != self._name
         assigned = self._assigned.item(resource)
-        if belief is not None:
-            self._tally.comes(asked, belief, assigned, self._cpus[resource])
+        if observed is not None:
+            self._tally.comes(asked, observed, assigned, self._cpus[resource])
         if self._is_barred(job, ctx.now):
             self._tally.add("not_admitted")
             ctx.send(scheduler, NotAdmitted(key))
@@ -195,7 +194,7 @@ class ResourceManager:
         if waits or ((rank or late) and not self._room.has_room(job, resource)):
             self._room.wait(Waiting(job, None, rank, late), resource)
             if late:
-                ctx.send(scheduler, InLine(key, True))
+                ctx.send(scheduler, AdmissionQueueUpdate(key, True))
         else:
             self._send_down(ctx, job, resource)
         self._tell(ctx)
@@ -209,17 +208,17 @@ class ResourceManager:
             del self._holds[key]
             self._count(key[0], resource, processors, -1)
             self._backlog.ends(key, 0, ctx.now)
-        ctx.send(self._scheduler, Withdrawn(key, given))
+        ctx.send(self._scheduler, WithdrawReply(key, given))
         if given:
             self._go_on(ctx, resource)
             self._tell(ctx)
 
-    def _offer(self, ctx: Context, asked: HoldPlace) -> None:
+    def _offer(self, ctx: Context, asked: RequestReservation) -> None:
         """Say whether there is a place, hold it if that is wanted, or have the job wait for it."""
         job, resource = asked.job, asked.resource
         assigned = float(self._assigned[resource])
         if self._is_barred(job, ctx.now):
-            ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
+            ctx.send(self._scheduler, ReservationReply(asked.call, False, False, False, assigned))
             return
         rank = self._rank(job.vo != self._name)
         free = self._cpus[resource] - assigned >= job.processors
@@ -233,7 +232,7 @@ class ResourceManager:
             self._tell_line(ctx)
         else:
             assigned += float(self._room.places_before(rank)[resource])
-            ctx.send(self._scheduler, PlaceHeld(asked.call, True, free, False, assigned))
+            ctx.send(self._scheduler, ReservationReply(asked.call, True, free, False, assigned))
 
     def _rank(self, is_guest: bool) -> int:
         """Whether the job goes first here (0) or second (1)."""
@@ -244,7 +243,7 @@ class ResourceManager:
             return False
         return not self._member.is_in(now) or not self._admits(job, now)
 
-    def _hold(self, ctx: Context, asked: HoldPlace) -> None:
+    def _hold(self, ctx: Context, asked: RequestReservation) -> None:
         """CPUs are kept for the job of a call, as if it ran, until its lease is over."""
         job, resource = asked.job, asked.resource
         assigned = float(self._assigned[resource])
@@ -254,7 +253,7 @@ class ResourceManager:
         self._backlog.comes(asked.call, job, resource, ctx.now)
         self._room.sent_down(resource, job.processors)
         ctx.set_timer(asked.lease_us, _lease(asked.call))
-        ctx.send(self._scheduler, PlaceHeld(asked.call, True, True, True, assigned))
+        ctx.send(self._scheduler, ReservationReply(asked.call, True, True, True, assigned))
         self._tell(ctx)
         self._publish_if_due(ctx)
 
@@ -294,21 +293,23 @@ class ResourceManager:
         """Those who wait and have room now, get on."""
         for job, asked, _, late in self._room.next_ones(resource):
             if late:
-                ctx.send(self._scheduler, InLine(job.key, False))
+                ctx.send(self._scheduler, AdmissionQueueUpdate(job.key, False))
             if asked is None:
                 self._send_down(ctx, job, resource)
                 continue
             self._tell_line(ctx)
             if self._is_barred(job, ctx.now):
                 assigned = float(self._assigned[resource])
-                ctx.send(self._scheduler, PlaceHeld(asked.call, False, False, False, assigned))
+                ctx.send(
+                    self._scheduler, ReservationReply(asked.call, False, False, False, assigned)
+                )
             else:
                 self._hold(ctx, asked)
 
     def _tell_line(self, ctx: Context) -> None:
         """The own VO counts places in line: what is free beside them goes to them first."""
         own, guests = (self._room.places_before(self._rank(is_guest)) for is_guest in (False, True))
-        ctx.send(self._information, PlacesInLine(own, guests))
+        ctx.send(self._information, QueuedReservations(own, guests))
 
     def _count(self, vo: str, resource: int, processors: int, sign: int) -> None:
         """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""
@@ -341,7 +342,7 @@ class ResourceManager:
     def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
         """The Grid Dispatcher took another cluster than the selection: move what it holds.
 
-        The job's end may have come before the Grid Dispatcher's `Placed`.
+        The job's end may have come before the Grid Dispatcher's `ClusterChosen`.
         """
         if key not in self._holds:
             return
@@ -392,7 +393,9 @@ class ResourceManager:
         rows = status_rows(self._resources, self._assigned, self._backlog.left_s(ctx.now), ctx.now)
         rows = summary_of(rows, self._resources) if self._rules.summary else rows
         ctx.publish(rows)
-        self._tally.messages("Snapshot", self._rules.audience, rows.size * self._rules.audience)
+        self._tally.messages(
+            "Snapshot", self._rules.subscribers, rows.size * self._rules.subscribers
+        )
 
 
 def _lease(call: CallId) -> str:

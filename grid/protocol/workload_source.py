@@ -9,7 +9,7 @@ from typing import Any
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
-from grid.model.messages import JobOver, SubmitJob
+from grid.model.messages import PredecessorEnded, SubmitJob
 from grid.model.time import NEVER, Time
 
 NEXT, THINKS = "next", "thinks "
@@ -44,7 +44,7 @@ class WorkloadSource:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:
-            case JobOver(key) if key in self._waiting:
+            case PredecessorEnded(key) if key in self._waiting:
                 predecessors = self._jobs.predecessors
                 assert predecessors is not None
                 for row in self._waiting[key]:

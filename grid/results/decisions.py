@@ -8,15 +8,13 @@ from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from grid.model.messages import KINDS_ABROAD
+from grid.model.messages import BETWEEN_VOS, MESSAGES
 from grid.model.records import VoFigure
 
 BYTES_A_NUMBER = 8
-_SUBJECTS = {
-    "jobs": ("ForwardJob", "ReturnJob", "JobDone", "SubmissionFail", "JobOver"),
-    "places": ("CallForBids", "Bid", "ReleasePlace", "AskForWork", "WorkAnswer"),
-    "information": ("Snapshot", "News", "Probe", "ProbeAnswer", "JoinVo", "LeaveVo"),
-}
+_SUBJECTS: dict[str, list[str]] = {"jobs": [], "places": [], "information": ["Snapshot"]}
+for _kind, _name in BETWEEN_VOS.items():
+    _SUBJECTS[MESSAGES[_kind].subject].append(_name)
 """What messages between VOs are about. A snapshot is a message to each VO that hears it."""
 
 
@@ -71,7 +69,7 @@ def _bytes_of(sums: Mapping[str, float], kind: str) -> float:
 @cache
 def fixed_numbers() -> dict[str, int]:
     """How many numbers and names each kind of message has, its tables and lists aside."""
-    return {name: _numbers(kind) for kind, name in KINDS_ABROAD.items()}
+    return {name: _numbers(kind) for kind, name in BETWEEN_VOS.items()}
 
 
 def _numbers(hint: Any) -> int:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import inspect
 
-from grid.model import messages, migration_messages
+from grid.model import migration_messages as _declares_messages  # noqa: F401
 from grid.model.event import word_of
+from grid.model.messages import MESSAGES
 from grid.results.column_definitions import DECISIONS, Columns
-
-NO_MESSAGE = ("Belief", "Entry")
-"""What only travels within messages."""
 
 
 def message_words() -> Columns:
     """Every message that entities send each other, by its word; its docstring says what it is."""
-    found = {}
-    for module in (messages, migration_messages):
-        for name, one in vars(module).items():
-            is_own = inspect.isclass(one) and one.__module__ == module.__name__
-            if is_own and name not in NO_MESSAGE:
-                about = (inspect.getdoc(one) or "").partition("\n\n")[0]
-                found[word_of(one)] = ("", about.replace("\n", " "))
-    return found
+    return {
+        word_of(kind): ("", (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "))
+        for kind in MESSAGES
+    }
 
 
 def event_words() -> Columns:

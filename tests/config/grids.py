@@ -12,40 +12,40 @@ from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
 from grid.model.job_results import JobResults, columns_of, in_order
 from grid.model.messages import (
-    AskForWork,
+    AdmissionQueueUpdate,
     Assigned,
     AssignJob,
     Bid,
     CallForBids,
+    ClusterChosen,
     ForwardJob,
-    HoldPlace,
-    InLine,
     JobDone,
     JobEnded,
     JoinVo,
-    LeaseEnded,
+    LeaseExpired,
     LeaveVo,
     Load,
     LocalStatus,
-    News,
     NotAdmitted,
-    Placed,
-    PlaceHeld,
-    PlacesInLine,
     Probe,
-    ProbeAnswer,
+    ProbeReply,
     QueryLoad,
     QueryResources,
+    QueuedReservations,
     Refused,
-    ReleasePlace,
+    ReleaseReservation,
+    RequestReservation,
+    RequestWork,
+    ReservationReply,
     Resources,
     ReturnJob,
     RunJob,
+    StatusUpdate,
     SubmissionFail,
     SubmitJob,
     WithdrawJob,
-    Withdrawn,
-    WorkAnswer,
+    WithdrawReply,
+    WorkReply,
 )
 from grid.model.time import NEVER
 
@@ -94,7 +94,9 @@ class _Overheard:
         self.entity.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        if self.directory or not isinstance(message, (JoinVo, LeaveVo, LocalStatus, PlacesInLine)):
+        if self.directory or not isinstance(
+            message, (JoinVo, LeaveVo, LocalStatus, QueuedReservations)
+        ):
             self.lines.append(f"{ctx.now:>9} {sender} -> {self.name}: {_words(message)}")
         self.entity.handle(ctx, sender, message)
 
@@ -141,7 +143,7 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"load, for {key[1]}?"
         case Load(key, _, load, able):
             return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
-        case Placed(key, cluster):
+        case ClusterChosen(key, cluster):
             return f"{key[1]} went to cluster {cluster}"
         case JobEnded(key):
             return f"{key[1]} ended, state {message.outcome.state}"
@@ -154,24 +156,24 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             place = "held" if message.held else "free" if message.free else "busy"
             place = place if resource >= 0 else "no"
             return f"call {call[1]}: {place}, {message.finish_us} us"
-        case HoldPlace(call):
+        case RequestReservation(call):
             return f"call {call[1]} of {call[0]}: a place for {message.job.number}?"
-        case PlaceHeld(call):
+        case ReservationReply(call):
             place = "held" if message.held else "free" if message.free else "busy"
             return f"call {call[1]}: {place if message.admitted else 'not admitted'}"
-        case ReleasePlace(call):
+        case ReleaseReservation(call):
             return f"call {call[1]}: not needed"
-        case LeaseEnded(call):
+        case LeaseExpired(call):
             return f"call {call[1]}: its lease is over"
-        case AskForWork(vo, table):
+        case RequestWork(vo, table):
             return f"VO {vo} asks for work, assigned {table.assigned_cpus.tolist()}"
-        case WorkAnswer(key):
+        case WorkReply(key):
             return f"{key[1]} comes" if key else "no work"
-        case InLine(key, waits):
+        case AdmissionQueueUpdate(key, waits):
             return f"{key[1]} waits" if waits else f"{key[1]} waits no longer"
         case WithdrawJob(key):
             return f"give {key[1]} back"
-        case Withdrawn(key, given):
+        case WithdrawReply(key, given):
             return f"{key[1]} given back" if given else f"{key[1]} is not to be had"
         case NotAdmitted(key):
             return f"{key[1]} is not taken in"
@@ -188,12 +190,12 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"VO {vo} leaves"
         case LocalStatus(assigned):
             return f"assigned {assigned.tolist()}"
-        case PlacesInLine(own, guests):
+        case QueuedReservations(own, guests):
             return f"in line before own {own.tolist()}, before guests {guests.tolist()}"
-        case News(entries, asks):
+        case StatusUpdate(entries, asks):
             return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
         case Probe(number):
             return f"probe {number}"
-        case ProbeAnswer(number, entry):
+        case ProbeReply(number, entry):
             return f"probe {number}: VO {entry.vo} has {entry.rows[:, 0].tolist()}"
     raise AssertionError(message)

@@ -19,7 +19,7 @@ from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.job import Job, JobKey
-from grid.model.messages import JobEnded, Placed, RunJob
+from grid.model.messages import ClusterChosen, JobEnded, RunJob
 from grid.model.migration_messages import (
     AskMigration,
     CancelMigration,
@@ -245,6 +245,6 @@ def _words(message: Any) -> str:  # noqa: PLR0911
             return f"({number}) I have it"
         case CancelMigration(number):
             return f"({number}) never mind"
-        case Placed(key):
+        case ClusterChosen(key):
             return f"{key[1]} is here now"
     raise AssertionError(message)

@@ -11,8 +11,7 @@ import grid
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, JobLimits, License, Machine, VirtualOrganization
 from grid.model.resources import resources_of
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import FORWARDING, SELECTIONS
 
 S = 1_000_000
 COMPLETED = "COMPLETED_SUCCESSFULLY"

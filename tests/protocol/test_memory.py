@@ -10,9 +10,8 @@ import pytest
 import grid
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.resources import resources_of
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.selection.interface import best_choice
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import FORWARDING, SELECTIONS
+from grid.protocol.selection import best_choice
 
 SMALL = {"count": 1, "cpus": 4, "ram_mb": 1000}
 LARGE = {"count": 1, "cpus": 4, "ram_mb": 8000}

@@ -14,7 +14,7 @@ from grid.model.job import FINAL_STATES
 from grid.model.job_results import columns_of, in_order
 from grid.model.messages import ForwardJob
 from grid.model.time import NEVER
-from grid.protocol.forwarding.rules import FORWARDING
+from grid.protocol.registry import FORWARDING
 from grid.results.checkers import check
 from tests.config.grids import grid_of, vo
 

@@ -12,13 +12,13 @@ from grid.model.job import Job, JobOutcome, JobState
 from grid.model.messages import (
     Assigned,
     AssignJob,
-    HoldPlace,
     JobEnded,
     LocalStatus,
-    PlaceHeld,
-    PlacesInLine,
+    QueuedReservations,
     Refused,
-    ReleasePlace,
+    ReleaseReservation,
+    RequestReservation,
+    ReservationReply,
     RunJob,
     WithdrawJob,
 )
@@ -28,18 +28,18 @@ from grid.model.time import SECOND_US
 from grid.protocol.resource_manager import (
     ALL_ALIKE,
     PERIOD,
-    Reception,
+    AdmissionSettings,
     ResourceManager,
-    SnapshotRules,
+    SnapshotSettings,
 )
 
-SILENT = SnapshotRules(summary=False, period_us=None, load_limit=None, jobs_limit=None)
+SILENT = SnapshotSettings(summary=False, period_us=None, load_limit=None, jobs_limit=None)
 
 
 def manager(
-    rules: SnapshotRules = SILENT,
+    rules: SnapshotSettings = SILENT,
     cpus: tuple[int, ...] = (2, 4),
-    reception: Reception = ALL_ALIKE,
+    reception: AdmissionSettings = ALL_ALIKE,
 ) -> ResourceManager:
     machines = tuple(Machine(f"m{i}", n, ram_mb=100.0 * (i + 1)) for i, n in enumerate(cpus))
     vo = VirtualOrganization("a", (Cluster("c", machines, by_machine=True),))
@@ -67,9 +67,9 @@ class Desk:
 
     def __init__(
         self,
-        rules: SnapshotRules = SILENT,
+        rules: SnapshotSettings = SILENT,
         cpus: tuple[int, ...] = (2, 4),
-        reception: Reception = ALL_ALIKE,
+        reception: AdmissionSettings = ALL_ALIKE,
     ) -> None:
         self.ctx = Context("a/resources", 1, lambda: (None, []))  # type: ignore[arg-type, return-value]
         self.manager = manager(rules, cpus, reception)
@@ -111,13 +111,13 @@ def test_a_completion_frees_what_its_job_held() -> None:
 
 def test_a_place_is_held_at_once_before_jobs_that_are_held_back() -> None:
     """A guest waits for all four CPUs, of which three are free: the users' own go first."""
-    desk = Desk(reception=Reception(priority="home"))
+    desk = Desk(reception=AdmissionSettings(priority="home"))
     desk.tell(AssignJob(job(1), 1, False))
     assert RunJob not in map(type, desk.tell(AssignJob(job(1, 4, "b"), 1, True)))
     calls = [("a/scheduler", number) for number in (1, 2)]
     held = [
-        [one.held for one in desk.tell(HoldPlace(call, job(2, processors), 1, 5, True))
-         if isinstance(one, PlaceHeld)]
+        [one.held for one in desk.tell(RequestReservation(call, job(2, processors), 1, 5, True))
+         if isinstance(one, ReservationReply)]
         for call, processors in zip(calls, (3, 1), strict=True)
     ]  # fmt: skip
     assert held == [[True], []]
@@ -129,10 +129,12 @@ def test_what_is_free_beside_a_place_in_line_is_for_that_place() -> None:
     desk = Desk()
     desk.tell(AssignJob(job(1, 2), 1, False))
     call = ("b/scheduler", 1)
-    assert desk.tell(HoldPlace(call, job(2, 3, "b"), 1, 5, True))[0].before_own.tolist() == [0, 3]
+    assert desk.tell(RequestReservation(call, job(2, 3, "b"), 1, 5, True))[
+        0
+    ].before_own.tolist() == [0, 3]
     assert desk.tell(AssignJob(job(3), 1, False)) == [Refused(("a", 3))]
     assert Assigned(("a", 4), 0) in desk.tell(AssignJob(job(4), 0, False))
-    assert desk.tell(ReleasePlace(call))[0].before_own.tolist() == [0, 0]
+    assert desk.tell(ReleaseReservation(call))[0].before_own.tolist() == [0, 0]
     assert Assigned(("a", 3), 0) in desk.tell(AssignJob(job(3), 1, False))
 
 
@@ -144,12 +146,14 @@ def test_places_in_line_count_for_those_who_stand_behind_them(
     priority: str, before_own: list[int], before_guests: list[int]
 ) -> None:
     """Two places of its own users for two CPUs each at one resource, one of a guest at another."""
-    desk = Desk(cpus=(2, 4), reception=Reception(priority=priority))
+    desk = Desk(cpus=(2, 4), reception=AdmissionSettings(priority=priority))
     for number, (resource, processors) in enumerate([(0, 2), (1, 4)]):
         desk.tell(AssignJob(job(number, processors), resource, False))
     for number, (vo, resource, processors) in enumerate([("a", 0, 2), ("a", 0, 2), ("b", 1, 3)]):
         call = (f"{vo}/scheduler", number)
-        told = desk.tell(HoldPlace(call, job(9 + number, processors, vo), resource, 5, True))
+        told = desk.tell(
+            RequestReservation(call, job(9 + number, processors, vo), resource, 5, True)
+        )
     assert told[-1].before_own.tolist() == before_own
     assert told[-1].before_guests.tolist() == before_guests
 
@@ -158,17 +162,17 @@ def test_a_bid_counts_the_places_in_line_before_it() -> None:
     """One CPU is free, and a place for two stands in line: who asks waits for three of them."""
     desk = Desk(cpus=(2,))
     desk.tell(AssignJob(job(1), 0, False))
-    desk.tell(HoldPlace(("a/scheduler", 1), job(2, 2), 0, 5, True))
-    (answer,) = desk.tell(HoldPlace(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
+    desk.tell(RequestReservation(("a/scheduler", 1), job(2, 2), 0, 5, True))
+    (answer,) = desk.tell(RequestReservation(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
     assert (answer.free, answer.held, answer.assigned) == (False, False, 3)
 
 
 def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
     desk = Desk()
     desk.tell(AssignJob(job(1, 4), 1, False))
-    desk.tell(HoldPlace(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
+    desk.tell(RequestReservation(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
     told = {type(one): one for one in desk.end(1)}
-    assert told[PlacesInLine].before_own.tolist() == [0, 0]
+    assert told[QueuedReservations].before_own.tolist() == [0, 0]
     assert told[LocalStatus].assigned_cpus.tolist() == [0, 3]
 
 
@@ -176,7 +180,7 @@ def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
 def test_a_snapshot_goes_out_when_more_jobs_than_the_limit_came(
     limit: int, published_at: list[int]
 ) -> None:
-    desk = Desk(SnapshotRules(False, None, None, limit))
+    desk = Desk(SnapshotSettings(False, None, None, limit))
     seen = []
     for number in range(1, 6):
         desk.tell(AssignJob(job(number), 1, True))
@@ -187,7 +191,7 @@ def test_a_snapshot_goes_out_when_more_jobs_than_the_limit_came(
 
 
 def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_it() -> None:
-    desk = Desk(SnapshotRules(False, None, 0.5, None), cpus=(4,))
+    desk = Desk(SnapshotSettings(False, None, 0.5, None), cpus=(4,))
     loads = []
     for number in range(1, 5):
         desk.tell(AssignJob(job(number), 0, False))
@@ -200,7 +204,7 @@ def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_
 
 
 def test_the_load_passes_the_limit_again_after_a_job_was_given_away_or_a_lease_was_over() -> None:
-    desk = Desk(SnapshotRules(False, None, 0.5, None), cpus=(4,))
+    desk = Desk(SnapshotSettings(False, None, 0.5, None), cpus=(4,))
     desk.tell(AssignJob(job(1, 2), 0, True))
     desk.tell(AssignJob(job(2, 4), 0, True, late=True))
     assert len(desk.ctx.effects.posts) == 1
@@ -209,18 +213,18 @@ def test_the_load_passes_the_limit_again_after_a_job_was_given_away_or_a_lease_w
     assert len(desk.ctx.effects.posts) == 2
     desk.end(3)
     call = ("a/scheduler", 1)
-    desk.tell(HoldPlace(call, job(4), 0, 1000, False))
+    desk.tell(RequestReservation(call, job(4), 0, 1000, False))
     assert len(desk.ctx.effects.posts) == 3
     desk.tell(AssignJob(job(5), 0, False))
     assert len(desk.ctx.effects.posts) == 3
     desk.end(5)
-    desk.tell(ReleasePlace(call))
+    desk.tell(ReleaseReservation(call))
     desk.tell(AssignJob(job(6), 0, False))
     assert len(desk.ctx.effects.posts) == 4
 
 
 def test_a_job_that_is_given_away_leaves_no_work_behind() -> None:
-    desk = Desk(SnapshotRules(False, None, None, None, tells_work=True), cpus=(2,))
+    desk = Desk(SnapshotSettings(False, None, None, None, include_backlog=True), cpus=(2,))
     before = desk.tell(AssignJob(job(1, 2), 0, True))[-1]
     assert before.work_s.tolist() == [2 * 10 / SECOND_US]
     assert desk.tell(AssignJob(job(2), 0, True, late=True))[-1].work_s > before.work_s
@@ -230,7 +234,7 @@ def test_a_job_that_is_given_away_leaves_no_work_behind() -> None:
 
 
 def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> None:
-    desk = Desk(SnapshotRules(False, 7_000_000, None, None))
+    desk = Desk(SnapshotSettings(False, 7_000_000, None, None))
     assert desk.ctx.effects.timers == []
     for now, due in ((1, 7_000_000), (7_000_001, 14_000_000), (14_000_000, 14_000_000)):
         desk.ctx.now = now
@@ -246,7 +250,7 @@ def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> 
 
 
 def test_a_summary_names_the_least_used_and_the_one_with_most_memory() -> None:
-    desk = Desk(SnapshotRules(True, 1, None, None), cpus=(2, 4, 4))
+    desk = Desk(SnapshotSettings(True, 1, None, None), cpus=(2, 4, 4))
     desk.tell(AssignJob(job(1), 0, False))
     desk.tell(AssignJob(job(2), 2, False))
     desk.manager.timeout(desk.ctx, PERIOD)

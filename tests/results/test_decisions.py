@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import grid
-from grid.model.messages import Belief
+from grid.model.messages import ObservedState
 from grid.model.records import VoFigure
-from grid.protocol.tally import MOST_WORDS, Herds, Tally
+from grid.protocol.counters import MOST_WORDS, Herds, Tally
 from grid.results.decisions import decision_figures, fixed_numbers, sums_of
 
 SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs_limit": None}
@@ -120,8 +120,8 @@ def test_bytes_are_eight_for_each_number() -> None:
 def test_words_that_are_long_over_are_done_with() -> None:
     herds, tally = Herds(), Tally(0, "a/x")
     for told_us in range(MOST_WORDS + 5):
-        herds.came(0, Belief(1, 0.0, True, told_us))
-        herds.came(0, Belief(told_us % 2, 0.0, True, told_us))
+        herds.came(0, ObservedState(1, 0.0, True, told_us))
+        herds.came(0, ObservedState(told_us % 2, 0.0, True, told_us))
     herds.finish(tally)
     assert tally.sums["herd.words"] == MOST_WORDS + 5
     assert tally.sums["herd.most"] == 2
@@ -135,7 +135,7 @@ def test_words_of_many_resources_are_kept_in_mind_together() -> None:
     herds, tally = Herds(), Tally(0, "a/x")
     for vo in (1, 2):
         for resource in range(300):
-            herds.came(resource, Belief(vo, 0.0, True, 7))
+            herds.came(resource, ObservedState(vo, 0.0, True, 7))
     herds.finish(tally)
     assert tally.sums == {"herd.words": 300, "herd.vos": 600, "herd.most": 2}
 

@@ -15,12 +15,12 @@ from grid.kernel.reliable import Input, Reliable
 from grid.model.job import JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
 from grid.model.migration_messages import MoveGang
+from grid.protocol.admission_queue import AdmissionQueue
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler
 from grid.protocol.migration import GangGiver, Taker
 from grid.protocol.resource_manager import ResourceManager
-from grid.protocol.waiting_room import WaitingRoom
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, Bug] = {}
@@ -181,7 +181,7 @@ def everybody_admitted(right: Any, self: Any, *request: Any) -> bool:
     return True
 
 
-@replaced(WaitingRoom, "next_ones")
+@replaced(AdmissionQueue, "next_ones")
 def those_who_wait_forgotten(right: Any, self: Any, resource: int) -> Any:
     del right, self, resource
     return ()
@@ -199,7 +199,7 @@ def place_held_though_not_needed(right: Any, self: Any, ctx: Context, call: Any)
         right(self, ctx, call)
 
 
-@replaced(WaitingRoom, "leave")
+@replaced(AdmissionQueue, "leave")
 def copies_not_cancelled(right: Any, self: Any, call: Any) -> int:
     del right, self, call
     return -1
@@ -214,7 +214,7 @@ def job_sent_to_two_winners(right: Any, self: Any, ctx: Context, case: Any, bid:
         ctx.send(others[0], message._replace(wait=True), size)
 
 
-@replaced(WaitingRoom, "withdraw")
+@replaced(AdmissionQueue, "withdraw")
 def job_given_away_and_kept(right: Any, self: Any, key: Any, resource: int) -> bool:
     line = list(self._lines.get(resource, ()))
     given = bool(right(self, key, resource))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.model.job import Job, Option, Requirement, RequirementKind
-from grid.model.messages import ForwardJob, JobOver
+from grid.model.messages import ForwardJob, PredecessorEnded
 from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
 
 REQUIREMENTS = st.lists(
@@ -35,7 +35,7 @@ def test_a_job_is_the_same_on_the_other_side(
     sent = job(requirements, input_mb=input_mb)
     envelopes: list[Any] = [
         (12, 1, 2, 3, ForwardJob(sent, 0, 4, 1, 0, 0.5, wait=True)),
-        (13, 1, 2, 4, JobOver(("a", 5))),
+        (13, 1, 2, 4, PredecessorEnded(("a", 5))),
     ]
     came = unpacked(packed(envelopes))
     assert came == envelopes

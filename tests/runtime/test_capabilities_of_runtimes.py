@@ -26,8 +26,8 @@ from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.plugins.registry import Parts
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
-from grid.protocol.selection.interface import Choice
-from grid.protocol.selection.registry import partial
+from grid.protocol.selection import Choice
+from grid.protocol.selection.by_utility import partial
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, Run, execute_grid
 from tests.cluster.clusters import table

@@ -11,7 +11,7 @@ from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
 from grid.model.job_results import in_order
 from grid.model.time import from_seconds
-from grid.protocol.forwarding.rules import FORWARDING
+from grid.protocol.registry import FORWARDING
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.runtime.codec import decode, encode
@@ -73,8 +73,10 @@ def test_a_journal_can_hold_what_is_in_hand() -> None:
         for entity in process._entities:
             text = encode(entity)
             assert encode(decode(text)) == text
-            seen |= {name for name in ("Conversation", "_Inquiry", "HoldPlace") if name in text}
-    assert seen == {"Conversation", "_Inquiry", "HoldPlace"}
+            seen |= {
+                name for name in ("Conversation", "_Inquiry", "RequestReservation") if name in text
+            }
+    assert seen == {"Conversation", "_Inquiry", "RequestReservation"}
 
 
 @pytest.mark.parametrize("when_refused", ["next", "home", "reject"])

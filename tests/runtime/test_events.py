@@ -159,7 +159,7 @@ def test_a_run_from_python_may_have_its_events(tmp_path: Path) -> None:
 
 def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:
     from grid.config.wrapped import entities_of
-    from grid.protocol.witness import Witnessed
+    from grid.protocol.event_recorder import Witnessed
 
     grid = random_grid(Random(2))
     assert not [e for e in entities_of(grid, grid.names).values() if isinstance(e, Witnessed)]

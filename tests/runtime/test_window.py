@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 
 from grid.config.build import Grid
 from grid.model.job_results import JobResults, in_order
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.information.discounts import DISCOUNTS
-from grid.protocol.information.registry import INFORMATION
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 from grid.results.checkers import check
 from grid.results.digest import digest
 from grid.runtime.sequential import run_sequential

@@ -32,7 +32,7 @@ from grid.model.errors import one_mistake
 from grid.model.job_results import JobRow, in_order
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, Time
-from grid.protocol.selection.interface import Selection
+from grid.protocol.selection import Selection
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.outcome import RecordStore
 from grid.runtime.schedulers import Schedulers, check_schedulers

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
-from grid.protocol.forwarding.interface import NOWHERE, Destination, Question
-from grid.protocol.selection.interface import Choice, Selection, best_choice
+from grid.protocol.forwarding import NOWHERE, Destination, Question
+from grid.protocol.selection import Choice, Selection, best_choice
 
 Observed = npt.NDArray[np.float32]
 Decide = Callable[[Any, Bools], int]
@@ -46,7 +46,7 @@ class ResourceObservation:
         self,
         job: Job,
         table: ResourceTable,
-        worth: Floats,
+        utilities: Floats,
         rows: Ints,
         own_vo: int,
         ttl: int = 0,
@@ -58,7 +58,7 @@ class ResourceObservation:
         columns, out = table.columns, np.zeros(self.shape, np.float32)
         observe_places(
             out, rows, job.processors, job.estimate_us, job.reference_mips, ttl, hops, table.now,
-            own_vo, worth, columns.vo, columns.cpus, columns.widest, columns.mips,
+            own_vo, utilities, columns.vo, columns.cpus, columns.widest, columns.mips,
             table.assigned_cpus, table.confirmed_us,
         )  # fmt: skip
         return out
@@ -89,33 +89,35 @@ class AgentSelection:
         own_only: bool,
         rng: np.random.Generator | None = None,
     ) -> Choice:
-        worth = reachable(job, table, self._own.worth(job, table), own_vo, own_only)
-        usable = np.flatnonzero(worth > 0.0)
+        utilities = reachable(job, table, self._own.utilities(job, table), own_vo, own_only)
+        usable = np.flatnonzero(utilities > 0.0)
         if len(usable) == 0:
             return self._own.choose(job, table, own_vo, own_only, rng)
         row = int(usable[0])
         if len(usable) > 1:
-            observation = self._observation or ResourceObservation(len(worth))
+            observation = self._observation or ResourceObservation(len(utilities))
             places = observation.places
             rows = np.full(places, -1, np.int64)
             rows[usable] = usable
             is_open = rows >= 0
-            seen = observation(job, table, worth, rows, own_vo)
+            seen = observation(job, table, utilities, rows, own_vo)
             row = int(self._decide(seen, is_open))
             if not (0 <= row < places and is_open[row]):
                 self.forbidden += 1
                 return self._own.choose(job, table, own_vo, own_only, rng)
-        return self._only(row, job, table, own_vo, worth)
+        return self._only(row, job, table, own_vo, utilities)
 
-    def worth(self, job: Job, table: ResourceTable) -> Floats:
-        return self._own.worth(job, table)
+    def utilities(self, job: Job, table: ResourceTable) -> Floats:
+        return self._own.utilities(job, table)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         return self._own.utility(job, table, row)
 
-    def _only(self, row: int, job: Job, table: ResourceTable, own_vo: int, worth: Floats) -> Choice:
+    def _only(
+        self, row: int, job: Job, table: ResourceTable, own_vo: int, utilities: Floats
+    ) -> Choice:
         """That row, free or not; of the other kind of VO, own or not, the best by the worth."""
-        best = best_choice(worth, job, table, own_vo, False)
+        best = best_choice(utilities, job, table, own_vo, False)
         is_free = table.lacking_cpus(job.processors)[row] <= 0
         is_own = table.columns.vo[row] == own_vo
         return Choice(
@@ -130,8 +132,8 @@ class AgentForwarding:
     """A rule of forwarding that asks `decide` for a VO, of `vos`, by its number.
 
     Open are the VOs with a resource that would do and of which a status is known; the best there is
-    taken: a free one before others, then by worth, then by load. Where it is busy by what is known,
-    the job queues there. The last action, number `vos`, is that of agents who have nothing to
+    taken: a free one before others, then by utility, then by load. Where it is known to be busy the
+    job queues there. The last action, number `vos`, is that of agents who have nothing to
     decide, and not open. An action that is not open keeps the job at home or, where that cannot
     be, sends it to the first VO that is open. Where only one VO is open, nobody is asked.
     """
@@ -146,7 +148,7 @@ class AgentForwarding:
 
     def __call__(self, question: Question) -> Destination:
         job, table = question.job, question.table
-        rows, worth, found = self._best_of_each(question)
+        rows, utilities, found = self._best_of_each(question)
         if not found:
             anywhere = question.choice.own
             return Destination(anywhere, True) if anywhere >= 0 else NOWHERE
@@ -156,7 +158,7 @@ class AgentForwarding:
         vo = int(is_open.argmax())
         if found > 1:
             seen = self._observation(
-                job, table, worth, rows, question.vo, question.ttl, question.hops
+                job, table, utilities, rows, question.vo, question.ttl, question.hops
             )
             action = int(self._decide(seen, is_open))
             if 0 <= action <= self._vos and is_open[action]:
@@ -175,19 +177,21 @@ class AgentForwarding:
         job, table = question.job, question.table
         columns, best = table.columns, np.empty(self._vos, np.int64)
         narrows = question.barred or job.ram_mb
-        worth = question.worth() if narrows else question.selection.worth(job, table)
-        reached = np.empty(len(worth))
+        utilities = question.utilities() if narrows else question.selection.utilities(job, table)
+        reached = np.empty(len(utilities))
         found = best_rows(
-            best, reached, job.processors, question.vo, question.own_only, worth, columns.vo,
+            best, reached, job.processors, question.vo, question.own_only, utilities, columns.vo,
             columns.cpus, columns.widest, table.assigned_cpus,
         )  # fmt: skip
         return best, reached, found
 
 
-def reachable(job: Job, table: ResourceTable, worth: Floats, own_vo: int, own_only: bool) -> Floats:
+def reachable(
+    job: Job, table: ResourceTable, utilities: Floats, own_vo: int, own_only: bool
+) -> Floats:
     """The worth of each resource; 0 where the job cannot go, or nothing is known. Shape (rows,)."""
     columns = table.columns
     able = columns.able(job) & np.isfinite(table.assigned_cpus)
     if own_only:
         able &= columns.vo == own_vo
-    return np.where(able, worth, 0.0)
+    return np.where(able, utilities, 0.0)

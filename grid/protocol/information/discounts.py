@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats
-from grid.model.errors import kind_of
-from grid.model.plugins.kind import Kind, function_guard
-from grid.model.plugins.lent_table import lent
-from grid.model.plugins.origin import Guarded
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
 
@@ -69,33 +65,3 @@ def by_age(
 
 
 drained.needs_work = True  # type: ignore[attr-defined]
-
-
-def _problem(answer: Any, table: ResourceTable, _: int) -> str | None:
-    shape = table.assigned_cpus.shape
-    if not isinstance(answer, np.ndarray) or answer.shape != shape:
-        return f"gave {kind_of(answer)}, expected an array of shape {shape}"
-    if answer.dtype.kind not in "fiu":
-        return f"gave an array of {answer.dtype}, expected one of float64"
-    if not (answer >= 0.0).all():
-        return "gave a number below 0 or none, expected assigned CPUs"
-    return None
-
-
-class GuardedDiscount(Guarded):
-    """A discount of another."""
-
-    def __call__(self, table: ResourceTable, vo: int) -> Any:
-        with lent(self.origin, self._what, table) as copy:
-            return super().__call__(copy, vo)
-
-
-DISCOUNTS = Kind(
-    "discounts",
-    "discount of old status",
-    "says what a reader takes other VOs' assigned CPUs for, given how old their status is",
-    {name: f"{__name__}:{name}" for name in ("as_told", "drained", "by_age")},
-    function_guard("its discount", _problem, GuardedDiscount),
-    given=("table", "vo"),
-    place="protocol.discount",
-)

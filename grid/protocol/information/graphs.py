@@ -1,44 +1,59 @@
-"""Overlays in which a VO tells its status to its neighbours in a graph, and to nobody else."""
+"""Overlays in which each VO publishes its status snapshots to its neighbours in a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from grid.protocol.information.interface import Overlay, Whom, all_others
+from grid.model.errors import WrongPart
+from grid.protocol.information import Overlay, PeerLists, all_others
 
 Edge = tuple[int, int]
 TRIES = 1000
+Reach = Annotated[int, Field(ge=1, le=10_000, description="so many next VOs on each side")]
+
+
+class NoInformation(Overlay):
+    """VOs know who is in the grid and what resources they have, and never how loaded they are.
+
+    Selections and rules that look at the status of others take no other VO, unless they choose
+    without it, such as `random` and `until_idle`.
+    """
 
 
 class All(Overlay):
-    """See `grid.protocol.information.registry.all_vos`."""
+    """Every VO publishes its status snapshots to all others, by the limits of the protocol.
 
-    def audience(self, vos: int, rng: np.random.Generator) -> Whom:
+    As in the paper on partial utility (PU Algorithm 1).
+    """
+
+    def subscribers(self, vos: int, rng: np.random.Generator) -> PeerLists:
         return all_others(vos)
 
 
 class Graph(Overlay):
-    """Neighbours tell each other; others do not know that a VO is there. Subclasses have `_edges`.
+    """Neighbours exchange snapshots; other VOs do not know of a VO. Subclasses define `_edges`.
 
     An edge counts in both directions, once however often it is given; edges to itself do not.
     """
 
-    def audience(self, vos: int, rng: np.random.Generator) -> Whom:
+    def subscribers(self, vos: int, rng: np.random.Generator) -> PeerLists:
         return neighbours(vos, self._edges(vos, rng))
 
-    def acquaintances(self, audience: Whom) -> Whom:
-        return audience
+    def known_peers(self, subscribers: PeerLists) -> PeerLists:
+        return subscribers
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:
         raise NotImplementedError
 
 
 class Ring(Graph):
-    """See `grid.protocol.information.registry.ring`."""
+    """VOs in a ring, in the scenario's order: a VO hears the next ones on both sides, no others."""
 
-    def __init__(self, reach: int) -> None:
+    def __init__(self, *, reach: Reach = 1) -> None:
         self._reach = reach
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:
@@ -46,9 +61,19 @@ class Ring(Graph):
 
 
 class SmallWorld(Graph):
-    """See `grid.protocol.information.registry.small_world`."""
+    """A ring some of whose edges lead anywhere: Watts and Strogatz, Nature 393, 1998.
 
-    def __init__(self, reach: int, rewired: float) -> None:
+    Few edges are changed, and all VOs are few steps from each other.
+    """
+
+    def __init__(
+        self,
+        *,
+        reach: Reach = 2,
+        rewired: Annotated[
+            float, Field(ge=0, le=1, description="chance of each edge to lead to any VO instead")
+        ] = 0.1,
+    ) -> None:
         self._reach = reach
         self._rewired = rewired
 
@@ -66,9 +91,16 @@ class SmallWorld(Graph):
 
 
 class RandomRegular(Graph):
-    """See `grid.protocol.information.registry.random_regular`."""
+    """A random graph in which each VO has `degree` neighbours, drawn from the scenario's seed.
 
-    def __init__(self, degree: int) -> None:
+    Steger and Wormald 1999. If VOs times degree is odd, one VO has one neighbour less.
+    """
+
+    def __init__(
+        self,
+        *,
+        degree: Annotated[int, Field(ge=1, le=10_000, description="neighbours of each VO")] = 4,
+    ) -> None:
         self._degree = degree
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:
@@ -85,9 +117,13 @@ class RandomRegular(Graph):
 
 
 class Tree(Graph):
-    """See `grid.protocol.information.registry.tree`."""
+    """VOs in a tree, in the scenario's order, the first on top: a VO hears parent and children."""
 
-    def __init__(self, children: int) -> None:
+    def __init__(
+        self,
+        *,
+        children: Annotated[int, Field(ge=1, le=10_000, description="of each VO, at most")] = 2,
+    ) -> None:
         self._children = children
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:
@@ -95,9 +131,18 @@ class Tree(Graph):
 
 
 class Edges(Graph):
-    """See `grid.protocol.information.registry.edges`."""
+    """VOs that hear each other are given one by one, such as `edges: [[0, 1], [0, 2]]`."""
 
-    def __init__(self, edges: tuple[Edge, ...]) -> None:
+    def __init__(
+        self,
+        *,
+        edges: Annotated[
+            tuple[Edge, ...],
+            Field(description="pairs of VOs that hear each other, by their places from 0"),
+        ],
+    ) -> None:
+        if any(min(edge) < 0 or edge[0] == edge[1] for edge in edges):
+            raise WrongPart(repr(edges), "pairs of two different VOs, from 0 on", ("edges",))
         self._given = edges
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:
@@ -109,7 +154,7 @@ def ring_edges(vos: int, reach: int) -> list[Edge]:
     return [(vo, (vo + step) % vos) for vo in range(vos) for step in range(1, min(reach, vos) + 1)]
 
 
-def neighbours(vos: int, edges: Iterable[Edge]) -> Whom:
+def neighbours(vos: int, edges: Iterable[Edge]) -> PeerLists:
     """The neighbours of each VO, in ascending order."""
     found: list[dict[int, None]] = [{} for _ in range(vos)]
     for one, to in edges:
@@ -148,3 +193,14 @@ def _any_fits(left: list[int], edges: dict[Edge, None]) -> bool:
 
 def _ordered(edge: Edge) -> Edge:
     return (min(edge), max(edge))
+
+
+def edges_beyond(
+    name: str, settings: Iterable[tuple[str, Any]], vos: int
+) -> Iterator[tuple[int, int]]:
+    """The places of edges of `edges` that name VOs which are not there, and the first such VO."""
+    for setting, value in settings if name == "edges" else ():
+        if setting == "edges" and isinstance(value, list | tuple):
+            for place, edge in enumerate(value):
+                if max(edge) >= vos:
+                    yield place, max(edge)

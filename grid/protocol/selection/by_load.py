@@ -5,14 +5,26 @@ With `by_utility` a selection weighs what resources are worth to the job as well
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
+from pydantic import Field
 
 from grid.model.arrays import Floats
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.model.time import to_seconds
+from grid.protocol.selection import Choice, best_rows
 from grid.protocol.selection.by_utility import ByUtility
-from grid.protocol.selection.interface import Choice, best_rows
+
+TiesOfLoads = Annotated[
+    Literal["own_vo", "first", "random"],
+    Field(description="which of equally loaded resources is taken"),
+]
+WeighUtility = Annotated[
+    bool,
+    Field(description="weigh what a resource is worth to the job (PU Eq. 1), not only that it is"),
+]
 
 
 class ByLoad:
@@ -26,8 +38,8 @@ class ByLoad:
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         return self._partial.utility(job, table, row)
 
-    def worth(self, job: Job, table: ResourceTable) -> Floats:
-        utilities = self._partial.worth(job, table)
+    def utilities(self, job: Job, table: ResourceTable) -> Floats:
+        utilities = self._partial.utilities(job, table)
         if self._by_utility or not job.requirements:
             return utilities
         return np.where(utilities > 0.0, 1.0, 0.0)
@@ -37,16 +49,23 @@ class ByLoad:
 
         Load is assigned CPUs over CPUs.
         """
-        values: Floats = self.worth(job, table) / (1.0 + table.assigned_cpus / table.columns.cpus)
+        values: Floats = self.utilities(job, table) / (
+            1.0 + table.assigned_cpus / table.columns.cpus
+        )
         return values
 
 
 class LeastLoaded(ByLoad):
-    """See `grid.protocol.selection.registry.least_loaded`."""
+    """The least loaded resource: assigned CPUs over CPUs, those of queued jobs included.
 
-    def __init__(self, ties: str, by_utility: bool) -> None:
+    Join the shortest queue, where resources are alike (Winston 1977: the best that can be done with
+    fresh information and exponential run times). Among resources that are free, the least loaded of
+    these. With `by_utility` the value of a resource is utility / (1 + load).
+    """
+
+    def __init__(self, *, ties: TiesOfLoads = "own_vo", by_utility: WeighUtility = False) -> None:
         super().__init__(ties, by_utility)
-        self.best_of_class_will_do = ties != "random"
+        self.best_of_class_suffices = ties != "random"
 
     def choose(
         self,
@@ -61,9 +80,18 @@ class LeastLoaded(ByLoad):
 
 
 class EarliestCompletion(ByLoad):
-    """See `grid.protocol.selection.registry.earliest_completion`."""
+    """Where the job is expected to end first: the wait, by what is told of queues, and its run.
+
+    The minimum completion time of Maheswaran et al. (1999), by estimates. A job waits, where too
+    few CPUs are free, until all CPUs together have done the work that was promised there. So status
+    tells that work, too. A fast resource that is busy may be better than a slow one that is free.
+    With `by_utility` the largest utility / completion time is taken.
+    """
 
     needs_work = True
+
+    def __init__(self, *, ties: TiesOfLoads = "own_vo", by_utility: WeighUtility = False) -> None:
+        super().__init__(ties, by_utility)
 
     def choose(
         self,
@@ -73,7 +101,7 @@ class EarliestCompletion(ByLoad):
         own_only: bool,
         rng: np.random.Generator | None = None,
     ) -> Choice:
-        values = self.worth(job, table) / expected_completion_s(job, table)
+        values = self.utilities(job, table) / expected_completion_s(job, table)
         best = best_rows(values, job, table, own_vo, own_only, self.ties, rng)
         is_free = best.anywhere >= 0 and table.lacking_cpus(job.processors)[best.anywhere] <= 0.0
         return best._replace(free=best.anywhere if is_free else -1)

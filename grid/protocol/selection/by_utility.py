@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, Requirement
 from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
-from grid.protocol.selection import kernels
-from grid.protocol.selection.interface import MODES, PARTIAL, Choice, best_rows
+from grid.protocol.selection import MODES, PARTIAL, Choice, best_rows
 
 NO_ROWS: Ints = np.empty(0, np.int64)
+Ties = Annotated[
+    Literal["own_vo", "first", "less_loaded", "random"],
+    Field(description="which of equally good resources is taken"),
+]
+Measured = Annotated[
+    Literal["all_options", "as_chosen"],
+    Field(description="what a job's user has of it: Eq. 1, or what the selection counts"),
+]
+
+
+def partial(*, ties: Ties = "own_vo") -> ByUtility:
+    """Partial utility: the mean of what the requirements' best fulfilled options are worth."""
+    return ByUtility("partial", ties)
+
+
+def binary(*, ties: Ties = "own_vo", measured: Measured = "all_options") -> ByUtility:
+    """Binary utility: the share of requirements whose preferred option is fulfilled."""
+    return ByUtility("binary", ties, measured)
+
+
+def matchmaking(*, ties: Ties = "own_vo", measured: Measured = "all_options") -> ByUtility:
+    """Matchmaking: only resources that fulfil the preferred option of every requirement."""
+    return ByUtility("matchmaking", ties, measured)
 
 
 class ByUtility:
@@ -25,7 +49,7 @@ class ByUtility:
         self.mode = MODES[name]
         self.ties = ties
         self.measured_by = self.mode if measured == "as_chosen" else PARTIAL
-        self.best_of_class_will_do = ties in ("own_vo", "less_loaded")
+        self.best_of_class_suffices = ties in ("own_vo", "less_loaded")
         """Of resources that are alike it takes the least loaded one, then the earliest."""
         self._columns: ResourceColumns | None = None
         self._last: tuple[Job, ResourceColumns, Floats] | None = None
@@ -40,9 +64,9 @@ class ByUtility:
         own_only: bool,
         rng: np.random.Generator | None = None,
     ) -> Choice:
-        return best_rows(self.worth(job, table), job, table, own_vo, own_only, self.ties, rng)
+        return best_rows(self.utilities(job, table), job, table, own_vo, own_only, self.ties, rng)
 
-    def worth(self, job: Job, table: ResourceTable) -> Floats:
+    def utilities(self, job: Job, table: ResourceTable) -> Floats:
         if self._last is not None:
             before, columns, known = self._last
             if before is job and columns is table.columns:
@@ -79,6 +103,8 @@ class ByUtility:
         work_mi = to_seconds(job.estimate_us) * job.reference_mips
         asked = _asked(job.requirements)
         every = rows is NO_ROWS
+        from grid.protocol.selection import kernels
+
         result: Floats = kernels.utilities(mode, asked, work_mi, attributes, rows, every)
         return result
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.protocol.selection.interface import FIRST, MATCHMAKING, OWN_VO, PARTIAL
+from grid.protocol.selection import FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
 
 @kernel()
@@ -32,8 +32,8 @@ def utilities(
         for r in range(count):
             best[r] = 0.0
         for k in range(place, after if mode == PARTIAL else place + 2, 2):
-            worth = asked[k + 1] if mode == PARTIAL else 1.0
-            _take_option(best, offered, kind, asked[k], worth, work_mi)
+            utilities = asked[k + 1] if mode == PARTIAL else 1.0
+            _take_option(best, offered, kind, asked[k], utilities, work_mi)
         if mode == MATCHMAKING:
             weight = 1.0
         for r in range(count):
@@ -50,7 +50,7 @@ def utilities(
 
 @inner()
 def _take_option(
-    best: Floats, offered: Floats, kind: int, value: float, worth: float, work_mi: float
+    best: Floats, offered: Floats, kind: int, value: float, utility: float, work_mi: float
 ) -> None:
     """Raise `best` to `worth` where the option is fulfilled.
 
@@ -58,13 +58,13 @@ def _take_option(
     """
     if kind < 2:
         for r in range(len(best)):
-            best[r] = worth if (offered[r] == value) & (worth > best[r]) else best[r]
+            best[r] = utility if (offered[r] == value) & (utility > best[r]) else best[r]
     elif kind == 2:
         for r in range(len(best)):
-            best[r] = worth if (work_mi <= value * offered[r]) & (worth > best[r]) else best[r]
+            best[r] = utility if (work_mi <= value * offered[r]) & (utility > best[r]) else best[r]
     else:
         for r in range(len(best)):
-            best[r] = worth if (offered[r] >= value) & (worth > best[r]) else best[r]
+            best[r] = utility if (offered[r] >= value) & (utility > best[r]) else best[r]
 
 
 @kernel()

@@ -6,13 +6,16 @@ resource that is free. Resources of which no status is known are picked too.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
+from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
-from grid.protocol.selection.by_load import ByLoad
-from grid.protocol.selection.interface import Choice, best_rows
+from grid.protocol.selection import Choice, best_rows
+from grid.protocol.selection.by_load import ByLoad, TiesOfLoads, WeighUtility
 
 
 class Picked(ByLoad):
@@ -29,7 +32,7 @@ class Picked(ByLoad):
         if rng is None:
             raise ValueError("this selection needs the `rng` of the Local Scheduler")
         columns = table.columns
-        would_do = self.worth(job, table) > 0.0
+        would_do = self.utilities(job, table) > 0.0
         would_do &= columns.able(job)
         would_do &= ~np.isnan(table.assigned_cpus)
         is_own = columns.vo == own_vo
@@ -55,7 +58,15 @@ class Picked(ByLoad):
 
 
 class Random(Picked):
-    """See `grid.protocol.selection.registry.random`."""
+    """A resource drawn at random, free or not: each one that would do is as likely.
+
+    It needs no information beyond who is there, so resources of unknown status are drawn, too. A
+    queue before each: Poisson arrivals stay Poisson (the thinning of M/M/1). With `by_utility` the
+    chance of a resource is in proportion to its utility.
+    """
+
+    def __init__(self, *, by_utility: WeighUtility = False) -> None:
+        super().__init__("first", by_utility)
 
     def _pick(
         self, rows: Ints, job: Job, table: ResourceTable, own_vo: int, rng: np.random.Generator
@@ -64,13 +75,17 @@ class Random(Picked):
             return -1
         if not self._by_utility:
             return int(rows[int(rng.integers(len(rows)))])
-        sums = np.cumsum(self.worth(job, table)[rows])
+        sums = np.cumsum(self.utilities(job, table)[rows])
         place = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
         return int(rows[min(place, len(rows) - 1)])
 
 
 class RoundRobin(Picked):
-    """See `grid.protocol.selection.registry.round_robin`. Each set of rows has its own turn."""
+    """The next resource in turn, free or not, of those that would do; each VO has its own turn.
+
+    It needs no information beyond who is there. Turns for the VO's own resources and for those of
+    others, where only such ones are asked for, are kept apart.
+    """
 
     def __init__(self) -> None:
         super().__init__("first", by_utility=False)
@@ -97,9 +112,21 @@ def _turn(vos: Ints, own_vo: int) -> str:
 
 
 class PowerOfD(Picked):
-    """See `grid.protocol.selection.registry.power_of_d`."""
+    """The least loaded of `d` different resources, drawn from those that would do.
 
-    def __init__(self, d: int, ties: str, by_utility: bool) -> None:
+    Two choices already shorten queues exponentially (Vvedenskaya, Dobrushin and Karpelevich 1996;
+    Mitzenmacher 2001), and with old information fewer choices are better than many (Mitzenmacher
+    2000). Resources of unknown status are taken only where all that were drawn are such. With
+    `by_utility` the best of the drawn is that of the largest utility / (1 + load).
+    """
+
+    def __init__(
+        self,
+        *,
+        d: Annotated[int, Field(ge=1, le=1_000_000, description="resources that are drawn")] = 2,
+        ties: TiesOfLoads = "own_vo",
+        by_utility: WeighUtility = False,
+    ) -> None:
         super().__init__(ties, by_utility)
         self._d = d
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grid.integrations.learning.resource_agent import AgentForwarding, AgentSelection
-from grid.protocol.selection.registry import partial
+from grid.protocol.selection.by_utility import partial
 from tests.integrations.learning.grids import Chance, three_vos
 
 pytest.importorskip("pettingzoo", reason="needs the extra `learning`")

@@ -12,9 +12,9 @@ from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.resources import ResourceTable
 from grid.policies.interface import ClusterView, Plan
+from grid.protocol.information import GossipMessage, View
 from grid.protocol.information.gossip import Gossip
-from grid.protocol.information.interface import Letter, View
-from grid.protocol.selection.interface import Choice
+from grid.protocol.selection import Choice
 from grid.protocol.selection.picked import PowerOfD
 from grid.workload.stochastic import StochasticJobs, stochastic_jobs
 
@@ -65,7 +65,7 @@ class NearGossip(Gossip):
     def __init__(self) -> None:
         super().__init__("push_pull", 1, 1_000_000_000, 1, "shuffled")
 
-    def every_period(self, view: View, rng: np.random.Generator) -> Iterable[Letter]:
+    def every_period(self, view: View, rng: np.random.Generator) -> Iterable[GossipMessage]:
         (letter,) = super().every_period(view, rng)
         near = (view.vo + 1 + int(rng.integers(4))) % (len(view.peers) + 1)
         return [letter._replace(to=near)]

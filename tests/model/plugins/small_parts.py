@@ -8,12 +8,12 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from grid.protocol.forwarding.interface import Destination
+from grid.protocol.forwarding import Destination
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Plan
-from grid.protocol.selection.interface import best_choice
+from grid.protocol.selection import best_choice
 
 
 class Largest:

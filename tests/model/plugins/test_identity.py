@@ -130,7 +130,7 @@ def test_a_sweep_runs_again_what_a_constant_of_a_notebook_changes(tmp_path: Path
         "metrics": ["hops_mean"],
     }
     text = (
-        "from grid.protocol.forwarding.interface import Destination\nQUEUES = bool({})\n"
+        "from grid.protocol.forwarding import Destination\nQUEUES = bool({})\n"
         "def part(question): return Destination(question.choice.own, QUEUES)"
     )
     kept = []

@@ -11,8 +11,8 @@ import grid
 
 PARTS = """
 import numpy as np
-from grid.protocol.forwarding.interface import Destination
-from grid.protocol.selection.registry import partial
+from grid.protocol.forwarding import Destination
+from grid.protocol.selection.by_utility import partial
 
 class Selection:
     def __init__(self):
@@ -34,7 +34,7 @@ class Fresh(Selection):
         table.confirmed_us[:] = 1
 
 class Worth(Selection):
-    def worth(self, job, table):
+    def utilities(self, job, table):
         table.assigned_cpus[:] = 0
         return np.ones(len(table.columns))
 
@@ -43,7 +43,7 @@ class Few(Selection):
         return self.inner.choose(job, table, 0, True)
 
 class FewWorth(Selection):
-    def worth(self, job):
+    def utilities(self, job):
         return np.ones(2)
 
 class FewPlans:
@@ -56,11 +56,11 @@ class MoreWithDefaults(Selection):
 
 def rule(question):
     question.table.told_us[:] = 0
-    return Destination(question.at_home().own, True)
+    return Destination(question.local_choice().own, True)
 
 def asks_worth(question):
-    question.selection.worth(question.job, question.table)
-    return Destination(question.at_home().own, True)
+    question.selection.utilities(question.job, question.table)
+    return Destination(question.local_choice().own, True)
 
 def discount(table, vo):
     table.assigned_cpus[:] = 0
@@ -93,7 +93,7 @@ def played(**where: str) -> Any:
         ({"protocol__when_busy": "mine.py:rule"}, "its rule wrote into table.told_us"),
         (
             {"vos__0__selection": "mine.py:Worth", "protocol__when_busy": "mine.py:asks_worth"},
-            "worth wrote into table.assigned_cpus",
+            "utilities wrote into table.assigned_cpus",
         ),
         ({"protocol__discount": "mine.py:discount"}, "its discount wrote into table.assigned_cpus"),
     ],
@@ -109,7 +109,7 @@ def test_a_part_that_writes_into_the_status_of_resources_ends_the_run(
     ("where", "said"),
     [
         ({"vos__0__selection": "mine.py:Few"}, r"choose\(self, job, table, own_vo, own_only\)"),
-        ({"vos__0__selection": "mine.py:FewWorth"}, r"worth\(self, job, table\)"),
+        ({"vos__0__selection": "mine.py:FewWorth"}, r"utilities\(self, job, table\)"),
         ({"vos__0__clusters__0__policy": "mine.py:FewPlans"}, r"plan\(self, view, now\)"),
     ],
 )

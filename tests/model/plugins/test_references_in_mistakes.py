@@ -92,7 +92,7 @@ def test_a_parameter_too_many_is_told_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text("def rule(question, margin):\n    return question.at_home()\n")
+    Path("mine.py").write_text("def rule(question, margin):\n    return question.local_choice()\n")
     with pytest.raises(InputError) as failed:
         grid.load_scenario("two-vos", ["protocol.when_busy=mine.py:rule"])
     said = "when_busy.settings.margin: found nothing, expected a value, for margin is a parameter "

@@ -84,7 +84,7 @@ def run(place: str, name: str) -> None:
         ("rule", "AsksAgain", "again, which has just had no work"),
         ("overlay", "Halves", "gave (0.5,) for VO 0, expected a tuple of numbers of VOs"),
         ("overlay", "Arrays", "gave array([1]) for VO 0, expected a tuple of numbers of VOs"),
-        ("overlay", "Nobody", "audience gave None, expected a list or another iterable"),
+        ("overlay", "Nobody", "subscribers gave None, expected a list or another iterable"),
         ("overlay", "OneEntry", "gave a letter of 7, expected a tuple of numbers of VOs"),
         ("overlay", "HalfAVo", ".0, expected one of the view's peers"),
         ("overlay", "Probes", "probes gave [1.0], expected different ones of the view's peers"),

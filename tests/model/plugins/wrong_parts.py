@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from grid.protocol.forwarding.interface import Ask, Award, Destination
-from grid.protocol.forwarding.pulling import PullFrom
-from grid.protocol.information.interface import Letter, Overlay
+from grid.protocol.forwarding import Ask, Award, Destination
+from grid.protocol.forwarding.pull import PullFrom
+from grid.protocol.information import GossipMessage, Overlay
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine
 from grid.model.time import NEVER
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Plan
-from grid.protocol.selection.interface import best_choice
+from grid.protocol.selection import best_choice
 from grid.workload.generators import GeneratedMachines
 
 
@@ -171,9 +171,9 @@ class Short:
 
 class NoNumber:
     def choose(self, job, table, own_vo, own_only):
-        worth = np.ones(len(table.columns))
-        worth[-1] = np.nan
-        return best_choice(worth, job, table, own_vo, own_only)
+        utilities = np.ones(len(table.columns))
+        utilities[-1] = np.nan
+        return best_choice(utilities, job, table, own_vo, own_only)
 
 
 class Words:
@@ -194,17 +194,17 @@ class Writes:
 
 def writes(question):
     question.table.columns.cpus[0] = 9.0
-    return at_home(question)
+    return local_choice(question)
 
 
-def at_home(question):
-    return Destination(question.at_home().own, True)
+def local_choice(question):
+    return Destination(question.local_choice().own, True)
 
 
 def asks(**more):
     def rule(question):
         if question.asked or question.own_only:
-            return at_home(question)
+            return local_choice(question)
         given = {"vos": (1 - question.vo,), "wait_us": 1_000_000, **more}
         return Ask(**given)
     return rule
@@ -223,29 +223,29 @@ def half_a_bid(question):
 
 
 def waits_perhaps(question):
-    return at_home(question)._replace(wait="perhaps")
+    return local_choice(question)._replace(wait="perhaps")
 
 
 class AsksAgain:
     def __call__(self, question):
-        return at_home(question)._replace(late=True)
+        return local_choice(question)._replace(late=True)
 
     def idle(self, idle):
         return PullFrom(1 - idle.vo, 1_000_000)
 
 
 class Halves(Overlay):
-    def audience(self, vos, rng):
+    def subscribers(self, vos, rng):
         return [(0.5,)] * vos
 
 
 class Arrays(Overlay):
-    def audience(self, vos, rng):
+    def subscribers(self, vos, rng):
         return [np.array([1 - vo]) for vo in range(vos)]
 
 
 class Nobody(Overlay):
-    def audience(self, vos, rng):
+    def subscribers(self, vos, rng):
         return None
 
 
@@ -258,12 +258,12 @@ class Letters(Overlay):
 
 class OneEntry(Letters):
     def every_period(self, view, rng):
-        return [Letter(vo, 7) for vo in view.peers]
+        return [GossipMessage(vo, 7) for vo in view.peers]
 
 
 class HalfAVo(Letters):
     def every_period(self, view, rng):
-        return [Letter(float(vo), (view.vo,)) for vo in view.peers]
+        return [GossipMessage(float(vo), (view.vo,)) for vo in view.peers]
 
 
 class Probes(Overlay):

@@ -8,7 +8,7 @@ import pytest
 
 import grid
 from grid.model.job import Job
-from grid.protocol.forwarding.admission import Request, limited
+from grid.protocol.admission import Request, limited
 
 
 def asks(processors: int = 2, **more: Any) -> Request:

@@ -9,9 +9,7 @@ import pytest
 import yaml
 
 from grid.model.plugins.kind import Kind
-from grid.protocol.forwarding.rules import FORWARDING
-from grid.protocol.information.registry import INFORMATION
-from grid.protocol.selection.registry import SELECTIONS
+from grid.protocol.registry import FORWARDING, INFORMATION, SELECTIONS
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs" / "explanation"

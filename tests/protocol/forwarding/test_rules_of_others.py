@@ -17,13 +17,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from grid.protocol.forwarding.interface import Ask, Award, Destination
-from grid.protocol.forwarding.pulling import PullFrom
+from grid.protocol.forwarding import Ask, Award, Destination
+from grid.protocol.forwarding.pull import PullFrom
 
 
 def nearest(question, *, lease_s: Annotated[float, Field(gt=0)] = 5.0):
     '''Asks VO after VO, in order, and follows the first that holds a place.'''
-    home = question.at_home()
+    home = question.local_choice()
     if home.free >= 0:
         return Destination(home.free, False)
     for number, bid in enumerate(question.bids):
@@ -40,7 +40,7 @@ class FromTheFirst:
     '''Always asks VO 0 for work.'''
 
     def __call__(self, question):
-        return Destination(question.at_home().own, True, late=True)
+        return Destination(question.local_choice().own, True, late=True)
 
     def idle(self, idle):
         return PullFrom(-1 if idle.vo == 0 or idle.asked else 0, 1_000_000)

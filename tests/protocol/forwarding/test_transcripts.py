@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grid.protocol.forwarding.rules import FORWARDING
+from grid.protocol.registry import FORWARDING
 from tests.config.grids import grid_of, transcript, vo
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"

@@ -24,10 +24,9 @@ from grid.model.resources import (
     summary_of,
 )
 from grid.model.time import SECOND_US
-from grid.protocol.information.discounts import DISCOUNTS
-from grid.protocol.information.interface import Letter, Overlay, View
-from grid.protocol.information.registry import INFORMATION, NAMES
-from grid.protocol.known_status import KnownStatus
+from grid.protocol.information import GossipMessage, Overlay, View
+from grid.protocol.known_state import KnownState
+from grid.protocol.registry import DISCOUNTS, INFORMATION
 from tests.config.grids import grid_of, transcript, vo
 
 S = SECOND_US
@@ -38,25 +37,27 @@ def made(name: str, **settings: object) -> Overlay:
     return overlay
 
 
-def audience(name: str, vos: int, seed: int = 1, **settings: object) -> list[tuple[int, ...]]:
-    return [tuple(of) for of in made(name, **settings).audience(vos, random_stream(seed, "test"))]
+def subscribers(name: str, vos: int, seed: int = 1, **settings: object) -> list[tuple[int, ...]]:
+    return [
+        tuple(of) for of in made(name, **settings).subscribers(vos, random_stream(seed, "test"))
+    ]
 
 
 def test_graphs_by_hand() -> None:
-    assert audience("all", 3) == [(1, 2), (0, 2), (0, 1)]
-    assert audience("none", 3) == [(), (), ()]
-    assert audience("ring", 5) == [(1, 4), (0, 2), (1, 3), (2, 4), (0, 3)]
-    assert audience("ring", 5, reach=2) == audience("all", 5)
-    assert audience("ring", 2) == [(1,), (0,)]
-    assert audience("tree", 6) == [(1, 2), (0, 3, 4), (0, 5), (1,), (1,), (2,)]
-    assert audience("edges", 4, edges=[(0, 2), (2, 0), (1, 9)]) == [(2,), (), (0,), ()]
-    assert audience("ring", 1) == [()]
+    assert subscribers("all", 3) == [(1, 2), (0, 2), (0, 1)]
+    assert subscribers("none", 3) == [(), (), ()]
+    assert subscribers("ring", 5) == [(1, 4), (0, 2), (1, 3), (2, 4), (0, 3)]
+    assert subscribers("ring", 5, reach=2) == subscribers("all", 5)
+    assert subscribers("ring", 2) == [(1,), (0,)]
+    assert subscribers("tree", 6) == [(1, 2), (0, 3, 4), (0, 5), (1,), (1,), (2,)]
+    assert subscribers("edges", 4, edges=[(0, 2), (2, 0), (1, 9)]) == [(2,), (), (0,), ()]
+    assert subscribers("ring", 1) == [()]
 
 
 @pytest.mark.parametrize(("vos", "degree"), [(10, 3), (9, 4), (5, 2), (7, 3), (40, 5), (4, 9)])
 def test_random_regular_graphs_are_regular(vos: int, degree: int) -> None:
     for seed in range(20):
-        found = audience("random_regular", vos, seed, degree=degree)
+        found = subscribers("random_regular", vos, seed, degree=degree)
         degrees = sorted(map(len, found))
         expected = min(degree, vos - 1)
         # Where VOs times degree is odd there is no such graph.
@@ -65,14 +66,14 @@ def test_random_regular_graphs_are_regular(vos: int, degree: int) -> None:
 
 
 def test_random_graphs_follow_from_the_seed() -> None:
-    graphs = [audience("random_regular", 12, seed, degree=3) for seed in (1, 1, 2)]
+    graphs = [subscribers("random_regular", 12, seed, degree=3) for seed in (1, 1, 2)]
     assert graphs[0] == graphs[1] != graphs[2]
 
 
 def test_a_small_world_keeps_its_edges_and_moves_some() -> None:
-    ring = audience("ring", 30, reach=2)
-    assert audience("small_world", 30, rewired=0.0) == ring
-    moved = audience("small_world", 30, rewired=0.3)
+    ring = subscribers("ring", 30, reach=2)
+    assert subscribers("small_world", 30, rewired=0.0) == ring
+    moved = subscribers("small_world", 30, rewired=0.3)
     assert sum(map(len, moved)) == sum(map(len, ring)) == 120
     kept = sum(len(set(one) & set(other)) for one, other in zip(ring, moved, strict=True))
     assert 60 <= kept <= 108
@@ -92,14 +93,14 @@ def entry(of: int, told_s: float, assigned: float, confirmed_s: float | None = N
     return Entry(of, told_us, confirmed_us, rows)
 
 
-def known(view_size: int | None = None) -> KnownStatus:
-    made = KnownStatus(0, OWN, [], (), view_size)
+def known(view_size: int | None = None) -> KnownState:
+    made = KnownState(0, OWN, [], (), view_size)
     for number in (2, 1, 3):
         made.join(number, OTHERS[number])
     return made
 
 
-def assigned(status: KnownStatus) -> list[float]:
+def assigned(status: KnownState) -> list[float]:
     return status.table(100 * S, None, (), 0).assigned_cpus.tolist()
 
 
@@ -134,7 +135,7 @@ def test_what_a_newer_summary_does_not_tell_is_not_known() -> None:
     """As it is where the table is laid out anew, because a VO has come meanwhile."""
     machines = tuple(Machine(f"m{n}", 1, ram_mb=1.0) for n in range(3))
     three = resources_of(VirtualOrganization("b", (Cluster("c", machines, by_machine=True),)), 1)
-    status = KnownStatus(0, OWN, [], ())
+    status = KnownState(0, OWN, [], ())
     status.join(1, three)
     for at_s, busy in ((1, [0.0, 0.0, 0.0]), (2, [1.0, 0.0, 1.0]), (3, [1.0, 1.0, 0.0])):
         rows = status_rows(three, np.array(busy), NOT_TOLD, at_s * S)
@@ -217,7 +218,11 @@ def test_an_index_tells_what_it_was_told() -> None:
     """VO 1 is the parent of 3 and 4, and a child of 0: up goes its tree, down all else."""
     view = View(1, 0, (0, 2, 3, 4, 5), dict.fromkeys(range(6), 0))
     letters = list(made("index", children=2).every_period(view, random_stream(1, "")))
-    assert letters == [Letter(0, (1, 3, 4)), Letter(3, (0, 1, 2, 4, 5)), Letter(4, (0, 1, 2, 3, 5))]
+    assert letters == [
+        GossipMessage(0, (1, 3, 4)),
+        GossipMessage(3, (0, 1, 2, 4, 5)),
+        GossipMessage(4, (0, 1, 2, 3, 5)),
+    ]
 
 
 @pytest.mark.parametrize("mode", ["push", "pull", "push_pull"])
@@ -232,7 +237,7 @@ def test_gossip_reaches_everybody(mode: str) -> None:
     assert all(line.split("assigned ")[1].startswith("1/1,") for line in first[1:])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", INFORMATION.own)
 def test_every_overlay_runs_to_the_end(name: str) -> None:
     settings = {"edges": [(0, 1), (1, 2)]} if name == "edges" else {}
     run = grid.run(scenario({"name": name, "settings": settings}))
@@ -259,7 +264,7 @@ def test_age_on_a_board_is_that_of_the_last_period() -> None:
 
 
 STAR = """
-from grid.protocol.information.interface import Letter, Overlay
+from grid.protocol.information import GossipMessage, Overlay
 
 
 class Star(Overlay):
@@ -276,15 +281,15 @@ class Star(Overlay):
 
     def every_period(self, view, rng):
         if view.vo != self.centre:
-            yield Letter(self.centre, (view.vo,))
+            yield GossipMessage(self.centre, (view.vo,))
         else:
             for peer in view.peers:
-                yield Letter(peer, tuple(view.confirmed_us))
+                yield GossipMessage(peer, tuple(view.confirmed_us))
 
 
 class Lost(Star):
     def every_period(self, view, rng):
-        return [Letter(99)]
+        return [GossipMessage(99)]
 
 
 class Empty:

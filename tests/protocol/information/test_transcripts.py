@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from grid.protocol.information.registry import INFORMATION
+from grid.protocol.registry import INFORMATION
 from tests.config.grids import grid_of, transcript, vo
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"

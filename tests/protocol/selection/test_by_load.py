@@ -14,10 +14,10 @@ from grid.model.plugins.registry import Parts
 from grid.model.resources import UNKNOWN, WORK_S, ResourceTable, resources_of
 from grid.model.time import SECOND_US
 from grid.protocol.backlog import Backlog
+from grid.protocol.registry import SELECTIONS
+from grid.protocol.selection import Choice, Selection
 from grid.protocol.selection.by_load import expected_completion_s
-from grid.protocol.selection.interface import Choice, Selection
 from grid.protocol.selection.picked import distinct
-from grid.protocol.selection.registry import SELECTIONS
 from tests.config.grids import grid_of, run, vo
 from tests.protocol.selection.test_utility import SYSTEM, job, table
 

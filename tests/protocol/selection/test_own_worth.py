@@ -14,8 +14,8 @@ from grid.model.job import Job
 from grid.model.platform import Machine
 from grid.model.plugins.origin import Origin
 from grid.model.resources import ResourceTable
-from grid.protocol.selection.interface import best_choice
-from grid.protocol.selection.registry import GuardedSelection
+from grid.protocol.registry import GuardedSelection
+from grid.protocol.selection import best_choice
 from tests.protocol.selection.test_utility import job, table
 
 GRID = table([[Machine("m", 4)], [Machine("m", 2)], [Machine("m", 8)]], [0, 0, 0])
@@ -35,15 +35,15 @@ def guarded(**own: Any) -> GuardedSelection:
 
 
 def test_its_own_worth_counts_else_that_of_the_paper() -> None:
-    by_cpus = guarded(worth=lambda _, table: table.columns.cpus / 8.0)
-    assert by_cpus.worth(job(), GRID).tolist() == [0.5, 0.25, 1.0]
-    assert guarded().worth(job(), GRID).tolist() == [1.0, 1.0, 1.0]
+    by_cpus = guarded(utilities=lambda _, table: table.columns.cpus / 8.0)
+    assert by_cpus.utilities(job(), GRID).tolist() == [0.5, 0.25, 1.0]
+    assert guarded().utilities(job(), GRID).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
     """Without this, a selection by load ended the run as soon as a VO took a job not in."""
-    by_load = guarded(worth=lambda _, table: 1.0 / (1.0 + table.assigned_cpus))
-    assert by_load.worth(job(), BARRED).tolist() == [0.5, 0.0, 1 / 3]
+    by_load = guarded(utilities=lambda _, table: 1.0 / (1.0 + table.assigned_cpus))
+    assert by_load.utilities(job(), BARRED).tolist() == [0.5, 0.0, 1 / 3]
     loads = 5.0 - BARRED.assigned_cpus
     assert best_choice(loads, job(), BARRED, 1, False).free == 0
     with pytest.raises(ValueError, match="not a number"):
@@ -51,7 +51,7 @@ def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("worth", "said"),
+    ("utilities", "said"),
     [
         ([1.0, 1.0, 1.0], "gave no array of 3 numbers"),
         (np.ones(2), "gave no array of 3 numbers"),
@@ -60,6 +60,6 @@ def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
         (np.array([1.0, -0.5, 0.0]), "not a number of at least 0"),
     ],
 )
-def test_a_wrong_worth_is_told(worth: Any, said: str) -> None:
-    with pytest.raises(PartFailed, match=rf"mine.py:1: selection mine: worth .*{said}"):
-        guarded(worth=lambda *_: worth).worth(job(), GRID)
+def test_a_wrong_worth_is_told(utilities: Any, said: str) -> None:
+    with pytest.raises(PartFailed, match=rf"mine.py:1: selection mine: utilities .*{said}"):
+        guarded(utilities=lambda *_: utilities).utilities(job(), GRID)

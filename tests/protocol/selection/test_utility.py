@@ -11,8 +11,8 @@ from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.resources import ResourceTable, concatenate_resources, resources_of
 from grid.model.time import SECOND_US
+from grid.protocol.selection import Choice
 from grid.protocol.selection.by_utility import ByUtility, attributes_of
-from grid.protocol.selection.interface import Choice
 
 MODES = ("partial", "binary", "matchmaking")
 

@@ -1,4 +1,13 @@
-"""What schedulers, managers and clusters must keep to: a checker for each kind of entity."""
+"""Checkers: invariants of each kind of entity, checked from its messages.
+
+A checker observes every message to and from its entity, and has records of its own. Together the
+checkers verify that each job is in one place: an entity hands on each job once, and what lies
+between two entities is delivered exactly once (`grid.kernel.reliable`). A broken invariant is
+recorded as a `Violation`; the entity goes on.
+
+Which messages hand over a job, report its end or concern a job in hand is declared with the
+messages (`grid.model.messages.MessageSpec.custody`).
+"""
 
 from __future__ import annotations
 
@@ -6,36 +15,140 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grid.cluster.shell import ClusterShell
+from grid.kernel.entity import Context, Entity, Finishing
+from grid.model.event import word_of
 from grid.model.job import JobKey
 from grid.model.job_results import JobRow
 from grid.model.messages import (
+    MESSAGES,
     Assigned,
     AssignJob,
     Bid,
     CallForBids,
     CallId,
     ForwardJob,
-    HoldPlace,
     JobDone,
     JobEnded,
-    LeaseEnded,
+    LeaseExpired,
     Load,
     LocalStatus,
     NotAdmitted,
-    PlaceHeld,
     Refused,
-    ReleasePlace,
+    ReleaseReservation,
+    RequestReservation,
+    ReservationReply,
     Resources,
     ReturnJob,
     RunJob,
     SubmissionFail,
     SubmitJob,
-    Withdrawn,
+    WithdrawReply,
 )
 from grid.model.migration_messages import MoveGang
+from grid.model.records import Violation
 from grid.model.resources import ResourceColumns
 from grid.model.time import Time
-from grid.protocol.checked import Checker, job_in_words
+
+
+class Checker:
+    """The invariants of one entity. Each method yields a line for each violation.
+
+    `_open` has the jobs that the entity is responsible for.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[JobKey, Any] = {}
+        self.now: Time = 0
+
+    def on_receive(self, message: Any) -> Iterable[str]:
+        """Called before the entity handles `message`."""
+        if MESSAGES[type(message)].custody == "transfer":
+            yield from self._take(message.job.key, None)
+
+    def on_send(self, message: Any) -> Iterable[str]:
+        """Called when the entity has sent `message`."""
+        match MESSAGES[type(message)].custody:
+            case "transfer":
+                yield from self._close(message.job.key, f"it sent {word_of(type(message))} for")
+            case "about":
+                yield from self._known(message.job.key, f"it sent {word_of(type(message))} for")
+            case "end":
+                yield from self._close(message.key, "it reported the end of")
+
+    def on_record(self, row: Any) -> Iterable[str]:
+        """Called when the entity has recorded `row`."""
+        return ()
+
+    def after_handling(self) -> Iterable[str]:
+        """Called when the entity has handled one message or timer."""
+        return ()
+
+    def jobs_in_hand(self) -> Sequence[JobKey]:
+        return tuple(self._open)
+
+    def _take(self, key: JobKey, what: Any) -> Iterator[str]:
+        if key in self._open:
+            yield f"{job_in_words(key)} arrived, and was here already"
+        self._open[key] = what
+
+    def _known(self, key: JobKey, what: str) -> Iterator[str]:
+        if key not in self._open:
+            yield f"{what} {job_in_words(key)}, which is not here"
+
+    def _close(self, key: JobKey, what: str) -> Iterator[str]:
+        yield from self._known(key, what)
+        self._open.pop(key, None)
+
+
+class Checked:
+    """Wraps `entity`, whose messages `checker` observes."""
+
+    def __init__(self, entity: Entity, checker: Checker) -> None:
+        self.entity = entity
+        self._checker = checker
+
+    def start(self, ctx: Context) -> None:
+        self.entity.start(ctx)
+        self._check_effects(ctx)
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self._checker.now = ctx.now
+        self._record(ctx, self._checker.on_receive(message))
+        self.entity.handle(ctx, sender, message)
+        self._check_effects(ctx)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        self._checker.now = ctx.now
+        self.entity.timeout(ctx, timer)
+        self._check_effects(ctx)
+
+    def finish(self, ctx: Context) -> None:
+        if isinstance(self.entity, Finishing):
+            self.entity.finish(ctx)
+        left = self._checker.jobs_in_hand()
+        if left:
+            vo, number = left[0]
+            text = f"it still has {len(left)} jobs; the first is job {number} of {vo}"
+            ctx.record(Violation(ctx.name, ctx.now, text, is_left_over=True))
+
+    def _check_effects(self, ctx: Context) -> None:
+        checker = self._checker
+        effects = ctx.effects
+        for _, message, _ in effects.sent:
+            self._record(ctx, checker.on_send(message))
+        if effects.records:
+            for row in tuple(effects.records):
+                self._record(ctx, checker.on_record(row))
+        self._record(ctx, checker.after_handling())
+
+    def _record(self, ctx: Context, lines: Iterable[str]) -> None:
+        for line in lines:
+            ctx.record(Violation(ctx.name, ctx.now, line))
+
+
+def job_in_words(key: JobKey) -> str:
+    """A job as problems name it."""
+    return f"job {key[1]} of {key[0]}"
 
 
 class SchedulerChecker(Checker):
@@ -86,7 +199,7 @@ class SchedulerChecker(Checker):
         match message:
             case CallForBids(_, call):
                 self._called[call] = None
-            case ReleasePlace(call):
+            case ReleaseReservation(call):
                 self._called.pop(call, None)
             case Bid(call):
                 if call not in self._calls:
@@ -96,31 +209,25 @@ class SchedulerChecker(Checker):
     def on_send(self, message: Any) -> Iterator[str]:
         match message:
             case AssignJob(job):
-                yield from self._known(job.key, "it asked for a resource for")
                 if job.key in self._asked:
                     yield f"it asked twice for a resource for {job_in_words(job.key)}"
                 self._asked[job.key] = None
             case ForwardJob(job):
                 if message.ttl > self._open.get(job.key, -1) or message.ttl < 1:
                     yield f"it forwarded {job_in_words(job.key)} with a TTL of {message.ttl}"
-                yield from self._close(job.key, "it forwarded")
                 if job.vo == self._name:
                     self._away[job.key] = None
             case CallForBids(job, call):
-                yield from self._known(job.key, "it called for bids for")
                 self._calls[call] = None
             case Bid(call):
                 if call not in self._called:
                     yield f"it answered a call twice, or one that was taken back: {call}"
                 self._called.pop(call, None)
-            case ReturnJob(job):
-                yield from self._close(job.key, "it sent back")
-                if job.vo == self._name:
-                    yield f"it sent back its own {job_in_words(job.key)}"
-            case JobDone(key) | SubmissionFail(key):
-                yield from self._close(key, "it reported the end of")
-                if key[0] == self._name:
-                    yield f"it reported the end of its own {job_in_words(key)} to another VO"
+            case ReturnJob(job) if job.vo == self._name:
+                yield f"it sent back its own {job_in_words(job.key)}"
+            case JobDone(key) | SubmissionFail(key) if key[0] == self._name:
+                yield f"it reported the end of its own {job_in_words(key)} to another VO"
+        yield from super().on_send(message)
 
     def on_record(self, row: Any) -> Iterator[str]:
         if not isinstance(row, JobRow):
@@ -164,7 +271,7 @@ class ManagerChecker(Checker):
         """CPUs that were held for the job that is to be assigned a place."""
         self._until_us: dict[CallId, Time] = {}
         """When leases are over."""
-        self._tickets: dict[CallId, HoldPlace] = {}
+        self._tickets: dict[CallId, RequestReservation] = {}
         """Places that were asked for and are not held, nor refused, nor released."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
@@ -177,9 +284,9 @@ class ManagerChecker(Checker):
                     self._taken = self._open.pop(message.call)
                     if self._until_us.pop(message.call) < self.now:
                         yield f"the lease of a place for {job_in_words(job.key)} should be over"
-            case HoldPlace(call):
+            case RequestReservation(call):
                 self._tickets[call] = message
-            case ReleasePlace(call):
+            case ReleaseReservation(call):
                 self._tickets.pop(call, None)
                 self._until_us.pop(call, None)
                 self._open.pop(call, None)
@@ -205,16 +312,16 @@ class ManagerChecker(Checker):
         match message:
             case Refused() | Assigned() | NotAdmitted():
                 yield from self._answered(message, self._asked)
-            case PlaceHeld(call):
+            case ReservationReply(call):
                 ticket = self._tickets.pop(call, None)
                 if ticket is None:
                     yield f"it answered for a place twice, or one that nobody wants: {call}"
                 elif message.held:
                     self._open[call] = ticket.job.processors
                     self._until_us[call] = self.now + ticket.lease_us
-            case Withdrawn(key, True):
+            case WithdrawReply(key, True):
                 yield from self._close(key, "it gave back")
-            case LeaseEnded(call):
+            case LeaseExpired(call):
                 self._until_us.pop(call, None)
                 yield from self._close(call, "it ended a lease of")
             case RunJob(job):
@@ -257,21 +364,12 @@ class ManagerChecker(Checker):
 
 
 class PassingChecker(Checker):
-    """A Grid Dispatcher: what comes is sent to one cluster, or rejected."""
+    """A Grid Dispatcher: each job is dispatched to one cluster, or rejected."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
-        match message:
-            case RunJob(job):
-                yield from self._take(job.key, None)
-            case Load(key):
-                yield from self._known(key, "it received a load for")
-
-    def on_send(self, message: Any) -> Iterator[str]:
-        match message:
-            case RunJob(job):
-                yield from self._close(job.key, "it started")
-            case JobEnded(key):
-                yield from self._close(key, "it reported the end of")
+        if isinstance(message, Load):
+            yield from self._known(message.key, "it received a load for")
+        yield from super().on_receive(message)
 
 
 class ClusterChecker(Checker):
@@ -289,20 +387,20 @@ class ClusterChecker(Checker):
         self._moved: dict[int, None] = {}
 
     def on_receive(self, message: Any) -> Iterator[str]:
-        match message:
-            case RunJob(job):
-                yield from self._take(job.key, None)
-            case MoveGang(number, job) if number not in self._moved:
-                self._moved[number] = None
-                yield from self._take(job.key, None)
+        if not self._repeats(message):
+            yield from super().on_receive(message)
 
     def on_send(self, message: Any) -> Iterator[str]:
-        match message:
-            case JobEnded(key):
-                yield from self._close(key, "it reported the end of")
-            case MoveGang(number, job) if number not in self._moved:
-                self._moved[number] = None
-                yield from self._close(job.key, "it moved")
+        if not self._repeats(message):
+            yield from super().on_send(message)
+
+    def _repeats(self, message: Any) -> bool:
+        """Whether it is a gang that was sent before: it is resent until it is confirmed."""
+        if not isinstance(message, MoveGang):
+            return False
+        repeats = message.number in self._moved
+        self._moved[message.number] = None
+        return repeats
 
     def after_handling(self) -> Iterable[str]:
         if self._looks:

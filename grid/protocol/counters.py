@@ -10,7 +10,7 @@ from math import isfinite
 
 from grid.kernel.entity import Context
 from grid.model.job import Job
-from grid.model.messages import KINDS_ABROAD, AssignJob, Belief, cells_of
+from grid.model.messages import BETWEEN_VOS, AssignJob, ObservedState, table_values
 from grid.model.records import VoFigure
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US, Time
@@ -37,9 +37,9 @@ class Tally:
     def sent(self, ctx: Context) -> None:
         """Count what the handler that ends here has sent to other VOs."""
         for to, message, _ in ctx.effects.sent:
-            kind = KINDS_ABROAD.get(type(message))
+            kind = BETWEEN_VOS.get(type(message))
             if kind is not None and not to.startswith(self._home):
-                self.messages(kind, 1, cells_of(message))
+                self.messages(kind, 1, table_values(message))
 
     def messages(self, kind: str, count: int, cells: int) -> None:
         """Count messages of a kind, and the numbers in their tables."""
@@ -58,7 +58,7 @@ class SchedulerTally(Tally):
 
     __slots__ = ()
 
-    def forwards(self, table: ResourceTable, row: int, job: Job, now: Time) -> Belief:
+    def forwards(self, table: ResourceTable, row: int, job: Job, now: Time) -> ObservedState:
         """The job goes to that row, of another VO: count how old the word is, and tell it."""
         if len(table.confirmed_us):
             age_us = now - float(table.confirmed_us[row])
@@ -68,7 +68,7 @@ class SchedulerTally(Tally):
         assigned = float(table.assigned_cpus[row])
         is_free = bool(assigned + job.processors <= table.columns.cpus[row])
         told_us = float(table.told_us[row]) if len(table.told_us) else -1.0
-        return Belief(self._vo, assigned, is_free, int(told_us) if told_us >= 0 else -1)
+        return ObservedState(self._vo, assigned, is_free, int(told_us) if told_us >= 0 else -1)
 
     def leaves(self, job: Job, came_from: str) -> None:
         """A job does not run in this VO; what came with it from another one was not needed."""
@@ -86,10 +86,10 @@ class Herds:
         """By resource and the time when a status of it was told, the VOs as bits."""
         self.words = self.total = self.most = 0
 
-    def came(self, resource: int, belief: Belief) -> None:
+    def came(self, resource: int, observed: ObservedState) -> None:
         """A job has come for that resource."""
         words = self._vos.setdefault(resource, {})
-        words[belief.told_us] = words.get(belief.told_us, 0) | 1 << belief.vo
+        words[observed.observed_at_us] = words.get(observed.observed_at_us, 0) | 1 << observed.vo
         if len(words) > MOST_WORDS:
             self._close(words.pop(min(words)))
 
@@ -119,14 +119,16 @@ class ManagerTally(Tally):
         super().__init__(vo, name)
         self._herds = Herds()
 
-    def comes(self, asked: AssignJob, belief: Belief, assigned: float, cpus: float) -> None:
-        """A job has come: hold what its sender believed of the resource against what is true."""
-        self.add("misjudged", belief.is_free and assigned + asked.job.processors > cpus)
-        if isfinite(belief.assigned_cpus):
-            self.add("error.sum", abs(belief.assigned_cpus - assigned) / cpus)
+    def comes(
+        self, asked: AssignJob, observed: ObservedState, assigned: float, cpus: float
+    ) -> None:
+        """A job has come: compare the state that its sender observed with the actual one."""
+        self.add("misjudged", observed.is_free and assigned + asked.job.processors > cpus)
+        if isfinite(observed.assigned_cpus):
+            self.add("error.sum", abs(observed.assigned_cpus - assigned) / cpus)
             self.add("error.count")
-        if belief.told_us >= 0:
-            self._herds.came(asked.resource, belief)
+        if observed.observed_at_us >= 0:
+            self._herds.came(asked.resource, observed)
 
     def finish(self, ctx: Context) -> None:
         self._herds.finish(self)

@@ -9,15 +9,15 @@ from pydantic import Field
 
 from grid.model.messages import Bid
 from grid.model.time import Time, from_seconds
-from grid.protocol.forwarding.interface import (
+from grid.protocol.forwarding import (
     Answer,
     Ask,
     Award,
     Destination,
     Question,
-    rows_elsewhere,
+    remote_rows,
 )
-from grid.protocol.forwarding.local_rules import expected_finish_us, stay_if_possible
+from grid.protocol.forwarding.local import expected_finish_us, stay_or_leave
 
 Lease = Annotated[
     float, Field(ge=1e-6, le=1e9, description="how long a place is held that nobody takes")
@@ -39,7 +39,7 @@ def reserve(
     comes the job follows, and otherwise the next VO is asked. If none has a place, it queues here.
     Advance reservation as in GARA (Foster et al. 1999), and leases as Gray and Cheriton (1989).
     """
-    home = question.at_home()
+    home = question.local_choice()
     if home.free >= 0:
         return Destination(home.free, False)
     held = _held(question)
@@ -49,7 +49,7 @@ def reserve(
     vos = _best_vos(question)[: min(left, at_once)]
     if left > 0 and vos:
         return Ask(vos, from_seconds(wait_s), enough=1, lease_us=from_seconds(lease_s))
-    return stay_if_possible(question, home)
+    return stay_or_leave(question, home)
 
 
 def auction(
@@ -73,7 +73,7 @@ def auction(
     would end there, by its user's estimate; with what the way takes it is held against the
     expected end at home.
     """
-    home = question.at_home()
+    home = question.local_choice()
     if home.free >= 0 and when == "busy":
         return Destination(home.free, False)
     if not question.asked and not question.own_only:
@@ -90,7 +90,7 @@ def auction(
         own = home.free if home.free >= 0 else home.own
         if own < 0 or ends[best] < expected_finish_us(question)[own]:
             return Award(best)
-    return stay_if_possible(question, home)
+    return stay_or_leave(question, home)
 
 
 def redundant(
@@ -119,11 +119,11 @@ def redundant(
     held = _held(question)
     if held:
         return Award(held[0])
-    home = question.at_home()
+    home = question.local_choice()
     if home.free >= 0:
         return Destination(home.free, False)
     if question.own_only:
-        return stay_if_possible(question, home)
+        return stay_or_leave(question, home)
     lease_us = from_seconds(lease_s)
     left = copies - len(question.asked)
     vos = _queues(question, home.own >= 0, others)[: max(0, left)]
@@ -133,7 +133,7 @@ def redundant(
         return Ask(now, wait_us, enough=1, lease_us=lease_us, queue=True)
     if question.pending:
         return Ask((), None, enough=1, lease_us=lease_us, queue=True)
-    return stay_if_possible(question, home)
+    return stay_or_leave(question, home)
 
 
 def _queues(question: Question, home: bool, others: str) -> tuple[int, ...]:
@@ -161,7 +161,7 @@ def delegated(
     which the scenario has them. All below the parent are asked, then all below its parent, and so
     on up to the root; the first group that has a free place lends it under a lease.
     """
-    home = question.at_home()
+    home = question.local_choice()
     if home.free >= 0:
         return Destination(home.free, False)
     held = _held(question)
@@ -174,7 +174,7 @@ def delegated(
         if near:
             return Ask(near, from_seconds(wait_s), enough=1, lease_us=from_seconds(lease_s))
         group *= children
-    return stay_if_possible(question, home)
+    return stay_or_leave(question, home)
 
 
 def _held(question: Question) -> list[int]:
@@ -190,16 +190,16 @@ def _end_us(question: Question, bid: Bid) -> Time:
 
 def _vos_elsewhere(question: Question) -> tuple[int, ...]:
     """The other VOs with a resource that would do, in order."""
-    rows = rows_elsewhere(question, question.worth())
+    rows = remote_rows(question, question.utilities())
     return tuple(np.unique(question.table.columns.vo[rows]).tolist())
 
 
 def _best_vos(question: Question) -> tuple[int, ...]:
     """Other VOs that were not asked yet, the best first: free by what is known, then of worth."""
-    worth, table = question.worth(), question.table
-    rows = rows_elsewhere(question, worth)
+    utilities, table = question.utilities(), question.table
+    rows = remote_rows(question, utilities)
     lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
     load = table.assigned_cpus[rows] / table.columns.cpus[rows]
-    order = rows[np.lexsort((rows, load, -worth[rows], lacking))]
+    order = rows[np.lexsort((rows, load, -utilities[rows], lacking))]
     vos = dict.fromkeys(table.columns.vo[order].tolist())
     return tuple(vo for vo in vos if vo not in question.asked)

@@ -9,15 +9,47 @@ from pydantic import Field
 
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
-from grid.protocol.forwarding.interface import (
+from grid.protocol.forwarding import (
     NOWHERE,
     Destination,
     Question,
     expected_run_us,
-    loads_with,
-    rows_elsewhere,
+    loads_including,
+    remote_rows,
 )
-from grid.protocol.selection.interface import Choice, best_rows
+from grid.protocol.selection import Choice, best_rows
+
+
+def queue(question: Question) -> Destination:
+    """The job queues at the best resource, free or not.
+
+    One that came from another VO queues at the best resource of the VO that it is in.
+    """
+    choice = question.choice
+    if choice.free >= 0:
+        return Destination(choice.free, False)
+    from_afar = question.origin != question.vo
+    return Destination(choice.own if from_afar and choice.own >= 0 else choice.anywhere, True)
+
+
+def forward(question: Question) -> Destination:
+    """The job goes to the best resource of another VO, and on from there, until its TTL is spent.
+
+    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if its TTL
+    is not spent, and no other VO has a resource that would do.
+    """
+    choice = question.choice
+    if choice.free >= 0:
+        return Destination(choice.free, False)
+    if choice.others >= 0:
+        return Destination(choice.others, False)
+    return Destination(choice.own, True) if question.ttl > 0 else NOWHERE
+
+
+def reject(question: Question) -> Destination:
+    """The job is rejected; one that was forwarded until its TTL was spent fails."""
+    free = question.choice.free
+    return Destination(free, False) if free >= 0 else NOWHERE
 
 
 def never(question: Question) -> Destination:
@@ -25,7 +57,7 @@ def never(question: Question) -> Destination:
 
     A grid of VOs that share nothing, to hold all others against.
     """
-    home = question.at_home()
+    home = question.local_choice()
     return stay(home) if home.own >= 0 else NOWHERE
 
 
@@ -38,8 +70,12 @@ def to_the_best(question: Question) -> Destination:
     """
     # Licenses are of this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0
-    worth = question.selection.worth(question.job, question.table) if spent else question.worth()
-    best = best_rows(worth, question.job, question.table, question.vo, False, "first")
+    utilities = (
+        question.selection.utilities(question.job, question.table)
+        if spent
+        else question.utilities()
+    )
+    best = best_rows(utilities, question.job, question.table, question.vo, False, "first")
     row = best.free if best.free >= 0 else best.anywhere
     if row >= 0 and question.table.columns.vo[row] == question.vo:
         return Destination(row, True)
@@ -52,10 +88,10 @@ def when_nothing_free(question: Question) -> Destination:
     If nothing is free anywhere it queues here. It never leaves only because another resource is
     better. Under `queue` it does: that takes the best free one wherever it is.
     """
-    home, choice = question.at_home(), question.choice
+    home, choice = question.local_choice(), question.choice
     if home.free < 0 and choice.free >= 0:
         return Destination(choice.free, False)
-    return stay_if_possible(question, home)
+    return stay_or_leave(question, home)
 
 
 def above_load(
@@ -70,17 +106,17 @@ def above_load(
     The threshold policy of Eager, Lazowska and Zahorjan (1986), with the status that is known
     instead of probes. If all VOs are above the limit it stays.
     """
-    home = question.at_home()
-    loads = loads_with(question)
+    home = question.local_choice()
+    loads = loads_including(question)
     own = loads[question.table.columns.vo == question.vo]
     if home.own >= 0 and own.min(initial=np.inf) <= load:
         return stay(home)
-    worth = question.worth()
-    rows = rows_elsewhere(question, worth)
+    utilities = question.utilities()
+    rows = remote_rows(question, utilities)
     rows = rows[loads[rows] <= load]
     if len(rows):
-        return Destination(_least_loaded(question, rows, loads, worth), False)
-    return stay_if_possible(question, home)
+        return Destination(_least_loaded(question, rows, loads, utilities), False)
+    return stay_or_leave(question, home)
 
 
 def until_idle(
@@ -100,20 +136,20 @@ def until_idle(
     Random transfers with a limit, as in Eager, Lazowska and Zahorjan (1986). With `random` the
     status of other VOs is not looked at.
     """
-    home = question.at_home()
+    home = question.local_choice()
     if home.free >= 0:
         return Destination(home.free, False)
     if question.hops < hops and not question.own_only:
-        worth = question.worth()
-        rows = rows_elsewhere(question, worth)
-        loads = loads_with(question)
+        utilities = question.utilities()
+        rows = remote_rows(question, utilities)
+        loads = loads_including(question)
         if len(rows) and next_vo == "random":
             vos = question.table.columns.vo[rows]
             there = np.unique(vos)
             rows = rows[vos == there[question.rng.integers(len(there))]]
         if len(rows):
-            return Destination(_least_loaded(question, rows, loads, worth), False)
-    return NOWHERE if then == "reject" else stay_if_possible(question, home)
+            return Destination(_least_loaded(question, rows, loads, utilities), False)
+    return NOWHERE if then == "reject" else stay_or_leave(question, home)
 
 
 def best_expected_finish(
@@ -133,9 +169,9 @@ def best_expected_finish(
     run. Runs last what the user says, scaled to the resource's speed. A job waits until so many
     CPUs are given back as it lacks, with all CPUs busy on jobs of `queued_run_s`.
     """
-    worth = question.worth()
+    utilities = question.utilities()
     finish_us = expected_finish_us(question, queued_run_s)
-    finish_us[worth <= 0.0] = np.inf
+    finish_us[utilities <= 0.0] = np.inf
     here = question.table.columns.vo == question.vo
     finish_us[~here] += margin_s * SECOND_US
     if not np.isfinite(finish_us).any():
@@ -160,7 +196,7 @@ def stay(home: Choice) -> Destination:
     return Destination(home.free, False) if home.free >= 0 else Destination(home.own, True)
 
 
-def stay_if_possible(question: Question, home: Choice) -> Destination:
+def stay_or_leave(question: Question, home: Choice) -> Destination:
     """Here, or where this VO has nothing suitable, at the best resource of another one."""
     if home.own >= 0:
         return stay(home)
@@ -170,9 +206,9 @@ def stay_if_possible(question: Question, home: Choice) -> Destination:
     return Destination(choice.others, True) if choice.others >= 0 else NOWHERE
 
 
-def _least_loaded(question: Question, rows: Ints, loads: Floats, worth: Floats) -> int:
+def _least_loaded(question: Question, rows: Ints, loads: Floats, utilities: Floats) -> int:
     """Of `rows`, one of the least loaded VO: free if there is, then the best, then the first."""
     table = question.table
     lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
-    order = np.lexsort((rows, -worth[rows], lacking, loads[rows]))
+    order = np.lexsort((rows, -utilities[rows], lacking, loads[rows]))
     return int(rows[order[0]])

@@ -1,4 +1,4 @@
-"""Whom a VO takes jobs in from: `everyone`, `nobody`, or within limits."""
+"""PeerLists a VO takes jobs in from: `everyone`, `nobody`, or within limits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from grid.model.errors import shorten
 from grid.model.job import Job
-from grid.model.plugins.kind import Kind, function_guard
 from grid.model.time import Time
 
 Names = Annotated[
@@ -85,18 +83,3 @@ def unknown_vos(
     for setting, value in settings if rule == "limited" else ():
         if setting in ("from_vos", "processors_of") and isinstance(value, list | tuple | dict):
             yield from ((setting, name) for name in value if name not in known)
-
-
-def _problem(answer: Any, _: Request) -> str | None:
-    return None if isinstance(answer, bool) else f"gave {shorten(answer)}, expected True or False"
-
-
-ADMISSION = Kind(
-    "admission",
-    "rule of admission",
-    "decides whether a VO takes in a job of another one",
-    {name: f"{__name__}:{name}" for name in ("everyone", "nobody", "limited")},
-    function_guard("its rule", _problem),
-    given=("request",),
-    place="vos.*.admission",
-)

@@ -18,19 +18,14 @@ from grid.model.event import DECISION, MESSAGE, Event, word_of
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.job_results import JobPlacement, JobRow
 from grid.model.messages import (
+    MESSAGES,
     Assigned,
     AssignJob,
-    Bid,
     CallForBids,
     ForwardJob,
-    NotAdmitted,
-    PlaceHeld,
-    Refused,
     Resources,
-    ReturnJob,
     RunJob,
     SubmissionFail,
-    Withdrawn,
 )
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
@@ -81,8 +76,9 @@ class Witnessed:
             elif name in _AS_IT_IS:
                 told[name] = value
         told.update(self._named(message))
-        if isinstance(message, Bid | PlaceHeld | Withdrawn):
-            told["state"] = _answer(message)
+        answer = MESSAGES[type(message)].answer
+        if answer is not None:
+            told["state"] = answer(message)
         return told
 
     def _named(self, message: Any) -> Told:
@@ -99,9 +95,9 @@ class Witnessed:
     def _note_decisions(self, ctx: Context, message: Any, recorded: tuple[Any, ...] = ()) -> None:
         entity = _within(self.entity)
         for to, sent, _ in ctx.effects.sent:
-            event = _DECISIONS.get(type(sent))
+            event = MESSAGES[type(sent)].decision
             # What another VO chose is only passed on.
-            if event is None or (event == "choose" and isinstance(message, ForwardJob)):
+            if not event or (event == "choose" and isinstance(message, ForwardJob)):
                 continue
             told = self._told(sent) | self._believed(ctx, to, sent, message)
             ctx.record(Event(ctx.now, ctx.name, DECISION, event, to, **told))
@@ -133,7 +129,7 @@ class Witnessed:
             told = {"resource": resource, "waits": message.wait}
             return told | {"free_cpus": entity.free_cpus(resource)}
         if isinstance(sent, ForwardJob) and (
-            not sent.belief or math.isnan(sent.belief.assigned_cpus)
+            not sent.observed or math.isnan(sent.observed.assigned_cpus)
         ):
             # It goes to the best bid, or to who asked for it, whatever was told before.
             return {"to_vo": to.partition("/")[0]}
@@ -219,28 +215,6 @@ _TRANSLATED: dict[str, Callable[[Any], Told]] = {
 """How the fields of messages become columns, by name."""
 
 _AS_IT_IS = ("ttl", "hops", "utility", "processors", "waits", "load")
-
-_DECISIONS: dict[type, str] = {
-    AssignJob: "choose",
-    ForwardJob: "forward",
-    CallForBids: "ask",
-    ReturnJob: "send_back",
-    SubmissionFail: "give_up",
-    Assigned: "admit",
-    Refused: "refuse",
-    NotAdmitted: "not_admit",
-}
-"""What an entity decides when it sends such a message."""
-
-
-def _answer(message: Bid | PlaceHeld | Withdrawn) -> str:
-    if isinstance(message, Withdrawn):
-        return "given" if message.given else "gone"
-    if isinstance(message, Bid) and message.resource < 0:
-        return "none"
-    if isinstance(message, PlaceHeld) and not message.admitted:
-        return "not_admitted"
-    return "held" if message.held else "free" if message.free else "busy"
 
 
 def _belief(table: ResourceTable, vo: int, resource: int, now: Time) -> Told:

@@ -10,8 +10,8 @@ from pydantic import Field
 from grid.model.distances import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time, from_seconds
-from grid.protocol.forwarding.interface import NOWHERE, Destination, Question
-from grid.protocol.forwarding.local_rules import stay_if_possible
+from grid.protocol.forwarding import NOWHERE, Destination, Question
+from grid.protocol.forwarding.local import stay_or_leave
 
 
 class Idle(NamedTuple):
@@ -65,11 +65,11 @@ class Pull:
         self._every_us = None if every_s is None else from_seconds(every_s)
 
     def __call__(self, question: Question) -> Destination:
-        answer = stay_if_possible(question, question.at_home())
+        answer = stay_or_leave(question, question.local_choice())
         return answer if answer == NOWHERE else answer._replace(late=True)
 
     def idle(self, idle: Idle) -> PullFrom:
-        """Whom to ask, if anything is free here."""
+        """PeerLists to ask, if anything is free here."""
         columns, assigned = idle.table.columns, idle.table.assigned_cpus
         here = columns.vo == idle.vo
         is_free = bool((assigned[here] < columns.cpus[here]).any())

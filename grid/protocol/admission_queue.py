@@ -10,20 +10,20 @@ import numpy as np
 
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey
-from grid.model.messages import CallId, HoldPlace
+from grid.model.messages import CallId, RequestReservation
 
 
 class Waiting(NamedTuple):
     """A job to be sent down or, if `asked` is given, one for which a place shall be held."""
 
     job: Job
-    asked: HoldPlace | None
+    asked: RequestReservation | None
     rank: int
     late: bool = False
     """It can be withdrawn."""
 
 
-class WaitingRoom:
+class AdmissionQueue:
     """A line for each resource of those who have not been sent down.
 
     Those of the lower rank go first, and of one rank those who came first.

@@ -10,7 +10,7 @@ import numpy as np
 from grid.kernel.entity import Rows
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.messages import Entry, PlacesInLine
+from grid.model.messages import Entry, QueuedReservations
 from grid.model.resources import (
     ASSIGNED_CPUS,
     NOT_TOLD,
@@ -47,7 +47,7 @@ class ResourceClasses:
     first: tuple[int, ...]
 
 
-class KnownStatus:
+class KnownState:
     """Members and status, for VO number `vo` with its `own` resources.
 
     `board_vos` are the VO of each publisher's rows on the board, in the board's order, and how many
@@ -70,7 +70,7 @@ class KnownStatus:
         self._heard_us: dict[int, Time] = {}
         self._vo = vo
         self._own_assigned = np.zeros(len(own))
-        self._own_line: PlacesInLine | None = None
+        self._own_line: QueuedReservations | None = None
         self._own_work_s = NOT_TOLD
         self._own_told_us: Time = 0
         self._view_size = view_size
@@ -101,7 +101,7 @@ class KnownStatus:
         """The VO's own resources are so from now on."""
         self._own_assigned, self._own_work_s, self._own_told_us = assigned, work_s, now
 
-    def own_line(self, line: PlacesInLine) -> None:
+    def own_line(self, line: QueuedReservations) -> None:
         """Places stand in line for its own resources: it counts them, others do not."""
         self._own_line = line
 
@@ -127,8 +127,8 @@ class KnownStatus:
         if before is not None and entry.confirmed_us <= before.confirmed_us:
             return False
         # What was forgotten for want of room and comes again is no news.
-        is_new = entry.told_us > self._heard_us.get(entry.vo, -1)
-        self._heard_us[entry.vo] = max(entry.told_us, self._heard_us.get(entry.vo, -1))
+        is_new = entry.observed_at_us > self._heard_us.get(entry.vo, -1)
+        self._heard_us[entry.vo] = max(entry.observed_at_us, self._heard_us.get(entry.vo, -1))
         self.entries[entry.vo] = entry
         if self._laid_out:
             self._fill_in(self._status, entry)
