@@ -29,12 +29,14 @@ class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
     bound_machine: Ints
     row: Ints
     """Of all direct tables together; a routed job has a number of its own, below zero."""
+    account: Ints
+    """The user's, see `Estimates.account`; -1: none."""
 
 
 _TYPES = dtypes(ArrivalColumns)
 NAMES = tuple(_TYPES)
 _OF_A_JOB = (*dtypes(JobRequest), "run_us")
-assert (*_OF_A_JOB, "arrival_us", "bound_machine", "row") == NAMES
+assert (*_OF_A_JOB, "arrival_us", "bound_machine", "row", "account") == NAMES
 _request = attrgetter(*_OF_A_JOB)
 _CELLS: dict[Any, str] = {np.int64: "q", np.float64: "d", np.bool_: "?7x"}
 _row = Struct("=" + "".join(_CELLS[kind] for kind in _TYPES.values()))
@@ -85,7 +87,8 @@ class Arrivals:
                 self.block[place + 1 : end + 1] = self.block[place:end]
         values = list(_request(job))
         values[_ESTIMATE] = self._estimates.of(values[_ESTIMATE], values[_RUN])
-        _row.pack_into(self._bytes, place * _row.size, *values, now, machine, self._routed_row)
+        values += (now, machine, self._routed_row, self._estimates.account(job.vo, job.user))
+        _row.pack_into(self._bytes, place * _row.size, *values)
         self.end += 1
         self.next_us = min(self.next_us, now)
         return self._routed_row
@@ -103,6 +106,7 @@ class Arrivals:
         columns.arrival_us[here] = jobs.submit_us
         columns.estimate_us[here] = self._estimates.column(jobs.estimate_us, jobs.run_us)
         columns.bound_machine[here] = -1
+        columns.account[here] = self._estimates.accounts_of(jobs.user)
         columns.row[here] = np.arange(self._direct_rows, self._direct_rows + count)
         self._direct_rows += count
         self._last_direct_us = int(jobs.submit_us[-1])

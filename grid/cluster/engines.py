@@ -9,15 +9,11 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
 from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.cluster.outcomes import Outcomes
-from grid.cluster.pool import CompiledForm, PoolPolicy
 from grid.cluster.shell import ClusterShell, Core
 from grid.model.errors import one_mistake
 from grid.model.platform import Cluster, MachineOutage, PreemptionOverheads
-from grid.policies.flexible import FlexibleBackfilling
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
-from grid.policies.queue import EarliestDeadlineFirst, EasyBackfilling, InTurn
-from grid.policies.reserving import ReservingBackfilling
 
 AnyPolicy = Policy | GangPolicy
 
@@ -112,7 +108,9 @@ def choose(wanted: Wanted, policy: AnyPolicy) -> str:
     """The core that plays such a cluster under `policy`: `pool` where it can, for it is fast."""
     if isinstance(policy, GangPolicy):
         return "gang"
-    if compiled_form(policy) is not None and not any(lacking(CAPABILITIES["pool"], wanted)):
+    if getattr(policy, "compiled_form", None) is not None and not any(
+        lacking(CAPABILITIES["pool"], wanted)
+    ):
         return "pool"
     return "general"
 
@@ -182,35 +180,13 @@ def make_cluster(
             from grid.cluster.gang.core import GangCore
 
             return GangCore(platform, policy, choice, arrivals, outcomes)
-        form = compiled_form(policy)
+        form = getattr(policy, "compiled_form", None)
         if core == "pool" and form is not None:
             from grid.cluster.pool.core import PoolCore
 
             return PoolCore(platform.machines[0], form, arrivals, outcomes)
-        from grid.cluster.general.core import GeneralCore
+        from grid.cluster.engine import Engine
 
-        return GeneralCore(platform, policy, arrivals, estimates, outcomes, clock)
+        return Engine(platform, policy, arrivals, estimates, outcomes, clock, compiled=compiled)
 
     return ClusterShell(platform, make_core, outages)
-
-
-def compiled_form(policy: Policy) -> CompiledForm | None:
-    """What the compiled loop plays for `policy`; None if it does not know the policy.
-
-    A policy of a class that is derived from one of these plans for itself.
-    """
-    form: CompiledForm | None = None
-    if type(policy) is InTurn:
-        form = CompiledForm(PoolPolicy.SJF if policy.shortest_first else PoolPolicy.FCFS)
-    elif type(policy) is EasyBackfilling:
-        form = CompiledForm(PoolPolicy.EASY_SJBF if policy.shortest_first else PoolPolicy.EASY)
-    elif type(policy) is EarliestDeadlineFirst:
-        if not (policy.preemptive or policy.without_deadline_first or policy.latest_first):
-            form = CompiledForm(PoolPolicy.EDF)
-    elif type(policy) is ReservingBackfilling:
-        form = CompiledForm(PoolPolicy.RESERVING, policy.slowdown_limit)
-    elif type(policy) is FlexibleBackfilling and policy.factors is not None:
-        kept = policy.keeps_reservation
-        number = PoolPolicy.FLEXIBLE_KEPT if kept else PoolPolicy.FLEXIBLE
-        form = CompiledForm(number, factors=policy.factors)
-    return form

@@ -31,7 +31,7 @@ class Estimates:
         self._exact = platform.estimates == "exact"
         self.predicts = platform.estimates == "average"
         self._factor = platform.estimate_factor
-        self._last: dict[tuple[str, int], tuple[float, ...]] = {}
+        self._accounts: dict[tuple[str, int], int] = {}
 
     def column(self, estimate_us: Ints, run_us: Ints) -> Ints:
         """The estimates of many jobs: what users say times the factor, or the truth."""
@@ -51,17 +51,20 @@ class Estimates:
             return estimate_us
         return max(1, round(min(estimate_us * self._factor, LONGEST_US)))
 
-    def predicted(self, user: tuple[str, int], limit_us: Time, reference_mips: float) -> Time:
-        """What `average` expects now of a job of the user, who says `limit_us`.
+    def account(self, vo: str, user: int) -> int:
+        """The number of a VO's user, by which run times are remembered; -1 if none are."""
+        if not self.predicts or user < 0:
+            return -1
+        return self._accounts.setdefault((vo, user), len(self._accounts))
 
-        A user is a VO and a number in it.
-        """
-        last = self._last.get(user, ())
-        if len(last) < 2:
-            return limit_us
-        return min(limit_us, max(1, round(sum(last) / 2 / reference_mips)))
+    def accounts_of(self, users: Ints) -> Ints | int:
+        """Those of direct jobs, whose VO is the cluster's own."""
+        if not self.predicts:
+            return -1
+        known, places = np.unique(users, return_inverse=True)
+        return np.array([self.account("", user) for user in known.tolist()], np.int64)[places]
 
-    def ended(self, user: tuple[str, int], work: float) -> None:
-        """A job of the user has ended, after so much work: microseconds times MIPS."""
-        if self.predicts and user[1] >= 0:
-            self._last[user] = (*self._last.get(user, ())[-1:], float(work))
+    @property
+    def accounts(self) -> int:
+        """How many there are."""
+        return len(self._accounts)

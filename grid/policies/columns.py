@@ -29,7 +29,7 @@ class Jobs(NamedTuple):
     expected_end_us: Ints
     reference_mips: Floats
     ram_mb: Floats
-    checkpointable: Bools
+    checkpointable: Bools | Ints
 
 
 class Machines(NamedTuple):
@@ -56,7 +56,7 @@ class CompiledView(NamedTuple):
     free_ram_mb: Floats
 
 
-PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools, Tables, Floats]
+PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools | Ints, Tables, Floats]
 """The same, in that order, for a call from Python; of jobs and machines the `tables`.
 
 A plain tuple, which such a call takes apart in half the time of one with names.

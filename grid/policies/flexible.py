@@ -19,6 +19,7 @@ from grid.model.plugins.registry import Parts
 from grid.model.plugins.settings import MOST, PartSettings, Weight
 from grid.model.time import Time
 from grid.policies.columns import packed_view
+from grid.policies.compiled_form import CompiledForm, QueueKernel
 from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfill_plan, backfilled
@@ -59,7 +60,7 @@ class FlexibleBackfilling:
     """
 
     def __init__(self, priority: Priority | EgFactors, *, keep_reservation: bool) -> None:
-        self.factors = priority if isinstance(priority, EgFactors) else None
+        self.compiled_form: CompiledForm | None = None
         self.keeps_reservation = keep_reservation
         self._priority = (
             priority if callable(priority) else partial(eg_priority, factors=astuple(priority))
@@ -158,4 +159,9 @@ def flexible(settings: FlexibleSettings, parts: Parts) -> FlexibleBackfilling:
         own, default = heuristics_of(settings.priority, settings.f1)
         heuristics = weighed(settings.weights, default, own, parts)
         priority = HeuristicPriority(heuristics, settings.row)
-    return FlexibleBackfilling(priority, keep_reservation=settings.reservation == "kept")
+    keeps = settings.reservation == "kept"
+    policy = FlexibleBackfilling(priority, keep_reservation=keeps)
+    if isinstance(priority, EgFactors):
+        kernel = QueueKernel.FLEXIBLE_KEPT if keeps else QueueKernel.FLEXIBLE
+        policy.compiled_form = CompiledForm(kernel, factors=astuple(priority))
+    return policy

@@ -65,11 +65,12 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     done_us: Ints
     """How much of `estimate_us` is behind it and kept, as of its last start or preemption. Below 0
     where it has outlived its estimate, and is expected to need more than that again."""
-    tables: Tables = field(init=False, repr=False)
-    """The columns again, for compiled code: those of a kind are the rows of one array."""
+    tables: Tables = field(default=(), repr=False)
+    """The columns again, for compiled code: those of a kind are the first rows of one array."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
+        if not self.tables:
+            object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
 
     def __getstate__(self) -> dict[str, Any]:
         return _columns(self)
@@ -78,6 +79,7 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
         """Of a copy, which makes tables of its own: copied rows would be no part of them."""
         for name, values in state.items():
             object.__setattr__(self, name, values)
+        object.__setattr__(self, "tables", ())
         self.__post_init__()
 
 
@@ -111,7 +113,7 @@ class MachineColumns:
 
 
 def _columns(columns: Any) -> dict[str, Any]:
-    return {one.name: getattr(columns, one.name) for one in fields(columns) if one.init}
+    return {one.name: getattr(columns, one.name) for one in fields(columns) if one.name != "tables"}
 
 
 def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:

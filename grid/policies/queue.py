@@ -14,6 +14,7 @@ from pydantic import Field
 from grid.model.arrays import Bools, Ints
 from grid.model.time import NEVER, Time
 from grid.policies.columns import packed_view
+from grid.policies.compiled_form import CompiledForm, QueueKernel
 from grid.policies.interface import ClusterView, Plan
 
 Preemptive = Literal[True, False, "on_arrival"]
@@ -26,8 +27,9 @@ class InTurn:
     done (SJF). A job that is bound to a machine holds up only those behind it that want that one.
     """
 
-    def __init__(self, shortest_first: bool) -> None:
+    def __init__(self, shortest_first: bool, form: CompiledForm | None = None) -> None:
         self.shortest_first = shortest_first
+        self.compiled_form = form
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
@@ -49,8 +51,9 @@ class EasyBackfilling:
     (SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007).
     """
 
-    def __init__(self, shortest_first: bool) -> None:
+    def __init__(self, shortest_first: bool, form: CompiledForm | None = None) -> None:
         self.shortest_first = shortest_first
+        self.compiled_form = form
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         if len(view.queue) == 0:
@@ -78,6 +81,7 @@ class EarliestDeadlineFirst:
         latest_first: bool = False,
     ) -> None:
         self.preemptive = preemptive
+        self.compiled_form: CompiledForm | None = None
         self.without_deadline_first = without_deadline_first
         self.latest_first = latest_first
 
@@ -155,22 +159,22 @@ def pairs(started: Ints) -> list[tuple[int, int]]:
 
 def fcfs() -> InTurn:
     """First come, first served."""
-    return InTurn(shortest_first=False)
+    return InTurn(shortest_first=False, form=CompiledForm(QueueKernel.FCFS))
 
 
 def sjf() -> InTurn:
     """Shortest estimate first."""
-    return InTurn(shortest_first=True)
+    return InTurn(shortest_first=True, form=CompiledForm(QueueKernel.SJF))
 
 
 def easy() -> EasyBackfilling:
     """EASY backfilling: a reservation for the head of the queue."""
-    return EasyBackfilling(shortest_first=False)
+    return EasyBackfilling(shortest_first=False, form=CompiledForm(QueueKernel.EASY))
 
 
 def easy_sjbf() -> EasyBackfilling:
     """EASY that backfills the shortest jobs first."""
-    return EasyBackfilling(shortest_first=True)
+    return EasyBackfilling(shortest_first=True, form=CompiledForm(QueueKernel.EASY_SJBF))
 
 
 def edf(
@@ -190,8 +194,11 @@ def edf(
     ] = "earliest_first",
 ) -> EarliestDeadlineFirst:
     """Earliest deadline first, preemptive if so set."""
-    return EarliestDeadlineFirst(
+    policy = EarliestDeadlineFirst(
         preemptive,
         without_deadline_first=without_deadline == "first",
         latest_first=order == "latest_first",
     )
+    if (preemptive, without_deadline, order) == (False, "last", "earliest_first"):
+        policy.compiled_form = CompiledForm(QueueKernel.EDF)
+    return policy

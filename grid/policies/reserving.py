@@ -13,6 +13,7 @@ from pydantic import Field
 from grid.model.arrays import Ints
 from grid.model.time import Time
 from grid.policies.columns import packed_view
+from grid.policies.compiled_form import CompiledForm, QueueKernel
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import pairs
 
@@ -31,8 +32,9 @@ class ReservingBackfilling:
 
     ignores = ("memory",)
 
-    def __init__(self, slowdown_limit: float) -> None:
+    def __init__(self, slowdown_limit: float, form: CompiledForm | None = None) -> None:
         self.slowdown_limit = slowdown_limit
+        self.compiled_form = form
         self._kept: Kept | None = None
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
@@ -59,7 +61,7 @@ def _nothing_kept(view: ClusterView) -> Kept:
 
 def conservative() -> ReservingBackfilling:
     """Conservative backfilling: a reservation for every job."""
-    return ReservingBackfilling(slowdown_limit=0.0)
+    return selective(slowdown_limit=0.0)
 
 
 def selective(
@@ -69,4 +71,5 @@ def selective(
     ] = 2.0,
 ) -> ReservingBackfilling:
     """Selective backfilling: a reservation for jobs that have waited long."""
-    return ReservingBackfilling(slowdown_limit)
+    form = CompiledForm(QueueKernel.RESERVING, slowdown_limit)
+    return ReservingBackfilling(slowdown_limit, form)

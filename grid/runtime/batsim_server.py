@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from grid.cluster.arrivals import Arrivals
+from grid.cluster.engine import Engine
 from grid.cluster.estimates import Estimates
-from grid.cluster.general.core import GeneralCore
 from grid.cluster.outcomes import Outcomes
 from grid.model.errors import PartFailed, RunFailed, one_mistake, shorten
 from grid.model.job import Job
@@ -131,20 +131,20 @@ class _Watched:
         return self.last
 
 
-class _ToldCore(GeneralCore):
+class _ToldCore(Engine):
     """A core whose jobs end when it is told, and whose policy is asked when something was told."""
 
     _due_us: Time = NEVER
 
     def end(self, slot: int, now: Time) -> None:
         """The job of `slot` has ended."""
-        self._runs.end_at(slot, now)
+        self.end_at(slot, now)
         self._due_us = now
 
     def play_at(self, now: Time, *, called: bool) -> bool:
         """Play this instant, if anything happened; `called`, as the policy may have asked for."""
         happened = now in (self._due_us, self._arrivals.next_us)
-        if not happened and not (called and self._wake_us == now):
+        if not happened and not (called and self.wake_us == now):
             return False
         self._due_us = now
         self.play(now + 1)
@@ -218,7 +218,7 @@ class _Cluster:
         self._forget(slot)
 
     def plan(self, now: Time, called: bool) -> tuple[Plan | None, ClusterView | None]:
-        """What the policy plans, if it is asked; see `GeneralCore.play`."""
+        """What the policy plans, if it is asked; see `Engine.play`."""
         self._policy.last = None
         if self._core.play_at(now, called=called):
             return self._policy.last, self._policy.seen

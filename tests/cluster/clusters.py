@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.general.core import GeneralCore
+from grid.cluster.engine import Engine
 from grid.cluster.pool.core import PoolCore
 from grid.model.job import Job, JobState
 from grid.model.job_table import COLUMNS, JobTable
@@ -39,7 +39,7 @@ def general(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
 
 def general_cluster(platform: Cluster, policy: Any) -> ClusterShell:
     cluster = make_cluster(platform, policy, compiled=False)
-    assert isinstance(cluster.core, GeneralCore)
+    assert isinstance(cluster.core, Engine)
     return cluster
 
 

@@ -42,18 +42,18 @@ def test_what_keeps_to_its_limits_is_not_told_of() -> None:
 
 def test_too_many_cpus_of_a_machine() -> None:
     cluster = licensed()
-    cluster.core._runs.slots.jobs.processors[cluster.core._runs.running.slots[0]] = 3
+    cluster.core.jobs.processors[cluster.core._running()[0]] = 3
     assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
 
 
 def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:
     cluster = licensed()
-    cluster.core._runs.slots.jobs.licenses[cluster.core._runs.running.slots] = 1
+    cluster.core.jobs.licenses[cluster.core._running()] = 1
     (line,) = cluster.broken_limits()
     assert line == "2 machines hold license 0, of which there are 1 copies"
     # The jobs of one machine share its copy.
-    cluster.core._runs.slots.jobs.machine[cluster.core._runs.running.slots] = 0
-    cluster.core._runs.slots.jobs.processors[cluster.core._runs.running.slots] = 1
+    cluster.core.jobs.machine[cluster.core._running()] = 0
+    cluster.core.jobs.processors[cluster.core._running()] = 1
     assert list(cluster.broken_limits()) == []
 
 

@@ -15,7 +15,7 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import general_cluster, job, play
-from tests.cluster.general.slow_farm import (
+from tests.cluster.slow_farm import (
     SlowEasy,
     SlowEdf,
     SlowFcfs,

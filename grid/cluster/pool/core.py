@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
 from grid.cluster.arrivals import Arrivals
 from grid.cluster.outcomes import Outcomes
-from grid.cluster.pool import CompiledForm, loop
+from grid.cluster.pool import loop
 from grid.cluster.pool import state as at
 from grid.cluster.pool.state import FLOATS, Ends, Pool
 from grid.cluster.shell import NOT_MEASURED, TimedPlans
@@ -18,6 +17,7 @@ from grid.model.arrays import Ints
 from grid.model.job import JobOutcome, JobState
 from grid.model.platform import Machine
 from grid.model.time import NEVER, Time
+from grid.policies.compiled_form import CompiledForm
 
 FIRST_SLOTS = 256
 FIRST_ENDS = 4096
@@ -40,7 +40,7 @@ class PoolCore:
         self._watts = (machine.watts_busy, machine.watts_idle)
         self._arrivals = arrivals
         self._outcomes = outcomes
-        self._kinds = loop.kinds_of(form.policy)
+        self._kinds = loop.kinds_of(form.kernel)
         self._set_slots(FIRST_SLOTS)
         counters, measures = self._pool.counters, self._pool.measures
         # Who reserves for some jobs only lets others pass them.
@@ -49,11 +49,11 @@ class PoolCore:
         counters[at.LAST_STEP] = 1
         counters[at.GAIN_FROM] = counters[at.NEXT_START] = counters[at.NEXT_INSTANT] = NEVER
         counters[at.FREE_SLOTS] = FIRST_SLOTS
-        counters[at.POLICY] = form.policy
+        counters[at.POLICY] = form.kernel
         counters[at.CPUS] = counters[at.FREE] = machine.cpus
         measures[at.SHARE] = -1.0
         measures[at.MIPS], measures[at.SLOWDOWN_LIMIT] = machine.mips, form.slowdown_limit
-        measures[at.AGE_FACTOR : at.BOOST_VALUE + 1] = astuple(form.factors)
+        measures[at.AGE_FACTOR : at.BOOST_VALUE + 1] = form.factors or 0.0
         counters[at.KEPT] = -1
         self._pool.step_level[0] = machine.cpus
         self._ends = _no_ends(FIRST_ENDS)

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool import state as at
 from grid.cluster.pool.priority import keep_in_order, none_can_pass, remember_times
 from grid.cluster.pool.reserving import give_back, plan_reserving
@@ -24,10 +23,11 @@ from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
 from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
+from grid.policies.compiled_form import QueueKernel
 
-EASY, SJF = int(PoolPolicy.EASY), int(PoolPolicy.SJF)
-EASY_SJBF, EDF = int(PoolPolicy.EASY_SJBF), int(PoolPolicy.EDF)
-FLEXIBLE, FLEXIBLE_KEPT = int(PoolPolicy.FLEXIBLE), int(PoolPolicy.FLEXIBLE_KEPT)
+EASY, SJF = int(QueueKernel.EASY), int(QueueKernel.SJF)
+EASY_SJBF, EDF = int(QueueKernel.EASY_SJBF), int(QueueKernel.EDF)
+FLEXIBLE, FLEXIBLE_KEPT = int(QueueKernel.FLEXIBLE), int(QueueKernel.FLEXIBLE_KEPT)
 COMPLETED, FAILED, REJECTED = (
     int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
 )
@@ -38,11 +38,11 @@ Does = Literal[True] | None
 """Whether a policy does something. What stands behind a None is not compiled."""
 
 
-def kinds_of(policy: PoolPolicy) -> tuple[Does, Does, Does]:
+def kinds_of(policy: QueueKernel) -> tuple[Does, Does, Does]:
     """Whether the policy backfills, reserves for every job, or reorders: the end of `advance`."""
-    backfills = policy in (PoolPolicy.EASY, PoolPolicy.EASY_SJBF)
-    reorders = policy in (PoolPolicy.FLEXIBLE, PoolPolicy.FLEXIBLE_KEPT)
-    return backfills or None, policy == PoolPolicy.RESERVING or None, reorders or None
+    backfills = policy in (QueueKernel.EASY, QueueKernel.EASY_SJBF)
+    reorders = policy in (QueueKernel.FLEXIBLE, QueueKernel.FLEXIBLE_KEPT)
+    return backfills or None, policy == QueueKernel.RESERVING or None, reorders or None
 
 
 @kernel(allocates=False)
@@ -110,7 +110,7 @@ def next_instant(upcoming: int, end: int, pool: Pool, coming: Coming) -> int:
 
 @inlined
 def note_usage(now: int, arrived: bool, pool: Pool) -> None:
-    """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.general.usage` has it."""
+    """The machine usage of CS2 Eq. 15 and 16, as `grid.cluster.loop` has it."""
     counters, usage = pool.counters, pool.measures
     if usage[at.SHARE] >= 0:
         seconds = (now - counters[at.SINCE]) / SECOND_US

@@ -30,8 +30,8 @@ not in `Pool.measures` yet. The profile stands from FIRST_STEP to before LAST_ST
 and GAIN_TO see `reserving`;
 ENDED_EARLY says whether a job has ended before its estimate since the last plan, NEXT_START when
 the next reservation is. NEXT_INSTANT is when something happens that has not been played. KEPT is
-the waiting job whose reservation `PoolPolicy.FLEXIBLE_KEPT` keeps, -1 for none. IN_TURN says that
-jobs of `PoolPolicy.RESERVING` start in turn at present, and have no reservations (see
+the waiting job whose reservation `QueueKernel.FLEXIBLE_KEPT` keeps, -1 for none. IN_TURN says that
+jobs of `QueueKernel.RESERVING` start in turn at present, and have no reservations (see
 `reserving`); from the job with the serial number IN_TURN_AFTER on they may do so again.
 """
 
@@ -39,8 +39,8 @@ jobs of `PoolPolicy.RESERVING` start in turn at present, and have no reservation
     SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S, MIPS, SLOWDOWN_LIMIT,
     AGE_FACTOR, K, MAXIMUM, MINIMUM, BOOST_VALUE,
 ) = range(12)  # fmt: skip
-"""Positions in `Pool.measures`. The first five are the usage, see `grid.cluster.general.usage`;
-SHARE is below 0 while nobody asks. SLOWDOWN_LIMIT is a setting of `PoolPolicy.RESERVING`; the last
+"""Positions in `Pool.measures`. The first five are the usage, see `grid.cluster.loop`;
+SHARE is below 0 while nobody asks. SLOWDOWN_LIMIT is a setting of `QueueKernel.RESERVING`; the last
 five are those of `grid.policies.flexible.EgFactors`, in its order."""
 
 FLOATS = 5

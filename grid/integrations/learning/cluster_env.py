@@ -21,14 +21,9 @@ except ModuleNotFoundError as error:
     ) from None
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.arrivals import Arrivals
-from grid.cluster.engines import Wanted, lacking
-from grid.cluster.estimates import Estimates
-from grid.cluster.outcomes import Outcomes
 from grid.config.build import Grid
 from grid.config.load import load_scenario, source_of
 from grid.config.schema import Scenario
-from grid.integrations.learning.asking_core import ABLE, AskingCore
 from grid.integrations.learning.play import Decision, Play, grid_of
 from grid.integrations.learning.queue_agent import (
     AgentPolicy,
@@ -38,11 +33,9 @@ from grid.integrations.learning.queue_agent import (
 )
 from grid.integrations.learning.resource_agent import AgentSelection, ResourceObservation
 from grid.integrations.learning.rewards import (
-    EndedSlowdown,
     QueueReward,
     SlowdownSoFar,
     SlowdownTold,
-    WaitSoFar,
 )
 from grid.model.arrays import Bools
 from grid.model.errors import expected_name, one_mistake
@@ -53,8 +46,6 @@ from grid.results.metrics import Metrics
 
 Observed = npt.NDArray[np.float32]
 LARGEST_SEED = 2**31
-_KINDS = {SlowdownSoFar: 0, WaitSoFar: 1, EndedSlowdown: 2}
-"""Rewards that compiled code knows; see `grid.integrations.learning.asking_loop`."""
 
 
 class _SeatOfQueue(AgentPolicy):
@@ -205,21 +196,9 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     def _cluster(
         self, play: Play, grid: Grid, vo: VirtualOrganization, cluster: Cluster
     ) -> ClusterShell:
-        """The cluster with its queue in the hands of the agent; compiled, if that can be."""
-        outages, seen, reward = grid.outages_of(vo, cluster), self._observation, self._reward
-        wanted = Wanted(cluster, bool(outages), grid.asks_for_memory)
-        kind = _KINDS.get(type(reward))
-        decide = partial(play.ask, 0)
-        if type(seen) is QueueObservation and kind is not None and not any(lacking(ABLE, wanted)):
-
-            def core(arrivals: Arrivals, _: Estimates, outcomes: Outcomes) -> AskingCore:
-                self._seat = seat = AskingCore(
-                    cluster, arrivals, outcomes, decide, self._offered, seen.shape, kind
-                )
-                return seat
-
-            return ClusterShell(cluster, core, outages)
-        self._seat = policy = _SeatOfQueue(decide, seen, self._offered, reward)
+        """The cluster with its queue decided by the agent."""
+        outages, decide = grid.outages_of(vo, cluster), partial(play.ask, 0)
+        self._seat = policy = _SeatOfQueue(decide, self._observation, self._offered, self._reward)
         return make_cluster(cluster, policy, None, outages, memory=grid.asks_for_memory)
 
     def _selection(self, play: Play, own: Any) -> AgentSelection:

@@ -154,7 +154,7 @@ READINGS = (
             ),
         ),
         QUALITY,
-        "grid/cluster/general/licenses.py",
+        "grid/cluster/runs.py",
     ),
     Reading(
         "preemption",

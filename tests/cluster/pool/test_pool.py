@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import make_cluster
-from grid.cluster.engines import compiled_form
-from grid.cluster.pool import PoolPolicy
 from grid.cluster.pool.core import PoolCore
 from grid.model.job import Job, JobState
 from grid.model.time import NEVER
+from grid.policies.compiled_form import QueueKernel
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import EasyBackfilling
 from grid.policies.registry import make_policy
@@ -221,28 +220,27 @@ def test_loads_count_what_runs_and_what_waits() -> None:
         assert np.isclose(cluster.load(), 0)
 
 
-EVERY_FORM = {
-    PoolPolicy.FCFS: ("fcfs", {}),
-    PoolPolicy.EASY: ("easy", {}),
-    PoolPolicy.SJF: ("sjf", {}),
-    PoolPolicy.EASY_SJBF: ("easy_sjbf", {}),
-    PoolPolicy.EDF: ("edf", {}),
-    PoolPolicy.RESERVING: ("conservative", {}),
-    PoolPolicy.FLEXIBLE: ("flexible", {}),
-    PoolPolicy.FLEXIBLE_KEPT: ("flexible", {"reservation": "kept"}),
-}
-
-
-@pytest.mark.parametrize("form", PoolPolicy)
+@pytest.mark.parametrize("kernel", QueueKernel)
 @given(jobs=job_lists())
-@settings(max_examples=40, deadline=None)
-def test_what_is_compiled_for_each_form_is_all_that_it_does(
-    form: PoolPolicy, jobs: list[Job]
+@settings(max_examples=20, deadline=None)
+def test_each_kernel_is_compiled_with_all_that_it_does(
+    kernel: QueueKernel, jobs: list[Job]
 ) -> None:
-    """The parts of the loop that a form does not need are not compiled for it: none is missed."""
-    policy, given_settings = EVERY_FORM[form]
-    own = compiled_form(make_policy(policy, given_settings))
-    assert own is not None and own.policy == form
+    """Code that a kernel does not need is not compiled for it: none is missing."""
+    policy, given_settings = EVERY_KERNEL[kernel]
+    assert make_policy(policy, given_settings).compiled_form.kernel == kernel  # type: ignore[union-attr]
     fast = compiled(pool(CPUS), policy, **given_settings)
     plain = general(pool(CPUS), policy, **given_settings)
     assert play(fast, jobs) == play(plain, jobs)
+
+
+EVERY_KERNEL: dict[QueueKernel, tuple[str, dict[str, object]]] = {
+    QueueKernel.FCFS: ("fcfs", {}),
+    QueueKernel.EASY: ("easy", {}),
+    QueueKernel.SJF: ("sjf", {}),
+    QueueKernel.EASY_SJBF: ("easy_sjbf", {}),
+    QueueKernel.EDF: ("edf", {}),
+    QueueKernel.RESERVING: ("conservative", {}),
+    QueueKernel.FLEXIBLE: ("flexible", {}),
+    QueueKernel.FLEXIBLE_KEPT: ("flexible", {"reservation": "kept"}),
+}

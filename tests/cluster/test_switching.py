@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell
-from grid.cluster.general.switching import Switching
 from grid.model.job import Job
 from grid.model.job_results import direct_results
 from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
@@ -18,7 +17,7 @@ from grid.policies.interface import Plan
 from grid.results.directory import ClusterEntry, Directory
 from grid.results.energy import cluster_energy
 from tests.cluster.clusters import general, general_cluster, job, table
-from tests.cluster.general.test_preemption import Scripted
+from tests.cluster.test_preemption import Scripted
 from tests.examples import examples
 
 S = SECOND_US
@@ -26,36 +25,18 @@ OFF = SwitchOff(5, 10)
 """After 5 microseconds; it boots for 10."""
 
 
-def held(switching: Switching) -> list[tuple[int, ...]]:
-    """Machine, start, ready and end of all times in which jobs held some."""
-    return list(zip(*(column.tolist() for column in switching.held_times()), strict=True))
-
-
-def test_machines_that_are_never_switched_off_are_not_noted() -> None:
-    switching = Switching([Machine("a", 1), Machine("b", 1, switch_off=OFF)])
-    assert [switching.start(machine, 100) for machine in (0, 1)] == [0, 10]
-    switching.empty(0, 120)
-    assert held(switching) == [(1, 100, 110, NEVER)]
-
-
-def test_a_boot_goes_on_without_its_job() -> None:
-    """The first job leaves after 4 of 10; one that comes 3 later waits for the other 3."""
-    switching = Switching([Machine("a", 1, switch_off=OFF)])
-    assert switching.start(0, 100) == 10
-    switching.empty(0, 104)
-    assert switching.start(0, 107) == 3
-    switching.empty(0, 111)
-    assert held(switching) == [(0, 100, 110, 111)]
-    assert switching.boots == 1
-
-
-def test_who_comes_after_a_boot_without_a_job_finds_the_machine_on() -> None:
-    """It is idle since 110."""
-    switching = Switching([Machine("a", 1, switch_off=OFF)])
-    switching.start(0, 100)
-    switching.empty(0, 104)
-    assert switching.start(0, 115) == 0
-    assert held(switching) == [(0, 100, 110, 110), (0, 115, 115, NEVER)]
+def test_machines_that_are_never_switched_off_are_not_logged() -> None:
+    """A boot continues without its job, and the next job waits for the rest of it."""
+    machines = (Machine("a", 1), Machine("b", 1, switch_off=OFF))
+    plans = {100: Plan(start=[(0, 1), (1, 0)]), 104: Plan(preempt=[0]), 107: Plan(start=[(0, 1)])}
+    cluster = general_cluster(Cluster("c", machines), Scripted(plans))
+    for number in range(2):
+        cluster.submit(job(number, 100, 1, 4, 4), -1, 100)
+    cluster.advance(NEVER)
+    levels = cluster.take_history()
+    assert levels is not None and levels.held is not None
+    assert [column.tolist() for column in levels.held] == [[1], [100], [110], [114]]
+    assert cluster.figures()["boots"] == 1
 
 
 def test_preempted_while_its_machine_boots() -> None:

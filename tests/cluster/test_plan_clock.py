@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from grid.cluster import make_cluster
-from grid.cluster.general.plan_clock import PlanClock
+from grid.cluster.engine import PlanClock
 from grid.model.platform import Cluster, Machine
 from grid.model.records import PlanTimes
 from grid.policies.interface import Plan
@@ -76,7 +76,7 @@ def test_a_run_tells_the_times_of_all_its_clusters_together() -> None:
 
 def test_plans_in_compiled_code_are_said_to_be_untimed() -> None:
     """There are some, and nothing says how long they took."""
-    timed = make_cluster(Cluster("c", (Machine("m", 1),) * 2), make_policy("easy", {}))
+    timed = make_cluster(Cluster("c", (Machine("m", 1),) * 2), make_policy("cs2", {}))
     compiled = make_cluster(Cluster("c", (Machine("m", 1),)), make_policy("easy", {}))
     assert timed.plan_times() == []
     times = [PlanTimes("easy", *one) for one in compiled.plan_times()]

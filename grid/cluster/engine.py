@@ -1,0 +1,516 @@
+"""The engine of a cluster: owns the arrays, and asks the policy between two calls of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from grid.cluster import loop, runs
+from grid.cluster import store as at
+from grid.cluster.arrivals import Arrivals
+from grid.cluster.estimates import Estimates
+from grid.cluster.outcomes import Outcomes
+from grid.cluster.shell import NOT_MEASURED, PlanError, TimedPlans
+from grid.cluster.store import Blocks, Store
+from grid.model.arrays import Bools, Ints
+from grid.model.job import JobOutcome
+from grid.model.platform import Cluster
+from grid.model.plugins.origin import label_of
+from grid.model.records import Draw, HeldTimes, Levels
+from grid.model.time import NEVER, Time
+from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan, Policy
+
+PADDING = 2**20
+"""More CPUs than the jobs that are in a cluster at a time can ask for together."""
+FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 256, 256
+_NO_PLAN = np.zeros((0, 3), np.int64)
+_JOB_ROWS = {
+    "serial": at.SERIAL,
+    "submit_us": at.SUBMIT,
+    "processors": at.PROCESSORS,
+    "estimate_us": at.ESTIMATE,
+    "done_us": at.DONE,
+    "deadline_us": at.DEADLINE,
+    "licenses": at.LICENSES,
+    "bound_machine": at.BOUND,
+    "machine": at.MACHINE,
+    "start_us": at.START,
+    "expected_end_us": at.EXPECTED_END,
+    "arrival_us": at.ARRIVAL,
+    "user": at.USER,
+}
+_JOB_NUMBERS = {
+    "reference_mips": at.REFERENCE_MIPS,
+    "ram_mb": at.RAM_MB,
+    "power": at.POWER,
+    "input_mb": at.INPUT_MB,
+}
+
+
+class PlanClock:
+    """Asks a policy for plans and measures the time in seconds with `clock`, if there is one."""
+
+    def __init__(self, clock: Callable[[], float] | None) -> None:
+        self._clock = clock
+        self._times: dict[int, TimedPlans] = {}
+
+    def plan(self, policy: Policy, view: ClusterView, now: Time) -> Plan:
+        if self._clock is None:
+            return policy.plan(view, now)
+        # Before the plan, since a policy may change the view.
+        below = 1 << len(view.queue).bit_length()
+        started = self._clock()
+        plan = policy.plan(view, now)
+        seconds = self._clock() - started
+        below = below if plan.made else 0
+        _, plans, total_s, longest_s = self._times.get(below, (below, 0, 0.0, 0.0))
+        self._times[below] = TimedPlans(
+            below, plans + 1, total_s + seconds, max(longest_s, seconds)
+        )
+        return plan
+
+    def times(self) -> list[TimedPlans]:
+        """Plans so far, the shortest queue first."""
+        return sorted(self._times.values())
+
+
+class Engine:
+    """A `Core` over machines that hold a job's CPUs from start to end.
+
+    A job that was preempted resumes if it is started on its own machine; on another one it starts
+    again, unless it is checkpointable. A job that no machine could ever run is rejected when it
+    arrives, and the policy does not see it. A job that passes its estimate is killed or, with
+    `overrun: extend`, expected to take as long again as it has since its last start. `clock`
+    measures the plans in seconds, if there is one.
+
+    Jobs on a machine that goes down are preempted, and wait in their old places of the queue. Their
+    work there is lost, as is that of jobs that were preempted there before, unless they are
+    checkpointable; to the policy such a job has never run. A machine that is down has no free CPUs.
+
+    With `one_job_a_machine` every job asks for `PADDING` CPUs more and every machine has as many
+    more: two jobs never fit on a machine, and policies need not know. Usage then counts machines
+    and jobs, as C07's does (its Fig. 6).
+
+    Policies do not know which machines are switched off: nothing is promised for the start of a
+    job, and they plan as if every machine that is up were on. A job that waits for its machine to
+    boot runs, and is expected to end that much later; its estimate counts from there.
+    """
+
+    binds = True
+
+    def __init__(
+        self,
+        platform: Cluster,
+        policy: Policy,
+        arrivals: Arrivals,
+        estimates: Estimates,
+        outcomes: Outcomes,
+        clock: Callable[[], float] | None = None,
+        *,
+        compiled: bool = True,
+    ) -> None:
+        self.processors = platform.processors
+        self._policy = policy
+        self._label = label_of(policy)
+        self._arrivals = arrivals
+        self._estimates = estimates
+        self._outcomes = outcomes
+        self._clock = PlanClock(clock)
+        form = getattr(policy, "compiled_form", None)
+        self._kinds = loop.kinds_of(form.kernel if compiled and form is not None else None)
+        self._plan, self._wake_us = _NO_PLAN, NEVER
+        self._has_licenses = bool(platform.licenses)
+        self._switches = any(machine.switch_off for machine in platform.machines)
+        self.machines = machine_columns(platform, padding_of(platform))
+        self._store = _new_store(platform, self.machines, estimates)
+        self._view_store()
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("jobs", "_blocks", "_counters")
+        return {name: value for name, value in vars(self).items() if name not in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy: its columns have to be rows of its own store."""
+        self.__dict__.update(state)
+        self._view_store()
+
+    def _view_store(self) -> None:
+        store = self._store
+        self._blocks: Blocks = tuple(store)  # type: ignore[assignment]
+        # A cell of a memoryview costs Python a third of one of a numpy array.
+        self._counters = store.counters.data
+        whole, real = store.whole, store.real
+        columns: dict[str, Any] = {name: whole[row] for name, row in _JOB_ROWS.items()}
+        columns |= {name: real[row] for name, row in _JOB_NUMBERS.items()}
+        flags: Bools = whole[at.CHECKPOINTABLE].view(np.bool_)[::8]
+        self.jobs = JobColumns(**columns, checkpointable=flags, tables=(whole[:11], real[:2]))
+
+    # The loop
+
+    def play(self, until: Time) -> None:
+        arrivals, counters = self._arrivals, self._counters
+        if self._estimates.accounts > self._store.history.shape[1]:
+            self._enlarge(history=2 * self._estimates.accounts)
+        while True:
+            what = loop.advance(
+                until, arrivals.first, arrivals.end, self._blocks, arrivals.block, self._plan,
+                self._wake_us, *self._kinds,
+            )  # fmt: skip
+            if counters[at.NEXT_ARRIVAL] != arrivals.first:
+                arrivals.taken(counters[at.NEXT_ARRIVAL])
+            if what == loop.ASK:
+                now = counters[at.NOW]
+                self._set_plan(self._ask(now), now)
+            elif what == loop.DONE:
+                break
+            elif what < 0:
+                raise self.error(self._problem(-what))
+            else:
+                self._make_room(what)
+        if counters[at.ENDED]:
+            self._hand_over_ends()
+
+    def _ask(self, now: Time) -> Plan:
+        return self._clock.plan(self._policy, self.view(now), now)
+
+    def view(self, now: Time) -> ClusterView:
+        """What the policy sees."""
+        counters, store = self._counters, self._store
+        lists, licenses = store.lists, store.licenses
+        last = counters[at.LAST]
+        return ClusterView(
+            now,
+            self.machines,
+            store.machines[at.FREE],
+            self.jobs,
+            lists[at.QUEUE, counters[at.FIRST] : last],
+            lists[at.RUNNING, : counters[at.N_RUNNING]],
+            lists[at.QUEUE, last - counters[at.ARRIVED] : last],
+            lists[at.GONE, : counters[at.N_GONE]],
+            licenses[at.FREE_COPIES],
+            licenses[at.USERS :],
+            store.speeds[at.FREE_RAM],
+        )
+
+    def _set_plan(self, plan: Plan, now: Time) -> None:
+        """Hand the plan to the next call of the loop."""
+        if plan.wake_us <= now:
+            raise self.error(f"wants to wake at {plan.wake_us}, and it is {now}")
+        self._wake_us = int(plan.wake_us)
+        rows: list[tuple[int, int, int]] = [(loop.KILL, slot, 0) for slot in plan.kill]
+        rows += [(loop.PREEMPT, slot, 0) for slot in plan.preempt]
+        rows += [(loop.REJECT, slot, 0) for slot in plan.reject]
+        rows += [(loop.START, slot, machine) for slot, machine in plan.start]
+        self._plan = np.array(rows, np.int64) if rows else _NO_PLAN
+
+    def _problem(self, what: int) -> str:
+        """What the plan breaks, in words."""
+        slot, machine = self._counters[at.ERROR_SLOT], self._counters[at.ERROR_MACHINE]
+        store = self._store
+        if what == runs.NO_CPUS:
+            free = f"which has {store.machines[at.FREE, machine]} free"
+            cpus = store.whole[at.PROCESSORS, slot]
+            return f"starts a job of {cpus} CPUs on machine {machine}, {free}"
+        if what == runs.NO_MEMORY:
+            free = f"which has {store.speeds[at.FREE_RAM, machine]:g} MB free"
+            return (
+                f"starts a job of {store.real[at.RAM_MB, slot]:g} MB on machine {machine}, {free}"
+            )
+        if what == runs.OTHER_MACHINE:
+            return f"starts a job of machine {store.whole[at.BOUND, slot]} on {machine}"
+        problems = {
+            runs.NO_MACHINE: f"starts a job on machine {machine} of {store.machines.shape[1]}",
+            runs.NO_LICENSES: f"starts a job on machine {machine} without its licenses",
+            runs.NOT_RUNNING: "preempts a job that does not run",
+            runs.NOT_KILLED: "kills a job that does not run",
+            runs.NOT_WAITING: "starts or rejects a job that does not wait, or does it twice",
+        }
+        return problems[what]
+
+    def error(self, what: str) -> PlanError:
+        return PlanError(f"{self._label} {what}")
+
+    # Room
+
+    def _make_room(self, what: int) -> None:
+        """Enlarge what is full, for the next instant at least."""
+        counters, arrivals = self._counters, self._arrivals
+        arriving = len(arrivals.due(arrivals.next_us))
+        present = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST] + arriving
+        if what == loop.SLOTS_FULL:
+            self._enlarge(slots=self._store.whole.shape[1] + arriving)
+        elif what == loop.LOGS_FULL:
+            self._enlarge(logs=self._store.logs.shape[1] + 2 * present)
+        else:
+            self._hand_over_ends()
+            if 2 * present > self._store.ends.shape[1]:
+                self._enlarge(ends=2 * present)
+
+    def _enlarge(self, *, slots: int = 0, ends: int = 0, logs: int = 0, history: int = 0) -> None:
+        """At least double each array that has to have that room."""
+        store = self._store
+        if slots:
+            old, size = store.whole.shape[1], FIRST_SLOTS
+            while size < slots or size <= old:
+                size *= 2
+            count = self._counters[at.N_FREE]
+            free = store.lists[at.FREE_SLOTS, :count].copy()
+            store = store._replace(
+                whole=_wider(store.whole, size),
+                real=_wider(store.real, size),
+                lists=_wider(store.lists, 2 * size + 1),
+            )
+            added = size - old
+            # Free slots are taken from the end: those that are there, then the new ones in order.
+            store.lists[at.FREE_SLOTS, :added] = np.arange(size - 1, old - 1, -1)
+            store.lists[at.FREE_SLOTS, added : added + count] = free
+            store.counters[at.N_FREE] = added + count
+        if ends:
+            store = store._replace(ends=_wider(store.ends, ends), watts=_wider(store.watts, ends))
+        if logs:
+            width = max(logs, 2 * store.logs.shape[1])
+            draws = _wider(store.draws, width) if len(store.draws) else store.draws
+            store = store._replace(logs=_wider(store.logs, width), draws=draws)
+        if history:
+            store = store._replace(history=_wider(store.history, history))
+        self._store = store
+        self._view_store()
+
+    # Results
+
+    def _hand_over_ends(self) -> None:
+        count = self._counters[at.ENDED]
+        self._counters[at.ENDED] = 0
+        ends, watts = self._store.ends[:, :count], self._store.watts[:, :count]
+        if self._arrivals.routed:
+            columns = [*ends.tolist(), *watts.tolist()]
+            for row, *outcome in zip(*columns, strict=True):
+                if row < 0:
+                    self._outcomes.add(row, JobOutcome(*outcome))
+            direct = ends[at.ENDED_ROW] >= 0
+            if not direct.any():
+                return
+            ends, watts = ends[:, direct], watts[:, direct]
+        row, *columns = (*ends.copy(), *watts.copy())
+        self._outcomes.add_rows(row, JobOutcome(*columns))
+
+    def figures(self) -> dict[str, float]:
+        """`machine_usage`, the same while jobs still arrive, and both of licenses.
+
+        `migrations_local` counts how often a job went on, or began again, on another machine;
+        `boots`, how often a machine that was off was switched on for a job.
+        """
+        counters = self._counters
+        figures: dict[str, float] = {"migrations_local": counters[at.MOVES]}
+        if self._switches:
+            figures["boots"] = counters[at.BOOTS]
+        usage = self._store.measures.tolist()
+        for name, first in (("machine_usage", 0), ("license_usage", 5)):
+            if first == 0 or self._has_licenses:
+                figures[f"{name}.part"] = usage[first + at.PART_S]
+                figures[f"{name}.whole"] = usage[first + at.WHOLE_S]
+                figures[f"{name}_arriving.part"] = usage[first + at.ARRIVING_PART_S]
+                figures[f"{name}_arriving.whole"] = usage[first + at.ARRIVING_WHOLE_S]
+        return figures
+
+    def take_levels(self) -> Levels:
+        """The CPU time of machines is reported if a job has changed its machine."""
+        store, counters = self._store, self._counters
+        times, busy, held = store.logs[: at.LEVEL_HELD + 1, : counters[at.N_LEVELS]].copy()
+        counters[at.N_LEVELS] = 0
+        levels = Levels(times, busy)
+        if self._has_licenses:
+            levels = levels._replace(licenses=held, copies=counters[at.COPIES_IN_ALL])
+        if self._switches:
+            table = store.logs[at.HELD_MACHINE : at.HELD_END + 1, : counters[at.N_HELD]]
+            by_machine = np.argsort(table[0], kind="stable")
+            levels = levels._replace(held=HeldTimes(*table[:, by_machine]))
+        if counters[at.MOVES]:
+            levels = levels._replace(busy_us=store.machines[at.BUSY].astype(np.float64))
+        if counters[at.LOGS_DRAW]:
+            count = counters[at.N_DRAWS]
+            draw = Draw(store.logs[at.DRAW_TIME, :count].copy(), store.draws[:count].copy())
+            levels = levels._replace(draw=draw)
+        return levels
+
+    def plan_times(self) -> list[TimedPlans]:
+        return self._clock.times() if self._kinds[1:] == (None, None) else [NOT_MEASURED]
+
+    # State
+
+    def next_instant(self) -> Time:
+        """When a job ends, passes an estimate that is extended, or the policy asked for a plan."""
+        counters, store = self._counters, self._store
+        next_us: Time = counters[at.WAKE]
+        if counters[at.N_RUNNING]:
+            next_us = min(next_us, int(store.whole[at.END, store.lists[at.BY_END, 0]]))
+            if counters[at.EXTENDS]:
+                first = store.lists[at.RUNNING, 0]
+                next_us = min(next_us, int(store.whole[at.EXPECTED_END, first]))
+        return next_us
+
+    def last_instant(self) -> Time:
+        running, wake = self._running(), self._counters[at.WAKE]
+        end = int(self._store.whole[at.END, running].max()) if len(running) else -1
+        return wake if end < 0 else end if wake == NEVER else max(wake, end)
+
+    def has_jobs(self) -> bool:
+        counters = self._counters
+        return counters[at.N_RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST]
+
+    def processors_wanted(self) -> int:
+        counters = self._counters
+        padded = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST]
+        wanted = counters[at.BUSY_CPUS] + counters[at.WAITING_CPUS]
+        return int(wanted - padded * counters[at.PADDING])
+
+    def occupancy(self) -> tuple[int, int, int]:
+        counters = self._counters
+        running = counters[at.N_RUNNING]
+        busy = counters[at.BUSY_CPUS] - running * counters[at.PADDING]
+        return busy, running, counters[at.LAST] - counters[at.FIRST]
+
+    def busy_machines(self) -> list[int]:
+        machines: list[int] = self._store.whole[at.MACHINE, self._running()].tolist()
+        return machines
+
+    def broken_limits(self) -> Iterator[str]:
+        store, running = self._store, self._running()
+        whole, cpus = store.whole, store.machines[at.CPUS]
+        machine = whole[at.MACHINE, running]
+        busy = np.bincount(machine, whole[at.PROCESSORS, running], len(cpus))
+        for over in np.flatnonzero(busy > cpus).tolist():
+            yield f"{busy[over]:g} CPUs of {cpus[over]} of machine {over} are busy"
+        ram_mb = np.bincount(machine, store.real[at.RAM_MB, running], len(cpus))
+        for over in np.flatnonzero(ram_mb > store.speeds[at.MACHINE_RAM]).tolist():
+            limit = f"{store.speeds[at.MACHINE_RAM, over]:g} MB of machine {over}"
+            yield f"{ram_mb[over]:g} MB of {limit} are held"
+        for number, copies in enumerate(store.licenses[at.COPIES].tolist()):
+            users = len(np.unique(machine[whole[at.LICENSES, running] >> number & 1 == 1]))
+            if users > copies:
+                yield f"{users} machines hold license {number}, of which there are {copies} copies"
+
+    def _running(self) -> Ints:
+        return self._store.lists[at.RUNNING, : self._counters[at.N_RUNNING]]
+
+    # Changes from outside
+
+    @property
+    def wake_us(self) -> Time:
+        """When the policy asked for a plan even if nothing happens; NEVER if it did not."""
+        return self._counters[at.WAKE]
+
+    def end_at(self, slot: int, now: Time) -> None:
+        """The job of `slot`, which runs, ends at `now`, as reported by what really runs it."""
+        loop.change_end(slot, now, self._blocks)
+
+    def machine_down(self, machine: int, now: Time) -> None:
+        self._change(machine, True, now)
+
+    def machine_up(self, machine: int, now: Time) -> None:
+        self._change(machine, False, now)
+
+    def _change(self, machine: int, down: bool, now: Time) -> None:
+        store, running = self._store, self._counters[at.N_RUNNING]
+        if self._counters[at.ENDED] + running > store.ends.shape[1]:
+            self._make_room(loop.ENDS_FULL)
+        if self._counters[at.N_DRAWS] + 2 * running > store.logs.shape[1]:
+            self._make_room(loop.LOGS_FULL)
+        loop.change_machine(machine, down, now, self._blocks)
+
+
+def _wider(array: Any, width: int) -> Any:
+    wider = np.zeros((*array.shape[:-1], width), array.dtype)
+    wider[..., : array.shape[-1]] = array
+    return wider
+
+
+def padding_of(platform: Cluster) -> int:
+    return PADDING if platform.one_job_a_machine else 0
+
+
+def machine_columns(platform: Cluster, padding: int = 0) -> MachineColumns:
+    """The machines as their policy sees them, each with `padding` CPUs more than it has.
+
+    Bit n of a mask is the n-th license. Memory is rounded up to the next kilobyte, so that sums and
+    differences are exact.
+    """
+    machines, licenses = platform.machines, [license.name for license in platform.licenses]
+    types = sorted({machine.cpu_type for machine in machines})
+    cpus = np.array([machine.cpus + padding for machine in machines], np.int64)
+    mips = np.array([machine.mips for machine in machines], np.float64)
+    ram_mb = [ceil(machine.ram_mb * 1024) / 1024 or np.inf for machine in machines]
+    return MachineColumns(
+        cpus=cpus,
+        mips=mips,
+        licenses=np.array(
+            [sum(1 << licenses.index(name) for name in m.licenses) for m in machines], np.int64
+        ),
+        ram_mb=np.array(ram_mb),
+        cpu_type=np.array([types.index(machine.cpu_type) for machine in machines], np.int64),
+        speed_order=np.lexsort((np.arange(len(machines)), -cpus, -mips)),
+    )
+
+
+def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates) -> Store:
+    """The store of an empty cluster."""
+    machines, count = platform.machines, len(platform.machines)
+    copies = [license.copies for license in platform.licenses]
+    switches = any(machine.switch_off for machine in machines)
+    draws = any(machine.watts_busy or machine.watts_idle for machine in machines)
+    log_rows = at.DRAW_TIME + 1 if draws else at.HELD_END + 1 if switches else at.LEVEL_HELD + 1
+    store = Store(
+        whole=np.zeros((at.ACCOUNT + 1, FIRST_SLOTS), np.int64),
+        real=np.zeros((at.WATTS_IDLE + 1, FIRST_SLOTS), np.float64),
+        lists=np.zeros((at.START_MACHINE + 1, 2 * FIRST_SLOTS + 1), np.int64),
+        counters=np.zeros(at.COPIES_IN_ALL + 1, np.int64),
+        measures=np.zeros(10, np.float64),
+        machines=np.zeros((at.BUSY + 1, count), np.int64),
+        speeds=np.zeros((at.IDLE_WATTS + 1, count), np.float64),
+        licenses=np.zeros((at.USERS + count, len(copies)), np.int64),
+        ends=np.zeros((at.ENDED_HELD + 1, FIRST_ENDS), np.int64),
+        watts=np.zeros((2, FIRST_ENDS), np.float64),
+        logs=np.zeros((log_rows, FIRST_LOGS), np.int64),
+        draws=np.zeros(FIRST_LOGS if draws else 0, np.float64),
+        history=np.zeros((3, 0), np.float64),
+    )
+    store.lists[at.FREE_SLOTS, :FIRST_SLOTS] = np.arange(FIRST_SLOTS - 1, -1, -1)
+    store.measures[[at.SHARE, 5 + at.SHARE]] = -1.0
+    rows = store.machines
+    rows[at.CPUS] = rows[at.FREE] = columns.cpus
+    rows[at.MACHINE_LICENSES], rows[at.SPEED_ORDER] = columns.licenses, columns.speed_order
+    rows[at.OFF_AFTER] = rows[at.LAST_HELD] = -1
+    for number, machine in enumerate(machines):
+        if machine.switch_off is not None:
+            rows[at.OFF_AFTER, number] = machine.switch_off.after_us
+            rows[at.BOOT_TIME, number] = machine.switch_off.boot_us
+    store.speeds[at.MIPS] = columns.mips
+    store.speeds[at.MACHINE_RAM] = store.speeds[at.FREE_RAM] = columns.ram_mb
+    store.speeds[at.BUSY_WATTS] = [machine.watts_busy for machine in machines]
+    store.speeds[at.IDLE_WATTS] = [machine.watts_idle for machine in machines]
+    store.licenses[at.COPIES] = store.licenses[at.FREE_COPIES] = copies
+    padding = padding_of(platform)
+    overheads = platform.overheads
+    said = {
+        at.WAKE: NEVER,
+        at.N_FREE: FIRST_SLOTS,
+        at.PADDING: padding,
+        at.HAS_MEMORY: int(np.isfinite(columns.ram_mb).any()),
+        at.EXTENDS: int(platform.overrun == "extend" or estimates.predicts),
+        at.KILLS: int(platform.overrun == "kill"),
+        at.PREDICTS: int(estimates.predicts),
+        at.LOGS_DRAW: int(draws),
+        at.SUSPEND_US: overheads.suspend_us,
+        at.RESUME_US: overheads.resume_us,
+        at.MOVE_US: overheads.move_us,
+        at.NEVER_FREE: sum(1 << number for number, one in enumerate(copies) if one == 0),
+        at.WIDEST: int(columns.cpus.max()),
+        at.CPUS_IN_ALL: int(columns.cpus.sum()) // max(1, padding),
+        at.COPIES_IN_ALL: sum(copies) if copies else -1,
+    }
+    for counter, value in said.items():
+        store.counters[counter] = value
+    return store

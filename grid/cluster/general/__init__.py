@@ -1,1 +1,0 @@
-"""Any number of machines under any policy: one plan an instant, asked of the policy itself."""

@@ -1,0 +1,525 @@
+"""The life of a run: from its start on a machine to its end, or to where it is cut short.
+
+All of it is compiled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grid.cluster import store as at
+from grid.cluster.store import Store
+from grid.model.compiled import inner
+from grid.model.job import JobState
+from grid.model.time import NEVER
+
+WAITING, RUNNING, ENDED = int(JobState.WAITING), int(JobState.RUNNING), 0
+COMPLETED, FAILED, REJECTED = (
+    int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
+)
+(
+    OK, NO_MACHINE, NO_CPUS, NO_MEMORY, OTHER_MACHINE, NO_LICENSES, NOT_RUNNING, NOT_KILLED,
+    NOT_WAITING,
+) = range(9)  # fmt: skip
+"""What a plan breaks, if anything."""
+
+
+@inner(allocates=False)
+def duration(time_us: int, slot: int, machine: int, store: Store) -> int:
+    """How long the machine takes for `time_us` on a CPU of the job's reference (CS2 Eq. 14)."""
+    exact = time_us * store.real[at.REFERENCE_MIPS, slot] / store.speeds[at.MIPS, machine]
+    return max(1, int(np.rint(exact)))
+
+
+# Orders of slots
+
+
+@inner(allocates=False)
+def ends_before(one: int, other: int, store: Store) -> bool:
+    """Whether a running job comes before another in the heap of ends."""
+    whole = store.whole
+    if whole[at.END, one] != whole[at.END, other]:
+        return bool(whole[at.END, one] < whole[at.END, other])
+    return bool(whole[at.SERIAL, one] < whole[at.SERIAL, other])
+
+
+@inner(allocates=False)
+def _rise(slot: int, place: int, store: Store) -> None:
+    """Put the job into the heap at that place or nearer to the root."""
+    lists = store.lists
+    while place > 0:
+        parent = (place - 1) // 2
+        if not ends_before(slot, lists[at.BY_END, parent], store):
+            break
+        lists[at.BY_END, place] = lists[at.BY_END, parent]
+        place = parent
+    lists[at.BY_END, place] = slot
+
+
+@inner(allocates=False)
+def _take_from_heap(place: int, store: Store) -> None:
+    """Remove the job at that place of the heap of N_RUNNING jobs."""
+    lists = store.lists
+    size = store.counters[at.N_RUNNING] - 1
+    last = lists[at.BY_END, size]
+    if place == size:
+        return
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and ends_before(
+            lists[at.BY_END, child + 1], lists[at.BY_END, child], store
+        ):
+            child += 1
+        if not ends_before(lists[at.BY_END, child], last, store):
+            break
+        lists[at.BY_END, place] = lists[at.BY_END, child]
+        place = child
+    _rise(last, place, store)
+
+
+@inner(allocates=False)
+def end_at(slot: int, now: int, store: Store) -> None:
+    """The running job ends at `now`, no later than it was to end."""
+    place = 0
+    while store.lists[at.BY_END, place] != slot:
+        place += 1
+    store.whole[at.END, slot] = now
+    _rise(slot, place, store)
+
+
+@inner(allocates=False)
+def _place_of_running(slot: int, count: int, store: Store) -> int:
+    """Where the job is, or belongs, among the `count` running jobs by (expected end, serial)."""
+    whole, lists = store.whole, store.lists
+    end, serial = whole[at.EXPECTED_END, slot], whole[at.SERIAL, slot]
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        other = lists[at.RUNNING, middle]
+        other_end = whole[at.EXPECTED_END, other]
+        if other_end < end or (other_end == end and whole[at.SERIAL, other] < serial):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner(allocates=False)
+def _insert_running(slot: int, count: int, store: Store) -> None:
+    lists, place = store.lists, _place_of_running(slot, count, store)
+    for later in range(count, place, -1):
+        lists[at.RUNNING, later] = lists[at.RUNNING, later - 1]
+    lists[at.RUNNING, place] = slot
+
+
+@inner(allocates=False)
+def _remove_running(slot: int, count: int, store: Store) -> None:
+    lists = store.lists
+    for place in range(_place_of_running(slot, count, store), count - 1):
+        lists[at.RUNNING, place] = lists[at.RUNNING, place + 1]
+
+
+@inner(allocates=False)
+def enqueue(slot: int, store: Store) -> None:
+    """The job waits, in its place by serial number."""
+    lists, counters = store.lists, store.counters
+    first, last = counters[at.FIRST], counters[at.LAST]
+    if last == lists.shape[1]:
+        for place in range(first, last):
+            lists[at.QUEUE, place - first] = lists[at.QUEUE, place]
+        first, last = 0, last - first
+        counters[at.FIRST], counters[at.LAST] = first, last
+    serial = store.whole[at.SERIAL, slot]
+    while last > first and store.whole[at.SERIAL, lists[at.QUEUE, last - 1]] > serial:
+        lists[at.QUEUE, last] = lists[at.QUEUE, last - 1]
+        last -= 1
+    lists[at.QUEUE, last] = slot
+    counters[at.LAST] += 1
+
+
+@inner(allocates=False)
+def close_gaps(store: Store) -> None:
+    """Take the jobs that wait no more out of the queue."""
+    lists, counters, whole = store.lists, store.counters, store.whole
+    first, last = counters[at.FIRST], counters[at.LAST]
+    while first < last and whole[at.STATE, lists[at.QUEUE, first]] != WAITING:
+        first += 1
+    kept = first
+    for place in range(first, last):
+        slot = lists[at.QUEUE, place]
+        if whole[at.STATE, slot] == WAITING:
+            lists[at.QUEUE, kept] = slot
+            kept += 1
+    counters[at.FIRST], counters[at.LAST] = first, kept
+
+
+# Starts
+
+
+@inner(allocates=False)
+def start(slot: int, machine: int, now: int, store: Store) -> int:
+    """The job, which waits, runs from now on; returns OK, or what forbids it."""
+    counters, whole = store.counters, store.whole
+    problem = _hold(slot, machine, store)
+    if problem != OK:
+        return problem
+    counters[at.WAITING_CPUS] -= whole[at.PROCESSORS, slot]
+    _resume(slot, machine, store)
+    whole[at.BOOT, slot] = 0
+    if store.machines[at.OFF_AFTER, machine] >= 0:
+        boot_us = _switch_on(machine, now, store)
+        whole[at.BOOT, slot] = boot_us
+        whole[at.OVERHEAD, slot] += boot_us
+    whole[at.START, slot] = now
+    if whole[at.FIRST_START, slot] == NEVER:
+        whole[at.FIRST_START, slot] = now
+    begins = now + whole[at.OVERHEAD, slot]
+    expected, end = begins + whole[at.LEFT_ESTIMATE, slot], begins + whole[at.LEFT, slot]
+    if counters[at.EXTENDS] == 0:
+        end = min(end, expected)
+    whole[at.EXPECTED_END, slot], whole[at.END, slot] = expected, end
+    whole[at.STATE, slot] = RUNNING
+    _insert_running(slot, counters[at.N_RUNNING], store)
+    _rise(slot, counters[at.N_RUNNING], store)
+    counters[at.N_RUNNING] += 1
+    return OK
+
+
+@inner(allocates=False)
+def _hold(slot: int, machine: int, store: Store) -> int:
+    """Take the CPUs, memory and licenses that the job asks for; OK, or what is missing."""
+    whole, machines, speeds = store.whole, store.machines, store.speeds
+    processors, ram_mb = whole[at.PROCESSORS, slot], store.real[at.RAM_MB, slot]
+    has_memory = store.counters[at.HAS_MEMORY] == 1
+    bound, licenses, problem = whole[at.BOUND, slot], whole[at.LICENSES, slot], OK
+    if not 0 <= machine < machines.shape[1]:
+        problem = NO_MACHINE
+    elif machines[at.FREE, machine] < processors:
+        problem = NO_CPUS
+    elif has_memory and speeds[at.FREE_RAM, machine] < ram_mb:
+        problem = NO_MEMORY
+    elif bound not in (-1, machine):
+        problem = OTHER_MACHINE
+    elif licenses != 0 and not _acquire(licenses, machine, store):
+        problem = NO_LICENSES
+    else:
+        if has_memory:
+            speeds[at.FREE_RAM, machine] -= ram_mb
+        machines[at.FREE, machine] -= processors
+        store.counters[at.BUSY_CPUS] += processors
+    return problem
+
+
+@inner(allocates=False)
+def _acquire(mask: int, machine: int, store: Store) -> bool:
+    """A job begins to use the licenses of `mask`; jobs of a machine share its copy of each.
+
+    False: the machine cannot run them, or a copy is missing.
+    """
+    licenses, users = store.licenses, at.USERS + machine
+    if mask & ~store.machines[at.MACHINE_LICENSES, machine]:
+        return False
+    for number in range(licenses.shape[1]):
+        is_new = mask >> number & 1 and licenses[users, number] == 0
+        if is_new and licenses[at.FREE_COPIES, number] == 0:
+            return False
+    for number in range(licenses.shape[1]):
+        if mask >> number & 1:
+            if licenses[users, number] == 0:
+                licenses[at.FREE_COPIES, number] -= 1
+                store.counters[at.HELD] += 1
+            licenses[users, number] += 1
+    return True
+
+
+@inner(allocates=False)
+def _resume(slot: int, machine: int, store: Store) -> None:
+    """Set what is left of the job on `machine`, from the start or from where it was."""
+    whole, counters = store.whole, store.counters
+    before = whole[at.MACHINE, slot]
+    if before >= 0:
+        again = counters[at.RESUME_US] if before == machine else counters[at.MOVE_US]
+        whole[at.OVERHEAD, slot] = counters[at.SUSPEND_US] + again
+    if before == machine:
+        return
+    whole[at.MACHINE, slot] = machine
+    ran_on = whole[at.RAN_ON, slot]
+    if ran_on not in (-1, machine):
+        counters[at.MOVES] += 1
+    whole[at.RAN_ON, slot] = machine
+    if before >= 0 and whole[at.CHECKPOINTABLE, slot]:
+        moved = store.speeds[at.MIPS, before] / store.speeds[at.MIPS, machine]
+        whole[at.LEFT, slot] = max(1, int(np.rint(whole[at.LEFT, slot] * moved)))
+        left = whole[at.LEFT_ESTIMATE, slot]
+        whole[at.LEFT_ESTIMATE, slot] = max(1, int(np.rint(left * moved)))
+        return
+    whole[at.LEFT, slot] = duration(whole[at.RUN, slot], slot, machine, store)
+    whole[at.LEFT_ESTIMATE, slot] = duration(whole[at.ESTIMATE, slot], slot, machine, store)
+    if before >= 0:
+        _lose_work(slot, store)
+
+
+@inner(allocates=False)
+def _switch_on(machine: int, now: int, store: Store) -> int:
+    """A job is started there: for how long it has to wait until the machine has booted.
+
+    All machines are on and idle at time 0. A machine boots to the end, even if the job that it
+    boots for is preempted.
+    """
+    machines, logs, counters = store.machines, store.logs, store.counters
+    idle_since = machines[at.IDLE_SINCE, machine]
+    if idle_since <= now:
+        place = counters[at.N_HELD]
+        was_off = now - idle_since > machines[at.OFF_AFTER, machine]
+        counters[at.BOOTS] += int(was_off)
+        logs[at.HELD_MACHINE, place], logs[at.HELD_START, place] = machine, now
+        logs[at.HELD_READY, place] = now + (machines[at.BOOT_TIME, machine] if was_off else 0)
+        machines[at.LAST_HELD, machine] = place
+        counters[at.N_HELD] += 1
+    place = machines[at.LAST_HELD, machine]
+    logs[at.HELD_END, place] = machines[at.IDLE_SINCE, machine] = NEVER
+    return int(max(0, logs[at.HELD_READY, place] - now))
+
+
+# Ends
+
+
+@inner(allocates=False)
+def _lose_work(slot: int, store: Store) -> None:
+    """The job begins from the start when it runs again."""
+    whole = store.whole
+    whole[at.DONE, slot] = 0
+    whole[at.RESTARTS, slot] += 1
+    whole[at.LOST, slot] += whole[at.KEPT, slot]
+    whole[at.KEPT, slot] = 0
+
+
+@inner(allocates=False)
+def _stop(slot: int, now: int, store: Store) -> int:
+    """A run ends or is cut short: book its time and release what it holds; returns its progress."""
+    whole, counters, machines = store.whole, store.counters, store.machines
+    _remove_running(slot, counters[at.N_RUNNING], store)
+    place = 0
+    while store.lists[at.BY_END, place] != slot:
+        place += 1
+    _take_from_heap(place, store)
+    counters[at.N_RUNNING] -= 1
+    machine = whole[at.MACHINE, slot]
+    ran = now - whole[at.START, slot]
+    overhead = min(ran, whole[at.OVERHEAD, slot])
+    whole[at.KEPT, slot] += ran - overhead
+    whole[at.LOST, slot] += overhead
+    processors = whole[at.PROCESSORS, slot] - counters[at.PADDING]
+    machines[at.BUSY, machine] += ran * processors
+    if counters[at.LOGS_DRAW]:
+        _log_draw(slot, machine, ran, processors, now, store)
+    whole[at.BOOT, slot] = 0
+    _release(slot, machine, now, store)
+    return int(ran - overhead)
+
+
+@inner(allocates=False)
+def _log_draw(slot: int, machine: int, ran: int, processors: int, now: int, store: Store) -> None:
+    """What the run has drawn beyond what idle CPUs would, boots apart."""
+    whole, real, counters = store.whole, store.real, store.counters
+    booted = min(ran, whole[at.BOOT, slot])
+    busy, idle = store.speeds[at.BUSY_WATTS, machine], store.speeds[at.IDLE_WATTS, machine]
+    real[at.WATTS_BUSY, slot] += (ran - booted) * busy
+    real[at.WATTS_IDLE, slot] += (ran - booted) * idle
+    watts = processors * (busy * real[at.POWER, slot] - idle)
+    place = counters[at.N_DRAWS]
+    store.logs[at.DRAW_TIME, place] = whole[at.START, slot] + booted
+    store.logs[at.DRAW_TIME, place + 1] = now
+    store.draws[place], store.draws[place + 1] = watts, -watts
+    counters[at.N_DRAWS] = place + 2
+
+
+@inner(allocates=False)
+def _release(slot: int, machine: int, now: int, store: Store) -> None:
+    """Give back the CPUs, memory and licenses that the job holds."""
+    whole, machines, licenses = store.whole, store.machines, store.licenses
+    processors, mask = whole[at.PROCESSORS, slot], whole[at.LICENSES, slot]
+    machines[at.FREE, machine] += processors
+    store.counters[at.BUSY_CPUS] -= processors
+    if store.counters[at.HAS_MEMORY]:
+        store.speeds[at.FREE_RAM, machine] += store.real[at.RAM_MB, slot]
+    if mask != 0:
+        users = at.USERS + machine
+        for number in range(licenses.shape[1]):
+            if mask >> number & 1:
+                licenses[users, number] -= 1
+                if licenses[users, number] == 0:
+                    licenses[at.FREE_COPIES, number] += 1
+                    store.counters[at.HELD] -= 1
+    is_empty = machines[at.FREE, machine] == machines[at.CPUS, machine]
+    held = machines[at.LAST_HELD, machine]
+    if is_empty and held >= 0:
+        free_us = max(now, store.logs[at.HELD_READY, held])
+        store.logs[at.HELD_END, held] = machines[at.IDLE_SINCE, machine] = free_us
+
+
+@inner(allocates=False)
+def record_end(row: int, state: int, now: int, store: Store) -> int:
+    """Add an outcome of a job that has never run; returns its place."""
+    ends, place = store.ends, store.counters[at.ENDED]
+    ends[at.ENDED_ROW, place], ends[at.ENDED_STATE, place] = row, state
+    ends[at.ENDED_MACHINE, place], ends[at.ENDED_START, place] = -1, -1
+    ends[at.ENDED_END, place] = now
+    for column in range(at.ENDED_PREEMPTIONS, at.ENDED_HELD + 1):
+        ends[column, place] = 0
+    store.watts[0, place] = store.watts[1, place] = 0.0
+    store.counters[at.ENDED] = place + 1
+    return int(place)
+
+
+@inner(allocates=False)
+def _end(slot: int, state: int, now: int, store: Store) -> None:
+    """The job, which has stopped, leaves the cluster."""
+    whole, real, ends = store.whole, store.real, store.ends
+    whole[at.STATE, slot], whole[at.END, slot] = ENDED, NEVER
+    store.counters[at.REQUESTED] -= bits(whole[at.LICENSES, slot])
+    began, held = whole[at.FIRST_START, slot], whole[at.KEPT, slot] + whole[at.LOST, slot]
+    place = record_end(whole[at.ROW, slot], state, now, store)
+    ends[at.ENDED_MACHINE, place] = whole[at.RAN_ON, slot]
+    ends[at.ENDED_START, place] = -1 if began == NEVER else began
+    ends[at.ENDED_PREEMPTIONS, place] = whole[at.PREEMPTIONS, slot]
+    ends[at.ENDED_RESTARTS, place] = whole[at.RESTARTS, slot]
+    ends[at.ENDED_LOST, place], ends[at.ENDED_HELD, place] = whole[at.LOST, slot], held
+    store.watts[0, place] = real[at.WATTS_BUSY, slot] / max(held, 1)
+    store.watts[1, place] = real[at.WATTS_IDLE, slot] / max(held, 1)
+
+
+@inner(allocates=False)
+def _leave(slot: int, store: Store) -> None:
+    """The job is one of those that ended since the last plan; its slot is not free yet."""
+    store.lists[at.GONE, store.counters[at.N_GONE]] = slot
+    store.counters[at.N_GONE] += 1
+
+
+@inner(allocates=False)
+def bits(mask: int) -> int:
+    count = 0
+    while mask:
+        count += mask & 1
+        mask >>= 1
+    return count
+
+
+@inner(allocates=False)
+def complete(now: int, store: Store) -> None:
+    """End the jobs whose time has come, and extend the estimates of those that passed theirs."""
+    whole, lists, counters = store.whole, store.lists, store.counters
+    while counters[at.N_RUNNING] > 0:
+        slot = lists[at.BY_END, 0]
+        if whole[at.END, slot] > now:
+            break
+        _stop(slot, now, store)
+        is_over = whole[at.LEFT, slot] > whole[at.LEFT_ESTIMATE, slot]
+        killed = whole[at.FAILS, slot] or (counters[at.EXTENDS] == 0 and is_over)
+        account = whole[at.ACCOUNT, slot]
+        if counters[at.PREDICTS] and account >= 0:
+            history = store.history
+            history[0, account] = history[1, account]
+            history[1, account] = whole[at.RUN, slot] * store.real[at.REFERENCE_MIPS, slot]
+            history[2, account] += 1.0
+        _end(slot, FAILED if killed else COMPLETED, now, store)
+        _leave(slot, store)
+    if counters[at.EXTENDS]:
+        _extend_estimates(now, store)
+
+
+@inner(allocates=False)
+def _extend_estimates(now: int, store: Store) -> None:
+    """A job that has passed its estimate is expected to take as long again as it has so far."""
+    whole, counters = store.whole, store.counters
+    count = counters[at.N_RUNNING]
+    while count > 0:
+        slot = store.lists[at.RUNNING, 0]
+        if whole[at.EXPECTED_END, slot] > now:
+            return
+        _remove_running(slot, count, store)
+        expected = now + max(1, now - whole[at.START, slot])
+        if whole[at.LIMIT, slot] < NEVER:
+            # Boots, preemptions and what was done before them are in its end.
+            machine = whole[at.MACHINE, slot]
+            beyond = duration(whole[at.LIMIT, slot], slot, machine, store)
+            beyond -= duration(whole[at.RUN, slot], slot, machine, store)
+            expected = min(expected, whole[at.END, slot] + beyond)
+        whole[at.EXPECTED_END, slot] = expected
+        _insert_running(slot, count - 1, store)
+
+
+@inner(allocates=False)
+def preempt(slot: int, now: int, store: Store) -> int:
+    """The job, if it runs, waits again in its old place of the queue; OK, or NOT_RUNNING."""
+    whole, counters = store.whole, store.counters
+    if whole[at.STATE, slot] != RUNNING:
+        return NOT_RUNNING
+    machine, expected = whole[at.MACHINE, slot], whole[at.EXPECTED_END, slot]
+    worked = _stop(slot, now, store)
+    whole[at.LEFT, slot] -= worked
+    if worked:
+        whole[at.LEFT_ESTIMATE, slot] = expected - now
+    left = whole[at.LEFT_ESTIMATE, slot] * store.speeds[at.MIPS, machine]
+    left_estimate = int(np.rint(left / store.real[at.REFERENCE_MIPS, slot]))
+    whole[at.DONE, slot] = whole[at.ESTIMATE, slot] - left_estimate
+    whole[at.EXPECTED_END, slot] = whole[at.END, slot] = NEVER
+    whole[at.STATE, slot] = WAITING
+    whole[at.PREEMPTIONS, slot] += 1
+    counters[at.WAITING_CPUS] += whole[at.PROCESSORS, slot]
+    enqueue(slot, store)
+    return OK
+
+
+@inner(allocates=False)
+def kill(slot: int, now: int, store: Store) -> int:
+    """The plan ends the job, if it runs; OK, or NOT_KILLED."""
+    if store.whole[at.STATE, slot] != RUNNING:
+        return NOT_KILLED
+    _stop(slot, now, store)
+    _end(slot, FAILED, now, store)
+    _leave(slot, store)
+    return OK
+
+
+@inner(allocates=False)
+def reject(slot: int, now: int, store: Store) -> None:
+    """The plan rejects the job, which waits; its slot is free at once."""
+    counters = store.counters
+    counters[at.WAITING_CPUS] -= store.whole[at.PROCESSORS, slot]
+    began = store.whole[at.FIRST_START, slot] < NEVER
+    _end(slot, FAILED if began else REJECTED, now, store)
+    store.lists[at.FREE_SLOTS, counters[at.N_FREE]] = slot
+    counters[at.N_FREE] += 1
+
+
+@inner(allocates=False)
+def stop_machine(machine: int, now: int, store: Store) -> None:
+    """Jobs there are preempted, and what was done there is lost unless it is checkpointable."""
+    whole, lists, counters, machines = store.whole, store.lists, store.counters, store.machines
+    place = 0
+    while place < counters[at.N_RUNNING]:
+        slot = lists[at.RUNNING, place]
+        if whole[at.MACHINE, slot] == machine:
+            preempt(slot, now, store)
+        else:
+            place += 1
+    machines[at.FREE, machine] = 0
+    held = machines[at.LAST_HELD, machine]
+    if held >= 0:
+        for row in (at.HELD_READY, at.HELD_END):
+            store.logs[row, held] = min(store.logs[row, held], now)
+    for place in range(counters[at.FIRST], counters[at.LAST]):
+        slot = lists[at.QUEUE, place]
+        if whole[at.MACHINE, slot] == machine and not whole[at.CHECKPOINTABLE, slot]:
+            _lose_work(slot, store)
+            whole[at.MACHINE, slot], whole[at.START, slot] = -1, NEVER
+            whole[at.OVERHEAD, slot] = 0
+
+
+@inner(allocates=False)
+def restart_machine(machine: int, now: int, store: Store) -> None:
+    """The machine is up again, on and idle."""
+    store.machines[at.FREE, machine] = store.machines[at.CPUS, machine]
+    if store.machines[at.OFF_AFTER, machine] >= 0:
+        store.machines[at.IDLE_SINCE, machine] = now

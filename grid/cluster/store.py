@@ -1,0 +1,109 @@
+"""The job store of a cluster: the state of its jobs and machines, in arrays for compiled code.
+
+Python owns the arrays and enlarges them; the compiled loop returns when one is full. Positions of
+rows and counters are constants of this module, so that a job's value is `store.whole[END, slot]`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from grid.model.arrays import Floats, Ints
+from grid.model.compiled import inlined
+
+(
+    SERIAL, SUBMIT, PROCESSORS, ESTIMATE, DONE, DEADLINE, LICENSES, BOUND, MACHINE, START,
+    EXPECTED_END,
+    ARRIVAL, USER, CHECKPOINTABLE, RUN, ROW, STATE, END, LEFT, LEFT_ESTIMATE, FIRST_START,
+    PREEMPTIONS, RESTARTS, KEPT, LOST, OVERHEAD, BOOT, LIMIT, FAILS, RAN_ON, ACCOUNT,
+) = range(31)  # fmt: skip
+"""Rows of `Store.whole`, by slot. The first eleven are `grid.policies.interface.JOB_TABLES[0]`.
+
+END: when a running job ends, NEVER while it waits. LEFT and LEFT_ESTIMATE: what is left of the run
+on MACHINE, as of the last start or preemption. KEPT: time for which it held CPUs and whose work is
+kept; LOST: the same of lost work and overheads. OVERHEAD: how much of it the present run begins
+with; BOOT: the part of that in which the machine boots. LIMIT: the run time at which a job with a
+predicted estimate is killed; FAILS: RUN was cut there. RAN_ON: the machine of the last run, also if
+an outage has undone it. ACCOUNT: see `grid.cluster.estimates`.
+"""
+
+REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE = range(6)
+"""Rows of `Store.real`, by slot. The first two are `JOB_TABLES[1]`. The watts are sums over the
+time in which the job held CPUs, in watt-microseconds a CPU."""
+
+QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, START_SLOT, START_MACHINE = range(7)
+"""Rows of `Store.lists`, of slots: waiting jobs by serial number, running ones by (expected end,
+serial number), a heap of them by (end, serial number), free slots, jobs that ended since the last
+plan; the starts of a plan."""
+
+CPUS, MACHINE_LICENSES, SPEED_ORDER, FREE, OFF_AFTER, BOOT_TIME, IDLE_SINCE, LAST_HELD, BUSY = (
+    range(9)
+)
+"""Rows of `Store.machines`. OFF_AFTER: after so long idle the machine is switched off, -1: never.
+IDLE_SINCE: NEVER while jobs hold it, in the future while it boots for a job that has left.
+LAST_HELD: its last place in the log of held times, -1: none. BUSY: CPU time that jobs held."""
+
+MIPS, MACHINE_RAM, FREE_RAM, BUSY_WATTS, IDLE_WATTS = range(5)
+"""Rows of `Store.speeds`, by machine."""
+
+COPIES, FREE_COPIES, USERS = range(3)
+"""Rows of `Store.licenses`, by license; from USERS on a row for each machine."""
+
+(
+    FIRST, LAST, N_RUNNING, N_FREE, N_GONE, NEXT_SERIAL, NEXT_ARRIVAL, ARRIVED, WAKE, NOW, IS_ASKED,
+    BUSY_CPUS, WAITING_CPUS, REQUESTED, HELD, MOVES, BOOTS, ENDED, ERROR_SLOT, ERROR_MACHINE,
+    N_LEVELS, N_DRAWS, N_HELD, LAST_BUSY, LAST_LICENSED, SINCE, LICENSES_SINCE, SEEN,
+    PADDING, HAS_MEMORY, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US, RESUME_US, MOVE_US,
+    NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
+) = range(41)  # fmt: skip
+"""Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED and SEEN count
+jobs that came since the last plan and at this instant. HELD counts license copies that machines
+hold, REQUESTED those that jobs ask for. From PADDING on they are settings of the cluster.
+"""
+
+SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S = range(5)
+"""Positions in `Store.measures` of the machine usage; those of the license usage follow them."""
+
+(
+    ENDED_ROW, ENDED_MACHINE, ENDED_STATE, ENDED_START, ENDED_END, ENDED_PREEMPTIONS,
+    ENDED_RESTARTS, ENDED_LOST, ENDED_HELD,
+) = range(9)  # fmt: skip
+"""Rows of `Store.ends`; from ENDED_MACHINE on they are the columns of `JobOutcome`."""
+
+LEVEL_TIME, LEVEL_BUSY, LEVEL_HELD, HELD_MACHINE, HELD_START, HELD_READY, HELD_END, DRAW_TIME = (
+    range(8)
+)
+"""Rows of `Store.logs`: CPUs and license copies in use from a time on; times in which machines that
+may be switched off were held; times of `Store.draws`."""
+
+
+class Store(NamedTuple):
+    """The arrays. `history` has the work of the last two jobs of each account, and their number."""
+
+    whole: Ints
+    real: Floats
+    lists: Ints
+    counters: Ints
+    measures: Floats
+    machines: Ints
+    speeds: Floats
+    licenses: Ints
+    ends: Ints
+    watts: Floats
+    logs: Ints
+    draws: Floats
+    history: Floats
+
+
+Blocks = tuple[
+    Ints, Floats, Ints, Ints, Floats, Ints, Floats, Ints, Ints, Floats, Ints, Floats, Floats
+]
+"""The fields of `Store` as a plain tuple, which a call from Python unpacks in half the time."""
+
+
+@inlined
+def store_of(blocks: Blocks) -> Store:
+    return Store(
+        blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], blocks[5], blocks[6], blocks[7],
+        blocks[8], blocks[9], blocks[10], blocks[11], blocks[12],
+    )  # fmt: skip
