@@ -108,9 +108,9 @@ def test_more_jobs_at_once_than_the_pool_has_room_for() -> None:
     listed = [{"submit_s": 0 if n < 600 else 50, "run_s": 9 + n % 7} for n in range(1500)]
     scenario = one_pool()
     scenario["vos"][0]["workload"] = {"jobs": listed, "enters": "cluster"}
-    fast, plain = ClusterEnv(scenario), ClusterEnv(scenario, observation=Plain())
-    assert episode(fast, 1, Chance(1)) == episode(plain, 1, Chance(1))
-    assert fast.metrics()["grid"]["jobs_completed"] == 1500
+    env = ClusterEnv(scenario)
+    episode(env, 1, Chance(1))
+    assert env.metrics()["grid"]["jobs_completed"] == 1500
 
 
 def test_the_reward_adds_up_to_minus_the_slowdown_above_one() -> None:
