@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,15 +15,25 @@ from grid.config.fault_checks import Places, fault_problems
 from grid.config.faults import machine_outages, message_faults
 from grid.config.follow_ups import FollowUps, follow_ups
 from grid.config.gang_migration import migration_of
-from grid.config.grid_checks import platform_problems, refuse, refused
+from grid.config.grid_checks import (
+    edge_problems,
+    job_problems,
+    link_problems,
+    may_pass_the_end,
+    memory_problems,
+    platform_problems,
+    refuse,
+    refused,
+    total_problems,
+    width_problems,
+)
+from grid.config.grid_sections import GridSettings, NetworkSection
 from grid.config.information import GridInformation
-from grid.config.job_checks import job_problems, may_pass_the_end, memory_problems, width_problems
-from grid.config.value_checks import plain_name, wrong_values
+from grid.config.sections import name_and_settings
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
-from grid.model.distances import Distances, distances_in
+from grid.model.distances import Distances
 from grid.model.errors import one_mistake, shorten
-from grid.model.grid_settings import GridSettings
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.plugins.registry import Parts
@@ -74,7 +84,6 @@ class Grid:
     vos: tuple[VirtualOrganization, ...]
     submitted: tuple[JobTable | None, ...]
     direct: tuple[JobTable | None, ...]
-    name: str = "grid"
     is_drawn: bool = False
     parts: Parts = field(default_factory=Parts)
 
@@ -84,8 +93,15 @@ class Grid:
             if not isinstance(given, list | tuple):
                 raise one_mistake(name, shorten(given), "a tuple", "grid")
             object.__setattr__(self, name, tuple(given))
-        refuse(wrong_values((), self, {"name": plain_name}))
-        refuse(platform_problems(self.settings, self.vos, self.parts))
+        if self.is_drawn:
+            refuse(total_problems(self.vos))
+        elif isinstance(self.settings, GridSettings):
+            refuse(platform_problems(self.vos, self.parts))
+        else:
+            raise one_mistake("settings", shorten(self.settings), "GridSettings", "grid")
+        refuse(link_problems(self.settings.network.links, [vo.name for vo in self.vos]))
+        overlay = name_and_settings(self.settings.protocol.information)
+        refuse(edge_problems(*overlay, len(self.vos)))
         refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
         refuse(refused(self.vos, self.settings.faults, self.asks_for_memory, self.parts))
         refuse(memory_problems(self.vos, self.submitted, self.direct))
@@ -102,6 +118,10 @@ class Grid:
     def may_pass_the_end(self) -> bool:
         """Whether virtual time may end before all jobs do."""
         return may_pass_the_end(self.vos, (*self.submitted, *self.direct))
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
 
     @property
     def seed(self) -> int:
@@ -336,14 +356,14 @@ class Grid:
     def rule_of(self, vo: VirtualOrganization) -> Any:
         """How jobs of the VO are forwarded."""
         protocol = self.settings.protocol
-        name, settings = protocol.when_busy, protocol.when_busy_settings
+        name, settings = name_and_settings(protocol.when_busy)
         if vo.when_busy is not None:
             name, settings = vo.when_busy, vo.when_busy_settings
         return self.parts.make(FORWARDING, name, dict(settings))
 
     def _distances(self, position: int) -> Distances:
         row = self.network.latency_row(position)
-        return distances_in(self.settings.network, position, row)
+        return _distances_in(self.settings.network, position, row)
 
     @cached_property
     def _follow_ups(self) -> list[FollowUps]:
@@ -393,3 +413,13 @@ def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
     if cluster.gangs:
         return (cluster.processors,)
     return tuple(machine.cpus for machine in cluster.machines)
+
+
+def _distances_in(network: NetworkSection, position: int, row: Sequence[Time]) -> Distances:
+    """The distances from the VO at `position`, whose latencies to all VOs are in `row`."""
+    links = tuple(
+        (vo, latency_us)
+        for vo, latency_us in enumerate(row)
+        if latency_us != network.latency_us and vo != position
+    )
+    return Distances(position, network.latency_us, links, network.bandwidth_mbps)

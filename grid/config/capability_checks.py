@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grid.config.direct_checks import AS_WRITTEN, direct_problems
-from grid.config.grid_checks import refused
-from grid.config.grid_settings import grid_faults
-from grid.config.job_checks import NO_MEMORY
+from grid.config.fault_sections import FaultsSection
+from grid.config.grid_checks import NO_MEMORY, refused
 from grid.config.platform import cluster_of
 from grid.config.schema import (
     ClusterSection,
@@ -16,9 +15,7 @@ from grid.config.schema import (
     Scenario,
     VoSection,
 )
-from grid.config.value_checks import Problem
-from grid.model.errors import Path
-from grid.model.faults import GridFaults
+from grid.model.errors import Path, Problem
 from grid.model.platform import VirtualOrganization
 from grid.workload.generators import MACHINE_GENERATORS
 
@@ -35,7 +32,6 @@ NEVER_ASKED = (
 def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     """What would be accepted and do nothing, of a scenario that is right otherwise."""
     yield from direct_problems(scenario)
-    faults = None if scenario.faults is None else grid_faults(scenario.faults)
     vos = [
         VirtualOrganization(
             vo.names[0],
@@ -45,15 +41,15 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     ]
     yield from _never_asked(scenario.vos or (), vos)
     asking = list(_jobs_with_memory(scenario))
-    yield from refused(vos, faults, bool(asking), scenario.parts)
-    yield from _of_sites(scenario, faults)
+    yield from refused(vos, scenario.faults, bool(asking), scenario.parts)
+    yield from _of_sites(scenario, scenario.faults)
     machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
     if not any(machine.ram_mb for machine in machines) and not _may_have_memory(scenario):
         for path, found in asking:
             yield path, found, NO_MEMORY
 
 
-def _of_sites(scenario: Scenario, faults: GridFaults | None) -> Iterator[Problem]:
+def _of_sites(scenario: Scenario, faults: FaultsSection | None) -> Iterator[Problem]:
     """The same of the VOs of a trace, which differ in their sizes alone."""
     section = scenario.vos_from_trace
     if section is None:

@@ -6,9 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from grid.config.fault_checks import Places, fault_problems
-from grid.config.grid_checks import MAX_LICENSES, edge_problems, link_problems, too_large
-from grid.config.grid_settings import grid_faults, grid_settings
-from grid.config.job_checks import END_S
+from grid.config.grid_checks import (
+    END_S,
+    admission_problems,
+    edge_problems,
+    license_problems,
+    link_problems,
+    repeated,
+    too_large,
+)
 from grid.config.message_time_checks import message_time_problems
 from grid.config.schema import (
     ClusterSection,
@@ -18,18 +24,16 @@ from grid.config.schema import (
     VosFromTraceSection,
 )
 from grid.config.sections import name_and_settings
-from grid.config.value_checks import Problem, repeated
 from grid.config.workload_sections import (
     AnnotateSection,
     JobSection,
     RequirementSection,
     WorkloadSection,
 )
-from grid.model.errors import Path, dotted, expected_name, shorten
+from grid.model.errors import Path, Problem, shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, REFERENCE_MIPS
 from grid.model.plugins.registry import Parts
 from grid.policies.registry import POLICIES, is_gang_policy
-from grid.protocol.admission import unknown_vos
 from grid.protocol.names import entities_of_vo
 
 
@@ -44,15 +48,15 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _admitted_vos(scenario)
     overlay = name_and_settings(scenario.protocol.information)
     number = sum(vo.count or 1 for vo in scenario.vos or ())
-    yield from edge_problems(("protocol", "information", "settings"), *overlay, number)
+    yield from edge_problems(*overlay, number)
     if scenario.vos is not None:
-        links = grid_settings(scenario).network.links
-        yield from link_problems(links, [name for vo in scenario.vos for name in vo.names])
+        names = [name for vo in scenario.vos for name in vo.names]
+        yield from link_problems(scenario.network.links, names)
     for v, vo in enumerate(scenario.vos or ()):
         names = [cluster.name for cluster in vo.clusters]
-        yield from repeated(names, ("vos", v, "clusters"), ("name",), "cluster of this VO")
+        yield from repeated(names, ("vos", v, "clusters"), "cluster of this VO")
         for c, cluster in enumerate(vo.clusters):
-            yield from _licenses(cluster, ("vos", v, "clusters", c))
+            yield from license_problems(cluster, ("vos", v, "clusters", c))
             yield from _estimates(cluster, ("vos", v, "clusters", c))
     if scenario.vos_from_trace is not None:
         yield from _estimates(scenario.vos_from_trace, ("vos_from_trace",))
@@ -62,7 +66,7 @@ def problems(scenario: Scenario) -> Iterator[Problem]:
     yield from _vo_workloads(scenario)
     yield from _end_of_time(scenario)
     if scenario.faults is not None:
-        yield from fault_problems(grid_faults(scenario.faults), _places(scenario))
+        yield from fault_problems(scenario.faults, _places(scenario))
 
 
 def _sizes(scenario: Scenario) -> Iterator[Problem]:
@@ -107,29 +111,10 @@ def _vo_names(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _admitted_vos(scenario: Scenario) -> Iterator[Problem]:
-    known = [name for vo in scenario.vos or () for name in vo.names]
-    there = set(known)
+    known = dict.fromkeys(name for vo in scenario.vos or () for name in vo.names)
     for v, vo in enumerate(scenario.vos or ()):
-        rule, settings = name_and_settings(vo.admission)
-        for setting, name in unknown_vos(rule, settings, there):
-            expected = expected_name(name, known, "the name of a VO")
-            yield ("vos", v, "admission", "settings", setting), repr(name), expected
-
-
-def _licenses(cluster: ClusterSection, path: Path) -> Iterator[Problem]:
-    declared = [license.name for license in cluster.licenses]
-    yield from repeated(declared, (*path, "licenses"), ("name",), "license of this cluster")
-    if len(declared) > MAX_LICENSES:
-        yield (*path, "licenses"), f"{len(declared)} licenses", f"at most {MAX_LICENSES}"
-    if cluster.machines is None or isinstance(cluster.machines, GeneratedMachinesSection):
-        return
-    for m, machine in enumerate(cluster.machines):
-        for number, name in enumerate(machine.licenses):
-            if name not in declared:
-                expected = expected_name(
-                    name, declared, f"a license from {dotted((*path, 'licenses'))}"
-                )
-                yield (*path, "machines", m, "licenses", number), repr(name), expected
+        path: Path = ("vos", v, "admission", "settings")
+        yield from admission_problems(*name_and_settings(vo.admission), known, path)
 
 
 def _is_for_gangs(cluster: ClusterSection, parts: Parts) -> bool:

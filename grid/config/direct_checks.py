@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from grid.config.fault_sections import FaultsSection
 from grid.config.schema import Scenario, VoSection
 from grid.config.sections import Section
-from grid.config.value_checks import Problem
-from grid.model.errors import Path
+from grid.model.errors import Path, Problem
 
 AS_WRITTEN = ""
 """What is found is what stands there."""

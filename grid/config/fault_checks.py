@@ -5,77 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from grid.config.value_checks import (
-    COST,
-    DURATION,
-    MAX_MACHINES,
-    SEED,
-    Check,
-    Problem,
-    is_a,
-    number,
-    optional,
-    text,
-    tuple_of,
-    whole,
+from grid.config.fault_sections import (
+    FaultsSection,
+    MachineOutageSection,
+    RandomMachineOutagesSection,
 )
-from grid.model.errors import Path, expected_name
-from grid.model.faults import (
-    EntityCrash,
-    GridFaults,
-    LinkFaults,
-    MachineFailure,
-    Outage,
-    RandomCrashes,
-    RandomMachineOutages,
-    VoOutage,
-    VoPartition,
-)
-from grid.model.time import NEVER, to_seconds
+from grid.model.errors import Path, Problem, expected_name
+from grid.model.time import to_seconds
 
 ENTITIES_NAMED = 12
 MOST_OUTAGES = 100_000
 """Of one machine, on average."""
-
-_INSTANT = whole(0, NEVER - 1)
-_SHARE = number(0, 0.9)
-_OUTAGE = is_a(Outage, "an Outage")
-_VOS = tuple_of(text, "names of VOs")
-
-FAULT_CHECKS: Mapping[type, Mapping[str, Check]] = {
-    GridFaults: {
-        "heal_us": DURATION,
-        "seed": optional(SEED),
-        "between_vos": is_a(LinkFaults, "LinkFaults"),
-        "within_vos": is_a(LinkFaults, "LinkFaults"),
-        "crashes": tuple_of(is_a(EntityCrash, ""), "EntityCrashes"),
-        "random_crashes": optional(is_a(RandomCrashes, "RandomCrashes or None")),
-        "vo_outages": tuple_of(is_a(VoOutage, ""), "VoOutages"),
-        "machine_outages": tuple_of(is_a(MachineFailure, ""), "MachineFailures"),
-        "partitions": tuple_of(is_a(VoPartition, ""), "VoPartitions"),
-        "random_machine_outages": tuple_of(is_a(RandomMachineOutages, ""), "RandomMachineOutages"),
-    },
-    LinkFaults: {"lost": _SHARE, "doubled": _SHARE, "delayed": _SHARE, "delay_us": COST},
-    RandomCrashes: {"every_us": DURATION, "for_us": DURATION},
-    EntityCrash: {"entity": text, "outage": _OUTAGE},
-    VoOutage: {"vo": text, "outage": _OUTAGE},
-    MachineFailure: {
-        "vo": text,
-        "cluster": text,
-        "machine": whole(0, MAX_MACHINES),
-        "outage": _OUTAGE,
-    },
-    RandomMachineOutages: {
-        "vo": optional(text),
-        "cluster": optional(text),
-        "up_us": DURATION,
-        "down_us": DURATION,
-        "shape": number(0.1, 10),
-    },
-    VoPartition: {"one": _VOS, "other": _VOS, "outage": _OUTAGE},
-    Outage: {"start_us": _INSTANT, "end_us": _INSTANT},
-}
-"""What the attributes of the dataclasses of faults must be."""
 
 
 class Places(NamedTuple):
@@ -85,7 +25,7 @@ class Places(NamedTuple):
     vos: Mapping[str, Mapping[str, int]]
 
 
-def fault_problems(faults: GridFaults, places: Places | None) -> Iterator[Problem]:
+def fault_problems(faults: FaultsSection, places: Places | None) -> Iterator[Problem]:
     """Faults of what the grid does not have, and faults that never come.
 
     Without `places`, since VOs come from a trace, no name can be known.
@@ -127,7 +67,7 @@ def _expected_entity(name: str, places: Places) -> str:
     return expected_name(name, places.entities, "an entity")
 
 
-def _named(faults: GridFaults) -> Iterator[tuple[Path, str, str]]:
+def _named(faults: FaultsSection) -> Iterator[tuple[Path, str, str]]:
     """Each name in the faults, where it stands, and of what it is the name."""
     for place, crash in enumerate(faults.crashes):
         yield ("faults", "crashes", place, "entity"), crash.entity, "entity"
@@ -144,17 +84,15 @@ def _named(faults: GridFaults) -> Iterator[tuple[Path, str, str]]:
                 yield ("faults", "partitions", place, side, at), vo, "vo"
 
 
-def _after_healing(faults: GridFaults) -> Iterator[Problem]:
+def _after_healing(faults: FaultsSection) -> Iterator[Problem]:
     for section in ("crashes", "vo_outages", "machine_outages", "partitions"):
         for place, fault in enumerate(getattr(faults, section)):
-            outage: Outage = fault.outage
-            if outage.start_us >= faults.heal_us:
+            if fault.outage.start_us >= faults.heal_us:
                 path: Path = ("faults", section, place, "at_s")
-                expected = f"a time below heal_s, {to_seconds(faults.heal_us):g}"
-                yield path, f"{to_seconds(outage.start_us):g}", expected
+                yield path, f"{fault.at_s:g}", f"a time below heal_s, {faults.heal_s:g}"
 
 
-def _too_many(faults: GridFaults) -> Iterator[Problem]:
+def _too_many(faults: FaultsSection) -> Iterator[Problem]:
     """Failures that a machine can have, but no memory can hold."""
     for place, failing in enumerate(faults.random_machine_outages):
         if faults.heal_us > MOST_OUTAGES * (failing.up_us + failing.down_us):
@@ -164,7 +102,9 @@ def _too_many(faults: GridFaults) -> Iterator[Problem]:
             yield path, f"{to_seconds(failing.up_us):g}", expected
 
 
-def _of_cluster(failing: RandomMachineOutages, path: Path, places: Places) -> Iterator[Problem]:
+def _of_cluster(
+    failing: RandomMachineOutagesSection, path: Path, places: Places
+) -> Iterator[Problem]:
     """A cluster that the VO, or that no VO, has."""
     vos = places.vos if failing.vo is None else {failing.vo: places.vos.get(failing.vo)}
     clusters = [name for of_vo in vos.values() if of_vo is not None for name in of_vo]
@@ -178,7 +118,7 @@ def _of_cluster(failing: RandomMachineOutages, path: Path, places: Places) -> It
         )
 
 
-def _of_machine(failure: MachineFailure, path: Path, places: Places) -> Iterator[Problem]:
+def _of_machine(failure: MachineOutageSection, path: Path, places: Places) -> Iterator[Problem]:
     """A cluster that a VO does not have, or a machine that a cluster does not have."""
     clusters = places.vos.get(failure.vo)
     if clusters is None:

@@ -6,7 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from grid.config.sections import Name, PositiveSeconds, Seconds, Section, Seed
+from grid.config.sections import Microseconds, Section
+from grid.model.faults import LinkFaults, Outage
+from grid.model.fields import Name, PositiveSeconds, Seconds, Seed
+from grid.model.time import from_seconds
 
 FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 Begin = Annotated[Seconds, Field(description="When it begins, in virtual time.")]
@@ -22,13 +25,29 @@ class MessageFaultsSection(Section):
     delayed: FaultShare = Field(default=0.0, description="Share of messages that arrive later.")
     delay_s: PositiveSeconds = Field(default=1.0, description="By how much later at most.")
 
+    @property
+    def link_faults(self) -> LinkFaults:
+        """The same, with the delay in microseconds."""
+        return LinkFaults(self.lost, self.doubled, self.delayed, from_seconds(self.delay_s))
 
-class CrashSection(Section):
+
+class OutageSection(Section):
+    """An outage that begins at a given time."""
+
+    at_s: Begin
+    for_s: Duration
+
+    @property
+    def outage(self) -> Outage:
+        """The outage in microseconds."""
+        start_us = from_seconds(self.at_s)
+        return Outage(start_us, start_us + from_seconds(self.for_s))
+
+
+class CrashSection(OutageSection):
     """An entity loses what it has not saved, and receives nothing until it starts again."""
 
     entity: str = Field(description="Its name in the protocol, such as `north/scheduler`.")
-    at_s: Begin
-    for_s: Duration
 
 
 class RandomCrashesSection(Section):
@@ -38,17 +57,17 @@ class RandomCrashesSection(Section):
         description="Mean time between two crashes of an entity (exponential)."
     )
     for_s: Duration
+    every_us = Microseconds("every_s")
+    for_us = Microseconds("for_s")
 
 
-class VoOutageSection(Section):
+class VoOutageSection(OutageSection):
     """All entities of a VO are down; its clusters go on with the jobs that they have."""
 
     vo: Name = Field(description="Name of the VO.")
-    at_s: Begin
-    for_s: Duration
 
 
-class MachineOutageSection(Section):
+class MachineOutageSection(OutageSection):
     """A machine is down; its jobs wait, and have lost their work if not checkpointable."""
 
     vo: Name = Field(description="Name of the VO that has the machine.")
@@ -56,8 +75,6 @@ class MachineOutageSection(Section):
     machine: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
         default=0, description="Number of the machine in the cluster, from 0."
     )
-    at_s: Begin
-    for_s: Duration
 
 
 class RandomMachineOutagesSection(Section):
@@ -80,15 +97,19 @@ class RandomMachineOutagesSection(Section):
         description="Shape of the Weibull distribution of times up. 1 is exponential. Below "
         "1, a machine that was just repaired is more likely to fail than one that was up for long.",
     )
+    up_us = Microseconds("up_s")
+    down_us = Microseconds("down_s")
+
+    def concerns(self, vo: str, cluster: str) -> bool:
+        """Whether machines of that cluster fail."""
+        return self.vo in (None, vo) and self.cluster in (None, cluster)
 
 
-class PartitionSection(Section):
+class PartitionSection(OutageSection):
     """No message passes between the VOs of `one` and those of `other`."""
 
     one: VoNames = Field(description="Names of the VOs on one side.")
     other: VoNames = Field(description="Names of the VOs on the other side.")
-    at_s: Begin
-    for_s: Duration
 
 
 class FaultsSection(Section):
@@ -128,3 +149,16 @@ class FaultsSection(Section):
     partitions: tuple[PartitionSection, ...] = Field(
         default=(), description="VOs that cannot reach each other, and when."
     )
+    heal_us = Microseconds("heal_s")
+
+    @property
+    def of_machines_alone(self) -> bool:
+        """Whether no message is lost or late and no entity is ever down."""
+        links = self.between_vos.link_faults, self.within_vos.link_faults
+        messages = any(link.any for link in links) or self.partitions
+        return not (messages or self.crashes or self.random_crashes or self.vo_outages)
+
+    def break_machines_of(self, vo: str, cluster: str) -> bool:
+        """Whether machines of that cluster may be down."""
+        listed = any((one.vo, one.cluster) == (vo, cluster) for one in self.machine_outages)
+        return listed or any(one.concerns(vo, cluster) for one in self.random_machine_outages)

@@ -7,14 +7,19 @@ from math import gamma
 
 import numpy as np
 
+from grid.config.fault_sections import (
+    FaultsSection,
+    RandomCrashesSection,
+    RandomMachineOutagesSection,
+)
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, Partition, disjoint
-from grid.model.faults import GridFaults, Outage, RandomCrashes, RandomMachineOutages
+from grid.model.faults import Outage
 from grid.model.platform import MachineOutage
 from grid.model.time import Time
 
 
-def message_faults(faults: GridFaults, grid_seed: int, positions: Mapping[str, int]) -> Faults:
+def message_faults(faults: FaultsSection, grid_seed: int, positions: Mapping[str, int]) -> Faults:
     """The faults of messages; `positions` are those of the VOs by name."""
     partitions = []
     for cut in faults.partitions:
@@ -25,15 +30,15 @@ def message_faults(faults: GridFaults, grid_seed: int, positions: Mapping[str, i
             partitions.append(Partition(whole, one, other))
     return Faults(
         _seed(faults, grid_seed),
-        faults.within_vos,
-        faults.between_vos,
+        faults.within_vos.link_faults,
+        faults.between_vos.link_faults,
         tuple(partitions),
         faults.heal_us,
     )
 
 
 def entity_outages(
-    faults: GridFaults, grid_seed: int, entities: Mapping[str, str]
+    faults: FaultsSection, grid_seed: int, entities: Mapping[str, str]
 ) -> dict[str, tuple[Outage, ...]]:
     """When each entity is down; `entities` gives the name of the VO of each."""
     outages: dict[str, list[Outage]] = {name: [] for name in entities}
@@ -51,7 +56,7 @@ def entity_outages(
 
 
 def machine_outages(
-    faults: GridFaults, grid_seed: int, vo: str, cluster: str, machines: int
+    faults: FaultsSection, grid_seed: int, vo: str, cluster: str, machines: int
 ) -> tuple[MachineOutage, ...]:
     """When each of the `machines` of a cluster is down."""
     outages: dict[int, list[Outage]] = {}
@@ -72,7 +77,7 @@ def machine_outages(
 
 
 def _failures(
-    stream: np.random.Generator, failing: RandomMachineOutages, heal_us: Time
+    stream: np.random.Generator, failing: RandomMachineOutagesSection, heal_us: Time
 ) -> Iterator[Outage]:
     """Outages of one machine. The mean of a Weibull variable of scale 1 is gamma(1 + 1 / shape)."""
     scale_us = failing.up_us / gamma(1.0 + 1.0 / failing.shape)
@@ -87,7 +92,7 @@ def _failures(
 
 
 def _random_outages(
-    seed: int, name: str, crashes: RandomCrashes, heal_us: Time
+    seed: int, name: str, crashes: RandomCrashesSection, heal_us: Time
 ) -> Iterator[Outage]:
     stream = random_stream(seed, f"crashes of {name}")
     time: Time = 0
@@ -98,5 +103,5 @@ def _random_outages(
         yield Outage(time, time + crashes.for_us)
 
 
-def _seed(faults: GridFaults, grid_seed: int) -> int:
+def _seed(faults: FaultsSection, grid_seed: int) -> int:
     return grid_seed if faults.seed is None else faults.seed

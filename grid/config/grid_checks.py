@@ -1,154 +1,58 @@
-"""What a grid must keep to, however it was made: its VOs, its settings and its jobs.
+"""Checks of a grid however it was made: the values of its VOs, how they fit, and its jobs.
 
-A file is checked before (`grid.config.checks`), with its lines; here nothing is known but values.
+A scenario is checked before (`grid.config.checks`), with its lines; here only values are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
-from grid.config.fault_checks import FAULT_CHECKS
-from grid.config.value_checks import (
-    COST,
-    DURATION,
-    MAX_MACHINES,
-    SEED,
-    Check,
+from grid.model.arrays import Floats
+from grid.model.errors import (
+    InputError,
+    Mistake,
+    Path,
     Problem,
-    flag,
-    is_a,
-    number,
-    one_of,
-    optional,
-    plain_name,
-    repeated,
-    text,
-    tuple_of,
-    whole,
-    wrong_values,
+    WrongPart,
+    dotted,
+    expected_name,
+    shorten,
 )
-from grid.model.errors import InputError, Mistake, Path, WrongPart, dotted, expected_name, shorten
-from grid.model.faults import GridFaults, Outage
-from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
-from grid.model.measured_jobs import MeasuredJobs
-from grid.model.platform import (
-    ARCHITECTURES,
-    OPERATING_SYSTEMS,
-    Cluster,
-    License,
-    Machine,
-    Membership,
-    PreemptionOverheads,
-    SwitchOff,
-    VirtualOrganization,
-)
+from grid.model.job_table import JobTable, concatenate
+from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.plugins.kind import Kind
 from grid.model.plugins.registry import Parts
-from grid.model.time import NEVER
+from grid.model.plugins.settings import expected
+from grid.model.time import NEVER, SECOND_US, to_seconds
 from grid.policies.registry import POLICIES, make_policy
 from grid.protocol.admission import unknown_vos
 from grid.protocol.information.graphs import edges_beyond
-from grid.protocol.registry import (
-    ADMISSION,
-    CLUSTER_CHOICES,
-    DISCOUNTS,
-    FORWARDING,
-    INFORMATION,
-    SELECTIONS,
-)
+from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
+from grid.workload.table_checks import table_problems
+
+Tables = Sequence[JobTable | None]
+Settings = Iterable[tuple[str, Any]]
 
 MAX_VOS = 20_000
+MAX_MACHINES = 100_000
 MAX_CPUS = 10_000_000
 MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
+END_S = to_seconds(NEVER)
+"""The end of virtual time."""
+NO_MEMORY = "none, for no machine of the grid gives its ram_mb"
 
-_AMOUNT = number(0, 1e9)
-_SETTINGS = is_a(tuple, "a tuple of pairs of name and value")
-
-CHECKS: Mapping[type, Mapping[str, Check]] = {
-    GridSettings: {
-        "seed": SEED,
-        "network": is_a(NetworkSettings, "NetworkSettings"),
-        "protocol": is_a(ProtocolRules, "ProtocolRules"),
-        "faults": optional(is_a(GridFaults, "GridFaults or None")),
-        "measured": is_a(MeasuredJobs, "MeasuredJobs"),
-    },
-    MeasuredJobs: {"from_us": whole(0, NEVER - 1), "until_us": whole(0, NEVER)},
-    NetworkSettings: {
-        "latency_us": DURATION,
-        "local_latency_us": DURATION,
-        "bandwidth_mbps": optional(number(0.01, 1e9)),
-        "links": tuple_of(is_a(Link, "a Link"), "Links"),
-    },
-    Link: {"between": tuple_of(text, "two names of VOs"), "latency_us": DURATION},
-    ProtocolRules: {
-        "ttl": whole(0, 1000),
-        "when_busy": text,
-        "when_busy_settings": _SETTINGS,
-        "avoid_loops": flag,
-        "when_refused": one_of(("next", "home", "reject")),
-        "information": text,
-        "information_settings": _SETTINGS,
-        "discount": text,
-        "discount_settings": _SETTINGS,
-        "snapshot_detail": one_of(("full", "summary")),
-        "snapshot_period_us": optional(DURATION),
-        "snapshot_load_limit": optional(number(0, 1000)),
-        "snapshot_jobs_limit": optional(whole(1, 1_000_000)),
-    },
-    VirtualOrganization: {
-        "name": plain_name,
-        "clusters": tuple_of(is_a(Cluster, "a Cluster"), "Clusters"),
-        "selection": text,
-        "selection_settings": _SETTINGS,
-        "cluster_choice": text,
-        "cluster_choice_settings": _SETTINGS,
-        "when_busy": optional(text),
-        "when_busy_settings": _SETTINGS,
-        "admission": text,
-        "admission_settings": _SETTINGS,
-        "priority": one_of(("none", "home", "afar")),
-        "membership": is_a(Membership, "a Membership"),
-    },
-    Membership: {"joins_us": whole(0, NEVER - 1), "leaves_us": whole(1, NEVER)},
-    Cluster: {
-        "name": plain_name,
-        "machines": tuple_of(is_a(Machine, "a Machine"), "Machines"),
-        "policy": text,
-        "policy_settings": _SETTINGS,
-        "by_machine": flag,
-        "licenses": tuple_of(is_a(License, "a License"), "Licenses"),
-        "overrun": one_of(("kill", "extend")),
-        "estimates": one_of(("user", "exact", "average")),
-        "estimate_factor": number(0.01, 100),
-        "one_job_a_machine": flag,
-        "overheads": is_a(PreemptionOverheads, "PreemptionOverheads"),
-        "processor_choice": optional(text),
-        "processor_choice_settings": _SETTINGS,
-        "gang_policy": flag,
-    },
-    Machine: {
-        "name": text,
-        "cpus": whole(1, 1_000_000),
-        "mips": number(0, 1e9, above=True),
-        "operating_system": one_of(OPERATING_SYSTEMS),
-        "architecture": one_of(ARCHITECTURES),
-        "ram_mb": _AMOUNT,
-        "disk_mb": _AMOUNT,
-        "cpu_type": text,
-        "licenses": tuple_of(text, "names of licenses"),
-        "watts_idle": _AMOUNT,
-        "watts_busy": _AMOUNT,
-        "switch_off": optional(is_a(SwitchOff, "SwitchOff or None")),
-    },
-    SwitchOff: {"after_us": COST, "boot_us": COST, "watts_off": _AMOUNT, "watts_boot": _AMOUNT},
-    License: {"name": text, "copies": whole(0, 1_000_000)},
-    PreemptionOverheads: {"suspend_us": COST, "resume_us": COST, "move_us": COST},
-    **FAULT_CHECKS,
-}
-"""What the attributes of the dataclasses of a grid must be."""
+_PLUGINS_OF_A_VO = {
+    "selection": SELECTIONS, "cluster_choice": CLUSTER_CHOICES, "when_busy": FORWARDING,
+    "admission": ADMISSION,
+}  # fmt: skip
+_PLUGINS_OF_A_CLUSTER = {"policy": POLICIES, "processor_choice": PROCESSOR_CHOICES}
 
 
 def refuse(problems: Iterable[Problem], most: int = 20) -> None:
@@ -161,96 +65,84 @@ def refuse(problems: Iterable[Problem], most: int = 20) -> None:
         raise InputError(mistakes)
 
 
-def platform_problems(
-    settings: GridSettings, vos: Sequence[VirtualOrganization], parts: Parts
-) -> Iterator[Problem]:
-    """All that is wrong with the values of the grid's parts, then with how they fit together."""
-    if not isinstance(settings, GridSettings):
-        yield ("settings",), shorten(settings), "GridSettings"
-        return
-    problems = [*_values((), settings)]
+def platform_problems(vos: Sequence[VirtualOrganization], parts: Parts) -> Iterator[Problem]:
+    """Wrong values of VOs, then those that do not fit together."""
+    problems = list(wrong_values(vos, tuple[VirtualOrganization, ...], ("vos",)))
     if not vos:
         problems.append((("vos",), "nothing", "at least one VirtualOrganization"))
-    for position, vo in enumerate(vos):
-        problems += _vo_values(("vos", position), vo)
+    if not problems:
+        for v, vo in enumerate(vos):
+            names = [cluster.name for cluster in vo.clusters]
+            problems += repeated(names, ("vos", v, "clusters"), "cluster of this VO")
+            if not vo.clusters:
+                problems.append((("vos", v, "clusters"), "nothing", "at least one Cluster"))
+            for c, cluster in enumerate(vo.clusters):
+                problems += cluster_problems(cluster, ("vos", v, "clusters", c))
     yield from problems
     if not problems:
-        yield from _sizes(vos)
-        yield from repeated([vo.name for vo in vos], ("vos",), ("name",), "VO")
-        yield from link_problems(settings.network.links, [vo.name for vo in vos])
-        yield from _plugged(settings.protocol, vos, parts)
+        yield from total_problems(vos)
+        yield from repeated([vo.name for vo in vos], ("vos",), "VO")
+        yield from _plugin_problems(vos, parts)
 
 
-def _values(path: Path, item: object) -> Iterator[Problem]:
-    """Wrong values of a dataclass of `CHECKS`, and of those in it."""
-    checks = CHECKS[type(item)]
-    problems = [*wrong_values(path, item, checks)]
-    yield from problems
-    if isinstance(item, Outage) and not problems and item.end_us <= item.start_us:
-        yield (*path, "end_us"), str(item.end_us), f"more than start_us, {item.start_us}"
-    if isinstance(item, Membership) and not problems and item.leaves_us <= item.joins_us:
-        yield (*path, "leaves_us"), str(item.leaves_us), f"more than joins_us, {item.joins_us}"
-    skipped = [place[-1] for place, _, _ in problems]
-    for attribute in checks:
-        inner = getattr(item, attribute)
-        if attribute in skipped or attribute == "machines":
-            continue
-        if type(inner) in CHECKS:
-            yield from _values((*path, attribute), inner)
-        elif isinstance(inner, tuple):
-            for position, one in enumerate(inner):
-                if type(one) in CHECKS:
-                    yield from _values((*path, attribute, position), one)
+def wrong_values(value: object, kind: Any, path: Path = ()) -> Iterator[Problem]:
+    """The values in dataclasses of the model that their declared types do not allow."""
+    try:
+        _adapter(kind).validate_python(value)
+    except ValidationError as invalid:
+        for error in invalid.errors(include_url=False):
+            reason = "a tuple" if error["type"] == "tuple_type" else expected(dict(error))
+            yield (*path, *error["loc"]), shorten(error["input"]), reason
 
 
-def _vo_values(path: Path, vo: object) -> Iterator[Problem]:
-    if not isinstance(vo, VirtualOrganization):
-        yield path, shorten(vo), "a VirtualOrganization"
-        return
-    problems = [*_values(path, vo)]
-    yield from problems
-    if problems:
-        return
-    if not vo.clusters:
-        yield (*path, "clusters"), "nothing", "at least one Cluster"
-    yield from repeated(
-        [cluster.name for cluster in vo.clusters],
-        (*path, "clusters"),
-        ("name",),
-        "cluster of this VO",
-    )
-    for position, cluster in enumerate(vo.clusters):
-        yield from _machine_values((*path, "clusters", position), cluster)
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    config = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
+    return TypeAdapter(kind, config=config)
 
 
-def _machine_values(path: Path, cluster: Cluster) -> Iterator[Problem]:
-    """Machines and licenses of a cluster; those that are alike are looked at once."""
+def cluster_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
+    """A cluster without machines, or with licenses that its machines cannot have."""
     if not cluster.machines:
         yield (*path, "machines"), "nothing", "at least one Machine"
-    declared = [license.name for license in cluster.licenses]
-    yield from repeated(declared, (*path, "licenses"), ("name",), "license of this cluster")
-    if len(declared) > MAX_LICENSES:
-        yield (*path, "licenses"), f"{len(declared)} licenses", f"at most {MAX_LICENSES}"
-    checks = CHECKS[Machine]
-    for position, machine in enumerate(cluster.machines):
-        place: Path = (*path, "machines", position)
-        problems = [*wrong_values(place, machine, checks)]
-        if not problems and machine.switch_off is not None:
-            problems += _values((*place, "switch_off"), machine.switch_off)
-        yield from problems
-        for rank, license in enumerate(() if problems else machine.licenses):
-            if license not in declared:
-                what = f"a license from {dotted((*path, 'licenses'))}"
-                expected = expected_name(license, declared, what)
-                yield (*place, "licenses", rank), repr(license), expected
+    yield from license_problems(cluster, path)
 
 
 def made_problems(cluster: Cluster) -> Iterator[Problem]:
     """What is wrong with a cluster whose machines a generator made."""
-    yield from [*_values((), cluster)] or _machine_values((), cluster)
+    wrong = list(wrong_values((cluster,), tuple[Cluster, ...]))
+    yield from [(path[1:], found, reason) for path, found, reason in wrong] or cluster_problems(
+        cluster, ()
+    )
 
 
-def _sizes(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+def license_problems(cluster: Any, path: Path) -> Iterator[Problem]:
+    """Licenses declared twice, and licenses of machines that the cluster does not declare.
+
+    `cluster` is a Cluster or its section in a scenario.
+    """
+    declared = [license.name for license in cluster.licenses]
+    yield from repeated(declared, (*path, "licenses"), "license of this cluster")
+    if len(declared) > MAX_LICENSES:
+        yield (*path, "licenses"), f"{len(declared)} licenses", f"at most {MAX_LICENSES}"
+    for m, machine in enumerate(cluster.machines if isinstance(cluster.machines, tuple) else ()):
+        for rank, name in enumerate(machine.licenses):
+            if name not in declared:
+                what = f"a license from {dotted((*path, 'licenses'))}"
+                expected = expected_name(name, declared, what)
+                yield (*path, "machines", m, "licenses", rank), repr(name), expected
+
+
+def repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
+    """Names that occur more than once in the list at `path`."""
+    first: dict[str, int] = {}
+    for index, one in enumerate(names):
+        if first.setdefault(one, index) != index:
+            yield (*path, index, "name"), f"{one!r} again", f"a name of its own for each {what}"
+
+
+def total_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+    """More VOs, machines or CPUs than the limits allow."""
     machines = sum(len(cluster.machines) for vo in vos for cluster in vo.clusters)
     cpus = sum(cluster.processors for vo in vos for cluster in vo.clusters)
     yield from too_large(len(vos), machines, cpus)
@@ -264,15 +156,12 @@ def too_large(vos: int, machines: int, cpus: int) -> Iterator[Problem]:
             yield ("vos",), f"{total} {what} in all", f"at most {limit}"
 
 
-def link_problems(links: Sequence[Link], vos: Sequence[str]) -> Iterator[Problem]:
-    """Links to VOs that are not there, to themselves, or given twice."""
+def link_problems(links: Sequence[Any], vos: Sequence[str]) -> Iterator[Problem]:
+    """Links to VOs that do not exist, from a VO to itself, or given twice."""
     known = dict.fromkeys(vos)
     pairs: dict[tuple[str, ...], int] = {}
     for position, link in enumerate(links):
         path: Path = ("network", "links", position, "between")
-        if len(link.between) != 2:
-            yield path, f"{len(link.between)} names", "two VOs"
-            continue
         for end, vo in enumerate(link.between):
             if vo not in known:
                 yield (*path, end), repr(vo), expected_name(vo, known, "the name of a VO")
@@ -282,65 +171,45 @@ def link_problems(links: Sequence[Link], vos: Sequence[str]) -> Iterator[Problem
             yield path, "these two VOs again", "one link between two VOs"
 
 
-def _plugged(
-    protocol: ProtocolRules, vos: Sequence[VirtualOrganization], parts: Parts
+def edge_problems(name: str, settings: Settings, vos: int) -> Iterator[Problem]:
+    """Edges of the overlay `edges` to VOs that do not exist."""
+    for edge, vo in edges_beyond(name, settings, vos):
+        path: Path = ("protocol", "information", "settings", "edges", edge)
+        yield path, f"VO {vo}", f"at most {vos - 1}: the grid has {vos} VOs"
+
+
+def admission_problems(
+    rule: str, settings: Settings, known: Collection[str], path: Path
 ) -> Iterator[Problem]:
-    """Policies and other parts that cannot be made; each kind is tried once."""
+    """VOs that a built-in admission rule names and that do not exist."""
+    for setting, name in unknown_vos(rule, settings, known):
+        yield (*path, setting), repr(name), expected_name(name, known, "the name of a VO")
+
+
+def _plugin_problems(vos: Sequence[VirtualOrganization], parts: Parts) -> Iterator[Problem]:
+    """Plugins of VOs that cannot be made; each is tried once."""
     tried: dict[str, WrongPart | None] = {}
 
-    def problems(path: Path, kind: Kind, name: str, settings: Any) -> Iterator[Problem]:
-        key = f"{kind.name} {name} {settings!r}"
-        if key not in tried:
-            tried[key] = _reason(kind, name, settings, parts)
-        error = tried[key]
-        if error is not None:
-            setting = (*path[:-1], f"{path[-1]}_settings", *error.path)
-            yield setting if error.path else path, error.found, error.expected
+    def problems(owner: Any, kinds: Mapping[str, Kind], path: Path) -> Iterator[Problem]:
+        for key, kind in kinds.items():
+            name, settings = getattr(owner, key), getattr(owner, f"{key}_settings")
+            if name is None:
+                continue
+            tag = f"{kind.name} {name} {settings!r}"
+            if tag not in tried:
+                tried[tag] = _reason(kind, name, settings, parts)
+            error = tried[tag]
+            if error is not None:
+                where = (f"{key}_settings", *error.path) if error.path else (key,)
+                yield (*path, *where), error.found, error.expected
 
     known = dict.fromkeys(vo.name for vo in vos)
-    rule = (protocol.when_busy, protocol.when_busy_settings)
-    yield from problems(("protocol", "when_busy"), FORWARDING, *rule)
-    overlay = (protocol.information, protocol.information_settings)
-    found = list(problems(("protocol", "information"), INFORMATION, *overlay))
-    yield from found
-    if not found:
-        yield from edge_problems(("protocol", "information_settings"), *overlay, len(vos))
-    discount = (protocol.discount, protocol.discount_settings)
-    yield from problems(("protocol", "discount"), DISCOUNTS, *discount)
     for v, vo in enumerate(vos):
-        own = ("vos", v)
-        yield from problems((*own, "selection"), SELECTIONS, vo.selection, vo.selection_settings)
-        choice = (vo.cluster_choice, vo.cluster_choice_settings)
-        yield from problems((*own, "cluster_choice"), CLUSTER_CHOICES, *choice)
-        if vo.when_busy is not None:
-            rule = (vo.when_busy, vo.when_busy_settings)
-            yield from problems((*own, "when_busy"), FORWARDING, *rule)
-        yield from problems((*own, "admission"), ADMISSION, vo.admission, vo.admission_settings)
-        yield from _unknown_vos(own, vo, known)
+        yield from problems(vo, _PLUGINS_OF_A_VO, ("vos", v))
+        path: Path = ("vos", v, "admission_settings")
+        yield from admission_problems(vo.admission, vo.admission_settings, known, path)
         for c, cluster in enumerate(vo.clusters):
-            path = (*own, "clusters", c, "policy")
-            yield from problems(path, POLICIES, cluster.policy, cluster.policy_settings)
-            if cluster.processor_choice is not None:
-                path = (*own, "clusters", c, "processor_choice")
-                choice = (cluster.processor_choice, cluster.processor_choice_settings)
-                yield from problems(path, PROCESSOR_CHOICES, *choice)
-
-
-def edge_problems(
-    path: Path, name: str, settings: Iterable[tuple[str, Any]], vos: int
-) -> Iterator[Problem]:
-    """Edges of the overlay `edges` to VOs that are not there."""
-    for place, vo in edges_beyond(name, settings, vos):
-        yield (*path, "edges", place), f"VO {vo}", f"at most {vos - 1}: the grid has {vos} VOs"
-
-
-def _unknown_vos(
-    path: Path, vo: VirtualOrganization, known: Mapping[str, Any]
-) -> Iterator[Problem]:
-    """VOs that our rule of admission names and that are not there."""
-    for setting, name in unknown_vos(vo.admission, vo.admission_settings, known):
-        expected = expected_name(name, known, "the name of a VO")
-        yield (*path, "admission_settings", setting), repr(name), expected
+            yield from problems(cluster, _PLUGINS_OF_A_CLUSTER, ("vos", v, "clusters", c))
 
 
 def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | None:
@@ -355,11 +224,11 @@ def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | N
 
 
 def refused(
-    vos: Sequence[VirtualOrganization], faults: GridFaults | None, memory: bool, parts: Parts
+    vos: Sequence[VirtualOrganization], faults: Any, memory: bool, parts: Parts
 ) -> Iterator[Problem]:
-    """What clusters whose policies are right would take no account of.
+    """What the policies of clusters do not support.
 
-    `memory`: whether any job asks for some.
+    `faults` is the section of faults, or None; `memory`: whether any job requires some.
     """
     from grid.cluster.engines import Wanted, refusals
 
@@ -377,5 +246,119 @@ def refused(
                     continue
             fails = faults is not None and faults.break_machines_of(vo.name, cluster.name)
             wanted = Wanted(cluster, fails, memory)
-            for field, found, expected in refusals(wanted, policies[kind]):
-                yield ("vos", v, "clusters", c, field), found, expected
+            for field, found, reason in refusals(wanted, policies[kind]):
+                yield ("vos", v, "clusters", c, field), found, reason
+
+
+def job_problems(
+    settings: Any, vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """All that is wrong with the jobs of a grid whose VOs are right."""
+    problems: list[Problem] = []
+    for name, tables in (("submitted", submitted), ("direct", direct)):
+        if len(tables) != len(vos):
+            expected = f"one for each of the {len(vos)} VOs, a JobTable or None"
+            yield (name,), f"{len(tables)} tables", expected
+            return
+        for position, table in enumerate(tables):
+            if table is not None:
+                problems += table_problems((name, position), table)
+    for position, (vo, table) in enumerate(zip(vos, direct, strict=True)):
+        if table is not None and len(vo.clusters) != 1:
+            found = f"jobs for a VO of {len(vo.clusters)} clusters"
+            problems.append((("direct", position), found, "a VO with one cluster"))
+    yield from problems
+    if problems:
+        return
+    for position, both in enumerate(zip(submitted, direct, strict=True)):
+        yield from _repeated_numbers(position, [table for table in both if table is not None])
+    yield from past_the_end(settings, vos, submitted, direct)
+
+
+def _repeated_numbers(position: int, tables: Sequence[JobTable]) -> Iterator[Problem]:
+    """Two jobs of one VO with one number, which is their name in it."""
+    jobs = concatenate(tables).number if len(tables) > 1 else tables[0].number if tables else None
+    if jobs is None or (np.diff(jobs) > 0).all():
+        return
+    numbers, counts = np.unique(jobs, return_counts=True)
+    if (counts > 1).any():
+        path: Path = ("vos", position)
+        found = f"job number {numbers[counts > 1][0]} again"
+        yield path, found, "a number of its own for each job of a VO"
+
+
+def past_the_end(
+    settings: Any, vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """Work that takes longer than there is time, even if no CPU ever idles."""
+    if settings.faults is not None:
+        return
+    everywhere = [cluster for vo in vos for cluster in vo.clusters]
+    for position, (vo, table) in enumerate(zip(vos, direct, strict=True)):
+        if table is not None:
+            yield from _too_much_work(("direct", position), [table], vo.clusters)
+    if settings.protocol.when_busy != "reject":
+        tables = [table for table in submitted if table is not None]
+        yield from _too_much_work(("submitted",), tables, everywhere)
+
+
+def _too_much_work(
+    path: Path, tables: Sequence[JobTable], clusters: Sequence[Cluster]
+) -> Iterator[Problem]:
+    capacity = sum(machine.cpus * machine.mips for one in clusters for machine in one.machines)
+    factor = min(1.0, *(cluster.estimate_factor for cluster in clusters))
+    widest = max(cluster.widest for cluster in clusters)
+    work = sum(_certain_work(table, factor, widest) for table in tables)
+    least_us = work / capacity
+    if least_us >= NEVER:
+        found = f"work for {least_us / SECOND_US:.3g} s on all CPUs together"
+        yield path, found, f"less than {END_S:.3g} s, the end of virtual time"
+
+
+def _certain_work(table: JobTable, factor: float, widest: int) -> float:
+    """Microseconds times MIPS of the jobs that will run, whatever happens."""
+    certain = (table.processors <= widest) & (table.licenses == 0)
+    if table.requirements:
+        certain &= ~table.has_requirements
+    run_us: Floats = np.minimum(table.run_us, table.estimate_us * factor)
+    return float((run_us * table.processors * table.reference_mips)[certain].sum())
+
+
+def width_problems(
+    vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """The first job of each table that asks for more CPUs than any machine that it can reach."""
+    everywhere = max(cluster.widest for vo in vos for cluster in vo.clusters)
+    for position, vo in enumerate(vos):
+        here = max(cluster.widest for cluster in vo.clusters)
+        for name, table, widest in (
+            ("submitted", submitted[position], everywhere),
+            ("direct", direct[position], here),
+        ):
+            if table is None or not (table.processors > widest).any():
+                continue
+            row = int((table.processors > widest).argmax())
+            expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
+            yield (name, position, "processors", row), str(table.processors[row]), expected
+
+
+def memory_problems(
+    vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
+) -> Iterator[Problem]:
+    """The first job of each table that asks for memory, in a grid that has no machine with any."""
+    if any(machine.ram_mb > 0 for vo in vos for one in vo.clusters for machine in one.machines):
+        return
+    for name, tables in (("submitted", submitted), ("direct", direct)):
+        for position, table in enumerate(tables):
+            if table is not None and table.ram_mb.any():
+                row = int(table.ram_mb.argmax())
+                yield (name, position, "ram_mb", row), f"{table.ram_mb[row]:g}", NO_MEMORY
+
+
+def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Sequence[JobTable | None]) -> bool:
+    """Whether virtual time may end before the jobs do, one after the other on the slowest CPU."""
+    slowest = min(m.mips for vo in vos for cluster in vo.clusters for m in cluster.machines)
+    jobs = [table for table in tables if table is not None]
+    run_us = sum(float((table.run_us * table.reference_mips).sum()) for table in jobs) / slowest
+    last_us = max((int(table.submit_us.max(initial=0)) for table in jobs), default=0)
+    return last_us + run_us >= NEVER

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from grid.config.grid_sections import GridSettings
+from grid.config.sections import name_and_settings
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
 from grid.model.distances import Distances
-from grid.model.grid_settings import GridSettings
 from grid.model.platform import ALWAYS, VirtualOrganization
 from grid.model.plugins.registry import Parts
 from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
@@ -98,8 +99,9 @@ class GridInformation:
         """Whether anybody wants to know how much work is left on resources."""
         protocol, find = self._settings.protocol, self._parts.find
         wanting: list[Any] = list(self._selections.values())
-        wanting.append(find(DISCOUNTS, protocol.discount).target)
-        rules = [protocol.when_busy, *(vo.when_busy for vo in self._vos if vo.when_busy)]
+        wanting.append(find(DISCOUNTS, name_and_settings(protocol.discount)[0]).target)
+        when_busy, _ = name_and_settings(protocol.when_busy)
+        rules = [when_busy, *(vo.when_busy for vo in self._vos if vo.when_busy)]
         wanting += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
         return any(getattr(one, "needs_work", False) for one in wanting)
 
@@ -112,7 +114,7 @@ class GridInformation:
         barred from any.
         """
         settings, protocol = self._settings, self._settings.protocol
-        plain = protocol.discount == "as_told" and protocol.snapshot_detail == "full"
+        plain = self._discount() is None and protocol.snapshot_detail == "full"
         if settings.faults is not None or protocol.avoid_loops or not plain:
             return None
         if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
@@ -128,7 +130,7 @@ class GridInformation:
 
     def _decides_by_class(self, vo: VirtualOrganization) -> bool:
         protocol, find = self._settings.protocol, self._parts.find
-        rule = find(FORWARDING, vo.when_busy or protocol.when_busy).target
+        rule = find(FORWARDING, vo.when_busy or name_and_settings(protocol.when_busy)[0]).target
         admits = find(ADMISSION, vo.admission).target
         return (
             any(rule is one for one in BY_CLASS)
@@ -185,18 +187,15 @@ class GridInformation:
         return InformationService(position, known, sources, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:
-        protocol = self._settings.protocol
-        given = dict(protocol.information_settings)
-        made: Overlay = self._parts.make(INFORMATION, protocol.information, given)
+        name, settings = name_and_settings(self._settings.protocol.information)
+        made: Overlay = self._parts.make(INFORMATION, name, dict(settings))
         return made
 
     def _discount(self) -> Callable[..., Any] | None:
-        protocol = self._settings.protocol
-        if protocol.discount == "as_told":
+        name, settings = name_and_settings(self._settings.protocol.discount)
+        if name == "as_told":
             return None
-        made: Callable[..., Any] = self._parts.make(
-            DISCOUNTS, protocol.discount, dict(protocol.discount_settings)
-        )
+        made: Callable[..., Any] = self._parts.make(DISCOUNTS, name, dict(settings))
         return made
 
 

@@ -94,7 +94,7 @@ def _checked(
     root: Node, mistakes: list[Mistake], path: Path, overrides: Overrides, parts: Parts
 ) -> Scenario:
     if not isinstance(root.value, dict):
-        expected = f"a mapping with keys such as {', '.join(KEYS[:5])}"
+        expected = "a mapping with keys such as name, seed, network, protocol, vos"
         raise InputError([*mistakes, root.mistake((), expected)])
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
         expected = "a scenario (grid sweep runs an experiment)"

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from grid.config.schema import Scenario
-from grid.config.sections import PartName, PartSection, name_and_settings
-from grid.config.value_checks import Problem
-from grid.model.errors import Path
+from grid.config.sections import PartSection, name_and_settings
+from grid.model.errors import Path, Problem
+from grid.model.fields import PartName
 from grid.model.plugins.kind import Kind
 from grid.model.plugins.registry import Parts
 from grid.model.time import Time, from_seconds, to_seconds

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from grid.config.schema import ProtocolSection, Scenario, VoSection
+from grid.config.grid_sections import ProtocolSection
+from grid.config.schema import Scenario, VoSection
 from grid.config.sections import PartSection
 from grid.kernel.entity import random_stream
 from grid.model.plugins.kind import Kind

@@ -15,7 +15,7 @@ from grid.config.fault_sections import (
     RandomCrashesSection,
     VoOutageSection,
 )
-from grid.config.schema import NetworkSection
+from grid.config.grid_sections import NetworkSection
 from grid.kernel.entity import random_stream
 from grid.model.platform import VirtualOrganization
 

@@ -10,34 +10,35 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from grid.config.fault_sections import FaultsSection
-from grid.config.metric_sections import MetricsSection
+from grid.config.grid_sections import GridSettings
 from grid.config.places import Places
 from grid.config.sections import (
-    Architecture,
-    Bandwidth,
-    Count,
     EstimateFactor,
     Estimates,
     Joins,
     Leaves,
+    Overrun,
+    OwnSeed,
+    PartSection,
+    Section,
+)
+from grid.config.workload_sections import WorkloadSection
+from grid.model.fields import (
+    Architecture,
+    Copies,
+    Count,
     Megabytes,
     Mips,
     Name,
     OperatingSystem,
-    Overrun,
-    OwnSeed,
     PartName,
-    PartSection,
-    PositiveSeconds,
+    PriorityRule,
     Seconds,
-    Section,
-    Seed,
+    Switch,
+    Watts,
 )
-from grid.config.workload_sections import WorkloadSection
 from grid.model.plugins.registry import Parts
 
-Watts = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 IdleWatts = Annotated[
     Watts, Field(description="What each CPU draws while no job holds it and the machine is up.")
 ]
@@ -61,7 +62,7 @@ VoAdmission = Annotated[
     Field(description="Which jobs of other VOs the VO takes in (see `grid parts admission`)."),
 ]
 VoPriority = Annotated[
-    Literal["none", "home", "afar"],
+    PriorityRule,
     Field(
         description="Whose jobs start first where some have to wait: those of the VO's own users "
         "(home) or those of other VOs (afar). The others wait at the Resource Manager until "
@@ -72,83 +73,6 @@ VoWhenBusy = Annotated[
     PartSection | PartName | None,
     Field(description="The VO's own rule of forwarding. Default: that of the protocol."),
 ]
-
-
-class LinkSection(Section):
-    """The latency between two VOs, in both directions, where it differs from the default."""
-
-    between: tuple[Name, Name] = Field(description="Names of the two VOs.")
-    latency_s: PositiveSeconds = Field(description="How long a message takes between them.")
-
-
-class NetworkSection(Section):
-    """How long messages take."""
-
-    latency_s: PositiveSeconds = Field(
-        default=0.05, description="How long a message takes between entities of different VOs."
-    )
-    local_latency_s: PositiveSeconds = Field(
-        default=0.001, description="How long a message takes between entities of one VO."
-    )
-    bandwidth_mbps: Bandwidth | None = Field(
-        default=None,
-        description="Megabits a second between VOs, for the input of a job. Default: no limit.",
-    )
-    links: tuple[LinkSection, ...] = Field(
-        default=(), description="Pairs of VOs with a latency of their own."
-    )
-
-
-class ProtocolSection(Section):
-    """How VOs inform each other and pass jobs on (PU 3.2)."""
-
-    ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
-        default=3, description="How many times a job may be forwarded from VO to VO."
-    )
-    when_busy: PartSection | PartName = Field(
-        default="queue",
-        description="The rule of forwarding: whether a job leaves its VO or stays, above all where "
-        "no suitable resource is free. `queue`: it queues at the best one. `forward`: it goes to "
-        "the best other VO, until its TTL is spent. `reject`: it is rejected. Others: see "
-        "`grid parts forwarding`.",
-    )
-    avoid_loops: Annotated[bool, Field(strict=True)] = Field(
-        default=False,
-        description="A job remembers the VOs that it has left, and is not sent there again.",
-    )
-    when_refused: Literal["next", "home", "reject"] = Field(
-        default="next",
-        description="What a job does that another VO does not take in. `next`: it goes back to "
-        "where it came from, and tries another VO. `home`: it goes back to its own VO, takes "
-        "what is free there, and else waits there. `reject`: it is rejected.",
-    )
-    information: PartSection | PartName = Field(
-        default="all",
-        description="The information overlay: which VOs hear of which others' status, and how. "
-        "`all`: every VO publishes snapshots to all others. `none`: nobody hears anything. Others: "
-        "see `grid parts information`.",
-    )
-    discount: PartSection | PartName = Field(
-        default="as_told",
-        description="How a reader takes old status of other VOs. `as_told`: as new. `drained`: "
-        "less what must have been worked off since. `by_age`: the older, the less it counts.",
-    )
-    snapshot_detail: Literal["full", "summary"] = Field(
-        default="full",
-        description="What VOs tell each other: a row for each resource, or two rows for a VO.",
-    )
-    snapshot_period_s: PositiveSeconds | None = Field(
-        default=60.0,
-        description="A VO publishes a snapshot at multiples of this; null: not periodically.",
-    )
-    snapshot_load_limit: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
-        default=0.9,
-        description="A VO publishes when its load, assigned CPUs over CPUs, rises above this.",
-    )
-    snapshot_jobs_limit: Count | None = Field(
-        default=10,
-        description="A VO publishes when more jobs than this were assigned there since the last.",
-    )
 
 
 class SwitchOffSection(Section):
@@ -215,7 +139,7 @@ class LicenseSection(Section):
     """A license and the number of its copies."""
 
     name: Name = Field(description="Name of the license.")
-    copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
+    copies: Copies = Field(
         description="How many machines may use it at once; jobs of one machine share a copy."
     )
 
@@ -260,7 +184,7 @@ class ClusterSection(Section):
     overrun: Overrun = "kill"
     estimates: Estimates = "user"
     estimate_factor: EstimateFactor = 1.0
-    one_job_a_machine: Annotated[bool, Field(strict=True)] = Field(
+    one_job_a_machine: Switch = Field(
         default=False, description="A job has its machine to itself, whatever CPUs it leaves idle."
     )
     preemption: OverheadsSection = Field(
@@ -341,17 +265,9 @@ class VosFromTraceSection(Section):
     priority: VoPriority = "none"
 
 
-class Scenario(Section):
+class Scenario(GridSettings):
     """A whole scenario, with its parameters filled in."""
 
-    name: Name = Field(
-        description="Names the run and its folder. Default in a file: the name of the file."
-    )
-    seed: Seed = Field(default=1, description="All chance comes from it: same seed, same run.")
-    network: NetworkSection = Field(default=NetworkSection(), description="How long messages take.")
-    protocol: ProtocolSection = Field(
-        default=ProtocolSection(), description="How VOs inform each other and pass jobs on."
-    )
     vos: Annotated[tuple[VoSection, ...], Field(min_length=1)] | None = Field(
         default=None, description="The virtual organizations of the grid."
     )
@@ -360,12 +276,6 @@ class Scenario(Section):
     )
     workload: WorkloadSection | None = Field(
         default=None, description="Jobs of the whole grid, routed to VOs."
-    )
-    faults: FaultsSection | None = Field(
-        default=None, description="What goes wrong. Default: nothing."
-    )
-    metrics: MetricsSection = Field(
-        default=MetricsSection(), description="Which jobs are measured, and metrics of yours."
     )
     _parts: Parts = PrivateAttr(default_factory=Parts)
     _places: Places = PrivateAttr(default_factory=Places)

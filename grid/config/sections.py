@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
-from grid.model.plugins.settings import NAME
+from grid.model.fields import (
+    EstimateSource,
+    Factor,
+    OverrunRule,
+    PartName,
+    PositiveSeconds,
+    Seconds,
+    Seed,
+)
+from grid.model.time import NEVER, Time, from_seconds
 
-Name = Annotated[str, Field(pattern=f"^{NAME}$")]
-PartName = Annotated[str, Field(pattern=rf"^({NAME}|[^\x00-\x1f]{{1,1000}}:[A-Za-z_]\w*)$")]
-"""Of something that plugs in: its name, or where it stands, as `path/to/file.py:Name`."""
-Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
-Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]
-Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
-PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]
-Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
-# So slow and no slower that a job of the longest run time or input still ends before `NEVER`.
-Mips = Annotated[float, Field(ge=1, le=1e9, strict=True)]
-Bandwidth = Annotated[float, Field(ge=0.01, le=1e9, strict=True)]
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 OwnSeed = Annotated[
     Seed | None,
     Field(
@@ -43,7 +39,7 @@ Leaves = Annotated[
     ),
 ]
 Overrun = Annotated[
-    Literal["kill", "extend"],
+    OverrunRule,
     Field(
         description="What happens to a job that runs longer than its user's estimate times "
         "`estimate_factor`: it fails then, or goes on. Jobs of a trace run at most for their "
@@ -51,7 +47,7 @@ Overrun = Annotated[
     ),
 ]
 Estimates = Annotated[
-    Literal["user", "exact", "average"],
+    EstimateSource,
     Field(
         description="What the local policy knows of run times: what users say, the truth, or "
         "the average of the user's last two jobs that ended here, at most what the user says. With "
@@ -60,26 +56,34 @@ Estimates = Annotated[
     ),
 ]
 EstimateFactor = Annotated[
-    float,
+    Factor,
     Field(
-        ge=0.01,
-        le=100,
-        strict=True,
         description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
         "that runs for more than half of its estimate fails.",
     ),
 ]
-OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
-Architecture = Literal["x86_32", "x86_64"]
 
-assert OperatingSystem.__args__ == OPERATING_SYSTEMS  # type: ignore[attr-defined]
-assert Architecture.__args__ == ARCHITECTURES  # type: ignore[attr-defined]
+
+class Microseconds:
+    """An attribute of a section: the time that `key` gives in seconds, in microseconds.
+
+    None means `NEVER`.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __get__(self, section: Any, owner: type) -> Time:
+        seconds = getattr(section, self._key)
+        return NEVER if seconds is None else from_seconds(seconds)
 
 
 class Section(BaseModel):
-    """A mapping in a scenario. Unknown keys are mistakes."""
+    """A mapping in a scenario. Unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, ignored_types=(Microseconds,)
+    )
 
 
 class PartSection(Section):

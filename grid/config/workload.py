@@ -11,7 +11,6 @@ import numpy as np
 
 from grid.config.annotations import annotated
 from grid.config.build import Grid
-from grid.config.grid_settings import grid_settings
 from grid.config.platform import vos_from_sites, written_vos
 from grid.config.requirements import requirement_of
 from grid.config.schema import Scenario
@@ -93,14 +92,12 @@ def _grid(
     file: str,
 ) -> Grid:
     """The grid, if it can be run. Raises InputError, with mistakes against `file`."""
-    settings = grid_settings(scenario)
     try:
         return Grid(
-            settings,
+            scenario,
             tuple(vos),
             tuple(submitted),
             tuple(direct),
-            scenario.name,
             is_drawn=True,
             parts=scenario.parts,
         )

@@ -7,16 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from grid.config.sections import (
+from grid.config.sections import OwnSeed, Section
+from grid.model.fields import (
     Architecture,
     Count,
     Megabytes,
     OperatingSystem,
-    OwnSeed,
     PartName,
     PositiveSeconds,
     Seconds,
-    Section,
+    Switch,
     Whole,
 )
 
@@ -89,7 +89,7 @@ class JobSection(Section):
         description="Memory of its machine that it holds from start to end. It runs where so much "
         "is free, or on a machine without `ram_mb`.",
     )
-    checkpointable: Annotated[bool, Field(strict=True)] = Field(
+    checkpointable: Switch = Field(
         default=False,
         description="It keeps all that it has done when it goes on on another machine, and when "
         "its machine was down. `preemption` says what that costs.",
@@ -255,13 +255,13 @@ class WorkloadSection(Section):
         description="The jobs of the trace come so many times, one time after the other. Each "
         "begins one mean time between submissions after the last, and goes on with its numbers.",
     )
-    cut_at_estimate: Annotated[bool, Field(strict=True)] = Field(
+    cut_at_estimate: Switch = Field(
         default=True,
         description="A job that ran longer than its user asked for in the trace runs only so "
         "long. `false`: it runs as long as in the trace, and `overrun` of its cluster says what "
         "becomes of it at its estimate.",
     )
-    waits_for_predecessors: Annotated[bool, Field(strict=True)] = Field(
+    waits_for_predecessors: Switch = Field(
         default=False,
         description="A job for which the SWF log names a preceding job comes when that one has "
         "ended, in whichever VO, and the log's think time is over; others come at the log's time.",

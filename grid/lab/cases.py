@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from grid.config.grid_settings import measured_jobs
 from grid.config.load import load_scenario, source_of
 from grid.config.parameters import Overrides, each_of, written_override
 from grid.config.python_tree import tree_of_value
@@ -220,7 +219,7 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
 
 def measured_intervals(cases: Sequence[Case]) -> list[dict[str, float | None]]:
     """From when on and until when jobs are submitted that count, each once; none: all jobs do."""
-    found = dict.fromkeys(measured_jobs(case.scenario.metrics) for case in cases)
+    found = dict.fromkeys(case.scenario.metrics.measured for case in cases)
     if list(found) == [ALL_JOBS]:
         return []
     names = "submitted_from_s", "submitted_until_s"
@@ -229,7 +228,7 @@ def measured_intervals(cases: Sequence[Case]) -> list[dict[str, float | None]]:
 
 def _check_measure(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
     """Raises InputError where some jobs are to be measured, and no figure is of jobs."""
-    if experiment.measure != "knapsack" or measured_jobs(scenario.metrics).are_all:
+    if experiment.measure != "knapsack" or scenario.metrics.measured.are_all:
         return
     expected = (
         "`run` where `metrics` has submitted_from_s or submitted_until_s: "

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from grid.config.sections import Name, Section, Seed
+from grid.config.sections import Section
+from grid.model.fields import Name, Seed
 
 MAX_RUNS = 100_000
 

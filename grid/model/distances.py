@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from grid.model.arrays import Ints
-from grid.model.grid_settings import NetworkSettings
 from grid.model.time import SECOND_US, Time
 
 
@@ -43,13 +41,3 @@ def transfer_us(megabytes: float, bandwidth_mbps: float | None) -> Time:
     if bandwidth_mbps is None or megabytes <= 0.0:
         return 0
     return round(megabytes * 8.0 / bandwidth_mbps * SECOND_US)
-
-
-def distances_in(network: NetworkSettings, position: int, row: Sequence[Time]) -> Distances:
-    """The distances from the VO at `position`, whose latencies to all VOs are in `row`."""
-    links = tuple(
-        (vo, latency_us)
-        for vo, latency_us in enumerate(row)
-        if latency_us != network.latency_us and vo != position
-    )
-    return Distances(position, network.latency_us, links, network.bandwidth_mbps)

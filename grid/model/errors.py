@@ -9,6 +9,8 @@ from difflib import get_close_matches
 
 Path = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
+Problem = tuple[Path, str, str]
+"""The path of a wrong value, what was found there, and what was expected."""
 
 MAX_STEPS = 16
 """Steps of a path that a message shows; no key of a scenario lies deeper."""

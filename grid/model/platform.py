@@ -9,12 +9,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
+from grid.model.fields import (
+    Architecture,
+    Copies,
+    Cost,
+    Count,
+    EstimateSource,
+    Factor,
+    Megabytes,
+    Mips,
+    Name,
+    OperatingSystem,
+    OverrunRule,
+    PluginSettings,
+    PriorityRule,
+    Watts,
+)
 from grid.model.time import NEVER, Time
 
-OPERATING_SYSTEMS = ("linux", "macos", "solaris", "windows")
-ARCHITECTURES = ("x86_32", "x86_64")
+OPERATING_SYSTEMS: tuple[str, ...] = get_args(OperatingSystem)
+ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 GANG_POLICIES = ("afcfs", "lgfs")
 REFERENCE_MIPS = 1000.0
 """Speed on which estimates are given where neither job nor trace names another."""
@@ -28,10 +44,10 @@ class SwitchOff:
     the machine draws `watts_off` while it is off and `watts_boot` while it boots.
     """
 
-    after_us: Time
-    boot_us: Time = 0
-    watts_off: float = 0.0
-    watts_boot: float = 0.0
+    after_us: Cost
+    boot_us: Cost = 0
+    watts_off: Watts = 0.0
+    watts_boot: Watts = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +55,18 @@ class Machine:
     """One machine: `cpus` processors of `mips` million instructions a second each."""
 
     name: str
-    cpus: int
-    mips: float = REFERENCE_MIPS
-    operating_system: str = "linux"
-    architecture: str = "x86_64"
-    ram_mb: float = 0.0
-    disk_mb: float = 0.0
+    cpus: Count
+    mips: Mips = REFERENCE_MIPS
+    operating_system: OperatingSystem = "linux"
+    architecture: Architecture = "x86_64"
+    ram_mb: Megabytes = 0.0
+    disk_mb: Megabytes = 0.0
     cpu_type: str = ""
     licenses: tuple[str, ...] = ()
     """Names of the licenses whose software this machine can run."""
-    watts_idle: float = 0.0
+    watts_idle: Watts = 0.0
     """What each CPU draws while no job holds it and the machine is up."""
-    watts_busy: float = 0.0
+    watts_busy: Watts = 0.0
     """What each CPU draws while a job holds it: this instead of `watts_idle`."""
     switch_off: SwitchOff | None = None
     """When it is switched off; None: never."""
@@ -82,7 +98,7 @@ class License:
     """A license of `copies` copies; a copy is held by a machine and shared by its jobs."""
 
     name: str
-    copies: int
+    copies: Copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +110,9 @@ class PreemptionOverheads:
     again, since whoever took its CPUs had them at once.
     """
 
-    suspend_us: Time = 0
-    resume_us: Time = 0
-    move_us: Time = 0
+    suspend_us: Cost = 0
+    resume_us: Cost = 0
+    move_us: Cost = 0
 
 
 class JobLimits(NamedTuple):
@@ -121,24 +137,24 @@ class Cluster:
     selected for it; without it the local policy is free to take any machine of the cluster.
     """
 
-    name: str
+    name: Name
     machines: tuple[Machine, ...]
     policy: str = "fcfs"
-    policy_settings: tuple[tuple[str, object], ...] = ()
+    policy_settings: PluginSettings = ()
     by_machine: bool = False
     licenses: tuple[License, ...] = ()
-    overrun: str = "kill"
+    overrun: OverrunRule = "kill"
     """What becomes of a job that passes its estimate: `kill` or `extend`."""
-    estimates: str = "user"
+    estimates: EstimateSource = "user"
     """What policies know of run times: `user` (what users say), `exact` or `average`."""
-    estimate_factor: float = 1.0
+    estimate_factor: Factor = 1.0
     """Multiplies what users say."""
     one_job_a_machine: bool = False
     """Whether a job has its machine to itself, whatever CPUs it leaves idle (C07)."""
     overheads: PreemptionOverheads = PreemptionOverheads()
     processor_choice: str | None = None
     """Under a gang policy, how the Local Dispatcher chooses queues; None: `ld`."""
-    processor_choice_settings: tuple[tuple[str, object], ...] = ()
+    processor_choice_settings: PluginSettings = ()
     gang_policy: bool = False
     """Whether the policy is a gang policy that another plugged in."""
 
@@ -215,17 +231,17 @@ class VirtualOrganization:
     A part that plugs in is given by its name and its settings.
     """
 
-    name: str
+    name: Name
     clusters: tuple[Cluster, ...] = field(default=())
     selection: str = "partial"
-    selection_settings: tuple[tuple[str, object], ...] = ()
+    selection_settings: PluginSettings = ()
     cluster_choice: str = "least_load"
-    cluster_choice_settings: tuple[tuple[str, object], ...] = ()
+    cluster_choice_settings: PluginSettings = ()
     when_busy: str | None = None
     """Its own rule of forwarding; None: that of the protocol."""
-    when_busy_settings: tuple[tuple[str, object], ...] = ()
+    when_busy_settings: PluginSettings = ()
     admission: str = "everyone"
-    admission_settings: tuple[tuple[str, object], ...] = ()
-    priority: str = "none"
+    admission_settings: PluginSettings = ()
+    priority: PriorityRule = "none"
     """Whose jobs start first, where some have to wait: `home`, `afar` or `none`."""
     membership: Membership = ALWAYS

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from grid.config.build import Grid
 from grid.config.fault_sections import FaultsSection
-from grid.config.grid_settings import grid_faults
 from grid.config.random_decisions import with_random_decisions
 from grid.config.random_faults import random_faults
 from grid.config.schema import Scenario
@@ -77,7 +76,7 @@ def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
     scenario = scenario_of(subject, seed)
     grid, _ = realize(scenario, subject.file)
     faults = random_faults(seed, grid.names, grid.vos, scenario.network, subject.lasts_s)
-    return replace(grid, settings=replace(grid.settings, faults=grid_faults(faults))), faults
+    return replace(grid, settings=grid.settings.model_copy(update={"faults": faults})), faults
 
 
 def attempt(subject: Subject, seed: int) -> Trial:

@@ -284,7 +284,7 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
         submitted=sum(grid.jobs_by_vo()),
         may_pass_the_end=grid.may_pass_the_end,
         events=spool,
-        measured=grid.settings.measured,
+        measured=grid.settings.metrics.measured,
     )
 
 

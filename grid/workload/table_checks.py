@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from grid.model.errors import Path, shorten
+from grid.model.errors import Path, Problem, shorten
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
 from grid.model.requirement_columns import RequirementColumns
-
-Problem = tuple[Path, str, str]
-"""Where it is in the table, what was found there, and what was expected."""
 
 
 def table_problems(path: Path, table: object) -> Iterator[Problem]:

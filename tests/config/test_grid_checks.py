@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +13,12 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.config.grid_checks import CHECKS, MAX_VOS
+from grid.config.fault_sections import FaultsSection
+from grid.config.grid_checks import MAX_VOS
+from grid.config.grid_sections import GridSettings
 from grid.model.errors import InputError
-from grid.model.faults import (
-    EntityCrash,
-    GridFaults,
-    LinkFaults,
-    MachineFailure,
-    Outage,
-    VoOutage,
-    VoPartition,
-)
-from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
-from grid.model.measured_jobs import MeasuredJobs
 from grid.model.platform import Cluster, License, Machine, SwitchOff, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 
@@ -78,20 +67,12 @@ def of_machine(**changes: Any) -> Callable[[], grid.Grid]:
     return of_cluster(machines=(replace(Machine("m0", 2), **changes),), licenses=())
 
 
-def of_settings(**changes: Any) -> Callable[[], grid.Grid]:
-    return lambda: made(settings=replace(GridSettings(), **changes))
+def of_settings(**given: Any) -> Callable[[], grid.Grid]:
+    return lambda: made(settings=GridSettings.model_validate(given))
 
 
-def of_network(**changes: Any) -> Callable[[], grid.Grid]:
-    return of_settings(network=replace(NetworkSettings(), **changes))
-
-
-def of_protocol(**changes: Any) -> Callable[[], grid.Grid]:
-    return of_settings(protocol=replace(ProtocolRules(), **changes))
-
-
-def of_faults(**changes: Any) -> Callable[[], grid.Grid]:
-    return of_settings(faults=replace(GridFaults(100 * S), **changes))
+def of_faults(**given: Any) -> Callable[[], grid.Grid]:
+    return of_settings(faults={"heal_s": 100, **given})
 
 
 def of_jobs(**columns: Any) -> Callable[[], grid.Grid]:
@@ -103,10 +84,10 @@ def of_raw(**columns: Any) -> Callable[[], grid.Grid]:
     return lambda: made(submitted=(replace(table(), **columns), None))
 
 
-NOON = Outage(10 * S, 20 * S)
+NOON = {"at_s": 10, "for_s": 10}
 FARM = "vos.0.clusters.0"
 WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
-    (lambda: made(settings=None), "settings", "found None, expected GridSettings"),
+    (lambda: made(settings=None), "settings", "None, expected GridSettings"),
     (lambda: made(vos=None), "vos", "found None, expected a tuple"),
     (lambda: made(vos=(), submitted=(), direct=()), "vos", "at least one"),
     (lambda: made(vos=(1, made().vos[1])), "vos.0", "1, expected a VirtualOrganization"),
@@ -132,38 +113,29 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "vos.0.admission_settings.from_vos",
         "'d', expected the name of a VO",
     ),
-    (lambda: made(name="no name"), "name", "a name: at most 64"),
-    (of_settings(measured=5), "measured", "found 5, expected MeasuredJobs"),
-    (of_settings(measured=MeasuredJobs(-1)), "measured.from_us", "found -1, expected at least 0"),
-    (of_settings(seed=-1), "seed", "-1, expected at least 0"),
-    (of_settings(seed=1.5), "seed", "1.5, expected a whole number"),
-    (of_settings(network=5), "network", "5, expected NetworkSettings"),
-    (of_network(latency_us=0), "network.latency_us", "0, expected at least 1"),
-    (of_network(latency_us=0.5), "network.latency_us", "0.5, expected a whole number"),
-    (of_network(bandwidth_mbps=float("nan")), "network.bandwidth_mbps", "a finite number"),
-    (of_network(links=(Link(("a", "c"), 5),)), "network.links.0.between.1", "'c', expected the"),
-    (of_network(links=(Link(("a", "a"), 5),)), "network.links.0.between", "'a' twice"),
-    (of_network(links=(Link(("a",), 5),)), "network.links.0.between", "1 names"),  # type: ignore[arg-type]
-    (of_network(links=(Link(("a", "b"), -5),)), "network.links.0.latency_us", "at least 1"),
     (
-        of_protocol(information="edges", information_settings=(("edges", ((0, 1), (1, 2))),)),
-        "protocol.information_settings.edges.1",
+        of_settings(network={"links": [{"between": ["a", "c"], "latency_s": 5}]}),
+        "network.links.0.between.1",
+        "'c', expected the",
+    ),
+    (
+        of_settings(
+            protocol={"information": {"name": "edges", "settings": {"edges": ((0, 1), (1, 2))}}}
+        ),
+        "protocol.information.settings.edges.1",
         "VO 2, expected at most 1: the grid has 2 VOs",
     ),
-    (of_protocol(ttl="3"), "protocol.ttl", "'3', expected a whole number"),
-    (of_protocol(when_busy="wait"), "protocol.when_busy", "queue, forward, reject"),
-    (of_protocol(snapshot_period_us=0), "protocol.snapshot_period_us", "at least 1"),
     (of_cluster(policy="nosuch"), f"{FARM}.policy", "'nosuch', expected a policy"),
     (
         of_cluster(policy_settings=(("deep", 4),)),
         f"{FARM}.policy_settings.deep",
         "found 4, expected",
     ),
-    (of_cluster(policy_settings={}), f"{FARM}.policy_settings", "a tuple of pairs"),
+    (of_cluster(policy_settings={}), f"{FARM}.policy_settings", "expected a tuple"),
     (of_cluster(machines=()), f"{FARM}.machines", "at least one Machine"),
-    (of_cluster(machines=[Machine("m", 1)]), f"{FARM}.machines", "a tuple of Machines"),
+    (of_cluster(machines=[Machine("m", 1)]), f"{FARM}.machines", "expected a tuple"),
     (of_cluster(estimate_factor=0), f"{FARM}.estimate_factor", "at least 0.01"),
-    (of_cluster(overrun="wait"), f"{FARM}.overrun", "one of kill, extend"),
+    (of_cluster(overrun="wait"), f"{FARM}.overrun", "'kill' or 'extend'"),
     (of_cluster(by_machine=1), f"{FARM}.by_machine", "true or false"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0", "'solver', expected a license"),
     (of_cluster(licenses=cluster().licenses * 2), f"{FARM}.licenses.1.name", "'solver' again"),
@@ -185,10 +157,10 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     ),
     (of_machine(cpus=-4), f"{FARM}.machines.0.cpus", "-4, expected at least 1"),
     (of_machine(cpus=4.0), f"{FARM}.machines.0.cpus", "4.0, expected a whole number"),
-    (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected a number above 0"),
+    (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected at least 1"),
     (of_machine(mips=float("inf")), f"{FARM}.machines.0.mips", "inf, expected a finite number"),
-    (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "one of linux"),
-    (of_machine(switch_off=60), f"{FARM}.machines.0.switch_off", "60, expected SwitchOff or None"),
+    (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "'linux', 'macos'"),
+    (of_machine(switch_off=60), f"{FARM}.machines.0.switch_off", "60, expected a SwitchOff"),
     (
         of_machine(switch_off=SwitchOff(5, boot_us=-1)),
         f"{FARM}.machines.0.switch_off.boot_us",
@@ -248,26 +220,18 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "direct.0",
         "jobs for a VO of 2 clusters",
     ),
-    (of_faults(heal_us=0), "faults.heal_us", "0, expected at least 1"),
-    (of_faults(between_vos=LinkFaults(lost=1.0)), "faults.between_vos.lost", "at most 0.9"),
-    (of_faults(crashes=(EntityCrash("a/nobody", NOON),)), "faults.crashes.0.entity", "an entity"),
-    (of_faults(vo_outages=(VoOutage("c", NOON),)), "faults.vo_outages.0.vo", "the name of a VO"),
+    (of_faults(crashes=[{"entity": "a/nobody", **NOON}]), "faults.crashes.0.entity", "an entity"),
+    (of_faults(vo_outages=[{"vo": "c", **NOON}]), "faults.vo_outages.0.vo", "the name of a VO"),
     (
-        of_faults(vo_outages=(VoOutage("a", Outage(5, 5)),)),
-        "faults.vo_outages.0.outage.end_us",
-        "5, expected more than start_us, 5",
-    ),
-    (
-        of_faults(machine_outages=(MachineFailure("a", "farm", 2, NOON),)),
+        of_faults(machine_outages=[{"vo": "a", "cluster": "farm", "machine": 2, **NOON}]),
         "faults.machine_outages.0.machine",
         "2, expected a number below 2",
     ),
     (
-        of_faults(partitions=(VoPartition(("a",), ("a", "b"), NOON),)),
+        of_faults(partitions=[{"one": ["a"], "other": ["a", "b"], **NOON}]),
         "faults.partitions.0.other",
         "'a', expected a VO that is not in `one`",
     ),
-    (of_faults(crashes=[5]), "faults.crashes", "[5], expected a tuple of EntityCrashes"),
 ]
 
 
@@ -287,7 +251,7 @@ def test_what_cannot_run_is_one_mistake(
 
 
 def test_the_right_one_runs() -> None:
-    run = grid.run(made(settings=GridSettings(faults=GridFaults(100 * S, crashes=())), name="x"))
+    run = grid.run(made(settings=GridSettings(faults=FaultsSection(heal_s=100))))
     assert run.metrics["grid"]["jobs_completed"] == 6
 
 
@@ -303,9 +267,7 @@ def test_jobs_that_ask_for_memory_run_where_any_machine_gives_some() -> None:
     assert run.metrics["vos"]["a"]["jobs_completed"] == 3
 
 
-def test_every_attribute_of_what_a_grid_is_made_of_is_checked() -> None:
-    for kind, checks in CHECKS.items():
-        assert [field.name for field in fields(kind)] == list(checks), kind.__name__
+def test_every_column_of_jobs_has_limits() -> None:
     assert {*COLUMNS} == {*LIMITS, "site"}
 
 
@@ -368,16 +330,6 @@ def test_a_run_that_outlives_virtual_time_says_so(tmp_path: Path) -> None:
         f"{file}: workload: found jobs that take so long that virtual time ends before they do, "
         "expected all to end before 4.61e+12 s"
     )
-
-
-def test_a_grid_and_its_run_know_no_file_formats() -> None:
-    code = (
-        "import sys, grid.config.build, grid.config.wrapped, grid.runtime.sequential;"
-        "readers = ('grid.config.schema', 'grid.config.yaml_tree');"
-        "print([name for name in readers if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_settings_of_a_generator_that_do_not_suit_the_machines_are_a_mistake() -> None:

@@ -16,10 +16,10 @@ import pytest
 
 from grid.cluster.engines import FEATURES
 from grid.config.build import Grid
+from grid.config.fault_sections import FaultsSection, MachineOutageSection
+from grid.config.grid_sections import GridSettings
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError
-from grid.model.faults import GridFaults, MachineFailure, Outage
-from grid.model.grid_settings import GridSettings
 from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
@@ -70,7 +70,7 @@ def grid_of(pairs: list[tuple[str, str]], *, asked: bool) -> Grid:
     """A VO for each policy and feature: with the feature if it is `asked` for, or without."""
     vos: list[VirtualOrganization] = []
     tables: list[JobTable] = []
-    failures: list[MachineFailure] = []
+    failures: list[MachineOutageSection] = []
     for number, (policy, feature) in enumerate(pairs):
         probe, name = EVERY[feature], f"v{number}"
         cluster = replace(probe.asked if asked else probe.without, policy=policy)
@@ -80,12 +80,21 @@ def grid_of(pairs: list[tuple[str, str]], *, asked: bool) -> Grid:
         jobs = [one if has_memory else replace(one, ram_mb=0.0) for one in probe.jobs]
         tables.append(table(jobs))
         for down in probe.asked_outages if asked else probe.outages:
-            outage = Outage(down.start_us, down.end_us)
-            failures.append(MachineFailure(name, cluster.name, down.machine, outage))
-    settings = GridSettings(faults=GridFaults(1000 * S, machine_outages=tuple(failures)))
+            failures.append(
+                MachineOutageSection(
+                    vo=name,
+                    cluster=cluster.name,
+                    machine=down.machine,
+                    at_s=down.start_us / S,
+                    for_s=(down.end_us - down.start_us) / S,
+                )
+            )
+    settings = GridSettings(
+        name="runtimes", faults=FaultsSection(heal_s=1000, machine_outages=tuple(failures))
+    )
     nobody = (None,) * len(vos)
     parts = Parts({}, {"selections": {"home": Home}})
-    return Grid(settings, tuple(vos), tuple(tables), nobody, "runtimes", parts=parts)
+    return Grid(settings, tuple(vos), tuple(tables), nobody, parts=parts)
 
 
 def late_s(run: Run) -> float:

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
+from grid.config.grid_sections import GridSettings
 from grid.model.errors import InputError, Mistake
-from grid.model.grid_settings import GridSettings, Link, NetworkSettings, ProtocolRules
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
@@ -59,15 +59,19 @@ def by_hand() -> grid.Grid:
         estimate_us=[20 * S] * 9,
         run_us=[(7 + n) * S for n in number],
     )
-    network = NetworkSettings(200_000, links=(Link(("a", "b"), 500_000),))
+    settings = {
+        "name": "by-hand",
+        "seed": 11,
+        "network": {"latency_s": 0.2, "links": [{"between": ["a", "b"], "latency_s": 0.5}]},
+        "protocol": {"ttl": 1, "snapshot_period_s": 5},
+    }
     pool = Cluster("c", (Machine("pool", 4, 2000.0),), "easy", by_machine=True)
     pair = Cluster("c", (Machine("m0", 3), Machine("m1", 3)), by_machine=True)
     return grid.Grid(
-        GridSettings(11, network, ProtocolRules(ttl=1, snapshot_period_us=5 * S)),
+        GridSettings.model_validate(settings),
         (VirtualOrganization("a", (pool,)), VirtualOrganization("b", (pair,))),
         (jobs, None),
         (None, None),
-        name="by-hand",
     )
 
 

@@ -141,7 +141,7 @@ class Play:
                 store.figures,
                 store.histories,
                 store.decisions,
-                self._grid.settings.measured,
+                self._grid.settings.metrics.measured,
             )
         return deepcopy(self._metrics)
 
