@@ -159,7 +159,7 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_machine(cpus=4.0), f"{FARM}.machines.0.cpus", "4.0, expected a whole number"),
     (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected at least 1"),
     (of_machine(mips=float("inf")), f"{FARM}.machines.0.mips", "inf, expected a finite number"),
-    (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "'linux', 'macos'"),
+    (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "linux"),
     (of_machine(switch_off=60), f"{FARM}.machines.0.switch_off", "60, expected a SwitchOff"),
     (
         of_machine(switch_off=SwitchOff(5, boot_us=-1)),
