@@ -57,9 +57,15 @@ from grid.protocol.bidding import Bidder, Caller
 from grid.protocol.counters import SchedulerTally
 from grid.protocol.forwarding import Answer, Ask, Award, Destination, Question
 from grid.protocol.forwarding.local import never as stay
+from grid.protocol.forwarding.local import stay_or_leave
 from grid.protocol.pulling import LOOK, JobGiver, Puller
 from grid.protocol.selection import Selection
 
+MOST_EXPIRED_LEASES = 3
+"""If so many reservations of a job expired before it came, it queues without one. Otherwise jobs
+could reserve in turn forever when a lease is not longer than the way to the reserved CPUs."""
+MOST_REFUSALS = 1000
+"""A job that was refused so often in one VO queues: its policy would make no progress."""
 NOT_ASKED = float("nan")
 """CPUs that are assigned, where a bid only says whether there is room."""
 
@@ -100,6 +106,10 @@ class _Case:
     """The Local Scheduler that forwarded it here."""
     stays: bool = False
     """It was refused, and waits at home whatever the rule says."""
+    is_awarded: bool = False
+    """It was sent to a reservation in this VO, and has no answer yet."""
+    expired_leases: int = 0
+    refusals: int = 0
     utility: float = 0.0
     assigned_us: Time = NO_TIME
 
@@ -171,7 +181,7 @@ class LocalScheduler:
             case ReturnJob():
                 self._take_back(ctx, message)
             case Refused(key):
-                ctx.send(self._neighbours.information, QueryResources(key))
+                self._refused(ctx, key)
             case JobDone(key, placement, outcome):
                 self._over(ctx, JobRow(self._vo, self._away.pop(key), placement, outcome))
             case SubmissionFail(key, state, hops):
@@ -234,6 +244,14 @@ class LocalScheduler:
         if key is not None:
             ctx.send(self._neighbours.information, QueryResources(key))
 
+    def _refused(self, ctx: Context, key: JobKey) -> None:
+        """The resource is not free, or the reservation has expired: decide again."""
+        case = self._cases[key]
+        case.expired_leases += case.is_awarded
+        case.is_awarded = False
+        case.refusals += 1
+        ctx.send(self._neighbours.information, QueryResources(key))
+
     def _take_in(self, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
         """A job of another VO: first see whether the resource that it was sent for is free."""
         job = forwarded.job
@@ -283,7 +301,7 @@ class LocalScheduler:
             ctx.now, case.barred, self._neighbours.distances, self._selection, ctx.rng,
             *self._caller.so_far(case.job.key),
         )  # fmt: skip
-        answer = stay(question) if case.stays else self._rule(question)
+        answer = self._decide(case, question)
         match answer:
             case Ask():
                 self._caller.ask(ctx, case.job, answer, self._rule)
@@ -293,11 +311,21 @@ class LocalScheduler:
                 self._caller.settle(ctx, case.job.key, None)
                 self._send(ctx, case, table, answer)
 
+    def _decide(self, case: _Case, question: Question) -> Answer:
+        """The policy's decision, unless the job has to queue."""
+        if case.stays:
+            return stay(question)
+        if case.expired_leases < MOST_EXPIRED_LEASES and case.refusals < MOST_REFUSALS:
+            return self._rule(question)
+        destination = stay_or_leave(question, question.local_choice())
+        return destination._replace(wait=True)
+
     def _award(self, ctx: Context, case: _Case, bid: Bid) -> None:
         """The job goes where the bid came from."""
         self._caller.settle(ctx, case.job.key, bid)
         case.utility = bid.utility
         call = bid.call if bid.held else None
+        case.is_awarded = bid.held and bid.vo == self._vo
         # A place that is held needs no queue; if its lease is over when the job comes, the VO that
         # it has come to decides anew.
         believed = None if bid.held else ObservedState(self._vo, NOT_ASKED, bid.free, -1)
@@ -308,6 +336,7 @@ class LocalScheduler:
     ) -> None:
         """The job goes to that row of the table, or ends."""
         row, wait, late = destination
+        case.is_awarded = False
         if row < 0:
             spent = case.ttl == 0
             failed = spent and case.hops and not case.stays

@@ -10,6 +10,7 @@ from grid.model.distances import Distances
 from grid.model.job import Job, JobKey
 from grid.model.messages import QueryResources, RequestWork, WithdrawJob, WithdrawReply, WorkReply
 from grid.model.resources import ResourceTable
+from grid.model.time import Time
 from grid.protocol.forwarding.pull import Idle, PullFrom
 from grid.protocol.selection import Selection
 
@@ -39,6 +40,9 @@ class Puller:
         self._schedulers = schedulers
         self._asked: list[int] = []
         self._is_asking = False
+        self._queried_us: Time = 0
+        self._look_us: Time = 0
+        """How long its last query for the state of resources took."""
         self._in_vain = 0
         """How often it has looked since a job has ended here or come from elsewhere."""
         self._expected: JobKey | None = None
@@ -57,11 +61,14 @@ class Puller:
         """See whether there is room, unless that is known."""
         if not self._is_asking:
             self._is_asking = True
+            self._queried_us = ctx.now
             ctx.send(self._information, QueryResources((ctx.name, 0)))
 
     def ask(self, ctx: Context, table: ResourceTable) -> None:
         """This is what there is."""
         vo = self._distances.vo
+        if not self._asked:
+            self._look_us = ctx.now - self._queried_us
         idle = Idle(table, vo, ctx.now, tuple(self._asked), self._distances, ctx.rng)
         target, again_us = self._rule.idle(idle)
         if target >= 0:
@@ -71,9 +78,10 @@ class Puller:
         self._is_asking = False
         self._asked = []
         if again_us is not None:
-            # Less and less often while nothing comes of it. A grid in which nobody has work must
-            # come to rest, also where each message may have to be sent again for a while.
-            most_us = max(MOST_DOUBLE * again_us, REST * self._distances.longest_us)
+            # Exponential back-off. A grid without work must become idle, so VOs may exchange
+            # messages only in a small part of the time, resent messages and large grids included.
+            rest_us = REST * max(self._distances.longest_us, self._look_us)
+            most_us = max(MOST_DOUBLE * again_us, rest_us * max(1, len(self._schedulers) // REST))
             wait_us = min(again_us << min(self._in_vain, 60), most_us)
             self._in_vain += 1
             ctx.set_background_timer(wait_us, LOOK)
