@@ -1,9 +1,7 @@
-"""Where numba keeps what it has compiled: in a folder for each state of the sources. What else
-takes long to make is kept there, too.
+"""The cache folder of compiled code: one for each content of the kernel modules.
 
-Numba looks only at the file that a function stands in. A function that has taken in another one
-from another file would go on as it was after that file has changed, and a user who updates the
-package would run old code.
+Numba's own cache checks only the file in which a function is defined. A function that inlines
+another module's function or constant would stay stale after an edit of that module.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -20,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 UNUSED_SECONDS = 24 * 3600.0
+_COMPILED = re.compile(rb"^@(?:kernel|inner|inlined|njit|_njit)\b", re.MULTILINE)
+_IMPORTED = re.compile(rb"^from (\S+) import", re.MULTILINE)
 
 
 def keep_apart(root: Path) -> None:
@@ -73,11 +74,26 @@ def _until_the_end() -> Path:
 
 
 def state_of(root: Path) -> str:
-    """The name of the folder for the sources below `root`: another one once any has changed."""
+    """The name of the cache folder for the kernel modules below `root` as they are.
+
+    Hashed are the contents of all modules with compiled functions and of the modules that they
+    import by name: numba compiles their constants and functions into its callers. An edit anywhere
+    else keeps the folder.
+    """
+    package = root.name
+    contents = {path: path.read_bytes() for path in sorted(root.rglob("*.py"))}
+    kernels = [path for path, content in contents.items() if _COMPILED.search(content)]
+    hashed = dict.fromkeys(kernels)
+    for path in kernels:
+        for module in _IMPORTED.findall(contents[path]):
+            parts = module.decode().split(".")
+            if parts[0] == package:
+                hashed[root.joinpath(*parts[1:]).with_suffix(".py")] = None
+                hashed[root.joinpath(*parts[1:], "__init__.py")] = None
     state = hashlib.sha256()
-    for source in sorted(root.rglob("*.py")):
-        facts = source.stat()
-        state.update(f"{source.relative_to(root)} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    for path in sorted(hashed):
+        if path in contents:
+            state.update(f"{path.relative_to(root)}\n".encode() + contents[path])
     return f"compiled-{state.hexdigest()[:16]}"
 
 

@@ -12,14 +12,23 @@ import pytest
 from grid.compiled_code import keep_apart, kept_text, state_of
 
 
-def test_another_folder_once_a_source_has_changed(tmp_path: Path) -> None:
-    (tmp_path / "inner").mkdir()
-    source = tmp_path / "inner" / "one.py"
-    source.write_text("A = 1\n")
-    before = state_of(tmp_path)
-    assert state_of(tmp_path) == before
-    source.write_text("A = 22\n")
-    assert state_of(tmp_path) != before
+def test_only_kernels_and_what_they_import_name_the_cache_folder(tmp_path: Path) -> None:
+    root = tmp_path / "package"
+    (root / "inner").mkdir(parents=True)
+    constants, other = root / "constants.py", root / "other.py"
+    kernel = root / "inner" / "one.py"
+    constants.write_text("A = 1\n")
+    other.write_text("B = 1\n")
+    kernel.write_text("from package.constants import A\n\n\n@kernel()\ndef f(): ...\n")
+    before = state_of(root)
+    other.write_text("B = 2\n")
+    os.utime(kernel, (0, 0))
+    assert state_of(root) == before
+    constants.write_text("A = 2\n")
+    changed = state_of(root)
+    assert changed != before
+    kernel.write_text(kernel.read_text() + "C = 1\n")
+    assert state_of(root) not in (before, changed)
 
 
 def test_folders_that_nobody_uses_are_dropped(
