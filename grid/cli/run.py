@@ -10,7 +10,6 @@ import typer
 
 from grid.cli.endings import ExitCode, endings, naming_folder, naming_options, wrong
 from grid.cli.export import FILES
-from grid.cli.freed_memory import keep_freed_memory
 from grid.cli.options import (
     NO_EVENTS,
     Address,
@@ -174,7 +173,6 @@ def run(
     how: dict[str, Any] = {"in_process": in_process, "placement": placement, "address": address}
     how |= {"transport": transport, "events": events, "watch": watch, "profile": profile}
     how["compile_first"] = compile_first
-    keep_freed_memory()
     _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
 
 

@@ -37,7 +37,6 @@ from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, st
 from grid.protocol.registry import GuardedSelection
 from grid.protocol.selection import Selection, best_choice
 from grid.results.cpu_assignment import number_cpus
-from grid.results.csv_lines import write_intervals, write_lines
 from grid.results.starts_and_ends import first_overbooked, merged
 
 LONG_ENOUGH_US = 1000 * SECOND_US
@@ -145,10 +144,7 @@ def _number_cpus() -> None:
     nothing, times, one = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64)
     events = merged(times, nothing, times, nothing)
     first_overbooked(events, nothing, nothing, one)
-    cpus = number_cpus(events, nothing, nothing, one, one)
-    texts = np.zeros(0, np.uint8)
-    write_intervals(*cpus, np.zeros(1, np.int32), texts)
-    write_lines(times, np.zeros((0, 0), np.int64), np.zeros(2, np.uint64), texts, texts)
+    number_cpus(events, nothing, nothing, one, one)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:

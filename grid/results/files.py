@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 
 from grid.model.arrays import Floats
@@ -17,11 +18,10 @@ from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
 from grid.results.column_definitions import SERIES_COLUMNS
 from grid.results.cpu_assignment import assign_cpus
-from grid.results.csv_lines import Column, csv_lines
 from grid.results.directory import Directory
 from grid.results.event_file import EventSpool
 from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
-from grid.results.job_columns import batch_of, cpu_numbers, job_columns
+from grid.results.job_columns import Column, batch_of, cpu_numbers, job_columns, text_batch_of
 from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import EVENTS_FILE, check_folder, write_files
@@ -34,6 +34,8 @@ _TOLD_BY_GROUP = ["job_id", "submission_time"]
 CPUS = "cpus"
 """In the metadata of series.parquet: how many each cluster has, which no row tells of one that was
 never busy."""
+_LINES = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
+"""Names of VOs and clusters have no comma, quote or line end."""
 _BATCH = 50_000
 """Jobs that are written at once: what memory the writing takes does not grow with the run."""
 
@@ -108,7 +110,7 @@ def _write_jobs(
         text.write(",".join(schema.names).encode() + b"\n")
         for start in range(0, len(results), _BATCH):
             columns = batch(start)
-            text.write(csv_lines(columns))
+            pyarrow.csv.write_csv(text_batch_of(columns), text, _LINES)
             table.write_batch(batch_of(columns))
 
 

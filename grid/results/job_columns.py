@@ -11,16 +11,17 @@ speed here. What each column holds is in `grid.results.column_definitions`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from grid.model.arrays import Bools, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_assignment import CpuIntervals
-from grid.results.csv_lines import Column, Times, write_intervals
 from grid.results.directory import Directory
 from grid.results.energy import job_energy
 from grid.results.occupancy import on_no_one_machine, ran
@@ -31,9 +32,19 @@ BATSIM_STATES = (
     "COMPLETED_WALLTIME_REACHED",
     "REJECTED",
 )
-_LONGEST_INTERVAL = 22
-"""Characters of two numbers of CPUs, a hyphen and a blank."""
 STATES = tuple(state.name.lower() for state in JobState)
+_TIME = pa.decimal128(20, 6)
+
+
+class Times(NamedTuple):
+    """A column of times in microseconds, null where they are not `known`. Shapes (jobs,)."""
+
+    times_us: Ints
+    known: Bools
+
+
+Column: TypeAlias = pa.Array | Times
+"""Integers, floats, texts, names (a dictionary), or times."""
 
 
 def job_columns(
@@ -91,9 +102,9 @@ def job_columns(
 
 
 def batch_of(columns: Mapping[str, Column]) -> pa.RecordBatch:
-    """The columns as a table has them: times as floats, in seconds.
+    """The columns of `jobs.parquet`: times as floats, in seconds.
 
-    Floats name every microsecond of the first 272 years.
+    Floats represent every microsecond of the first 272 years.
     """
     arrays = {
         name: pa.array(column.times_us / SECOND_US, mask=~column.known)
@@ -102,6 +113,24 @@ def batch_of(columns: Mapping[str, Column]) -> pa.RecordBatch:
         for name, column in columns.items()
     }
     return pa.RecordBatch.from_pydict(arrays)
+
+
+def text_batch_of(columns: Mapping[str, Column]) -> pa.RecordBatch:
+    """The columns of `jobs.csv`: times as decimal numbers of seconds, with six decimal places."""
+    arrays = {
+        name: _decimals(column) if isinstance(column, Times) else column
+        for name, column in columns.items()
+    }
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def _decimals(column: Times) -> pa.Array:
+    """Exact seconds. A decimal is an integer of 128 bits: the microseconds, with their sign."""
+    halves = np.empty((len(column.times_us), 2), "<i8")
+    halves[:, 0] = column.times_us
+    halves[:, 1] = column.times_us >> 63
+    known = None if column.known.all() else pa.array(column.known).buffers()[1]
+    return pa.Array.from_buffers(_TIME, len(halves), [known, pa.py_buffer(halves)])
 
 
 def _names(positions: Ints, names: Sequence[str]) -> pa.Array:
@@ -123,7 +152,10 @@ def _batsim_state(jobs: JobResults, once: Bools, run_us: Ints) -> Ints:
 def cpu_numbers(cpus: CpuIntervals, rows: slice) -> pa.Array:
     """Texts like "0-3 5"; empty for the empty set."""
     begin, count = cpus.begin[rows], cpus.count[rows]
-    offsets = np.empty(len(begin) + 1, np.int32)
-    texts = np.empty(int(count.sum()) * _LONGEST_INTERVAL, np.uint8)
-    write_intervals(begin, count, cpus.first, cpus.last, offsets, texts)
-    return pa.StringArray.from_buffers(len(begin), pa.py_buffer(offsets), pa.py_buffer(texts))
+    ends = np.concatenate([[0], np.cumsum(count)]).astype(np.int32)
+    places = np.repeat(begin - ends[:-1], count) + np.arange(ends[-1])
+    first, last = (pa.array(column[places]) for column in (cpus.first, cpus.last))
+    numbers = first.cast(pa.string())
+    ranges = pyarrow.compute.binary_join_element_wise(numbers, last.cast(pa.string()), "-")
+    texts = pyarrow.compute.if_else(pyarrow.compute.equal(first, last), numbers, ranges)
+    return pyarrow.compute.binary_join(pa.ListArray.from_arrays(ends, texts), " ")
