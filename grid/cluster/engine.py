@@ -13,6 +13,7 @@ from grid.cluster import store as at
 from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
 from grid.cluster.outcomes import Outcomes
+from grid.cluster.pool import loop as pool_loop
 from grid.cluster.shell import NOT_MEASURED, PlanError, TimedPlans
 from grid.cluster.store import Blocks, Store
 from grid.model.arrays import Bools, Ints
@@ -21,11 +22,12 @@ from grid.model.platform import Cluster
 from grid.model.plugins.origin import label_of
 from grid.model.records import Draw, HeldTimes, Levels
 from grid.model.time import NEVER, Time
+from grid.policies.compiled_form import CompiledForm
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan, Policy
 
 PADDING = 2**20
 """More CPUs than the jobs that are in a cluster at a time can ask for together."""
-FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 256, 256
+FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
 _NO_PLAN = np.zeros((0, 3), np.int64)
 _JOB_ROWS = {
     "serial": at.SERIAL,
@@ -80,6 +82,9 @@ class PlanClock:
 class Engine:
     """A `Core` over machines that hold a job's CPUs from start to end.
 
+    As a `pool`, which is one machine without memory and licenses under a policy with a compiled
+    form, it is simulated by the kernels of `grid.cluster.pool`, and keeps no history of levels.
+
     A job that was preempted resumes if it is started on its own machine; on another one it starts
     again, unless it is checkpointable. A job that no machine could ever run is rejected when it
     arrives, and the policy does not see it. A job that passes its estimate is killed or, with
@@ -110,6 +115,7 @@ class Engine:
         outcomes: Outcomes,
         clock: Callable[[], float] | None = None,
         *,
+        pool: bool = False,
         compiled: bool = True,
     ) -> None:
         self.processors = platform.processors
@@ -119,13 +125,19 @@ class Engine:
         self._estimates = estimates
         self._outcomes = outcomes
         self._clock = PlanClock(clock)
-        form = getattr(policy, "compiled_form", None)
+        form: CompiledForm | None = getattr(policy, "compiled_form", None)
+        self.is_pool = pool and form is not None
+        self._pool_kinds = (
+            pool_loop.kinds_of(form.kernel) if form is not None and self.is_pool else None
+        )
         self._kinds = loop.kinds_of(form.kernel if compiled and form is not None else None)
         self._plan, self._wake_us = _NO_PLAN, NEVER
         self._has_licenses = bool(platform.licenses)
         self._switches = any(machine.switch_off for machine in platform.machines)
         self.machines = machine_columns(platform, padding_of(platform))
         self._store = _new_store(platform, self.machines, estimates)
+        if form is not None and self.is_pool:
+            _set_up_pool(self._store, form)
         self._view_store()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,16 +167,13 @@ class Engine:
         if self._estimates.accounts > self._store.history.shape[1]:
             self._enlarge(history=2 * self._estimates.accounts)
         while True:
-            what = loop.advance(
-                until, arrivals.first, arrivals.end, self._blocks, arrivals.block, self._plan,
-                self._wake_us, *self._kinds,
-            )  # fmt: skip
+            what = self._advance(until)
             if counters[at.NEXT_ARRIVAL] != arrivals.first:
                 arrivals.taken(counters[at.NEXT_ARRIVAL])
-            if what == loop.ASK:
+            if what == at.ASK:
                 now = counters[at.NOW]
                 self._set_plan(self._ask(now), now)
-            elif what == loop.DONE:
+            elif what == at.REACHED:
                 break
             elif what < 0:
                 raise self.error(self._problem(-what))
@@ -172,6 +181,15 @@ class Engine:
                 self._make_room(what)
         if counters[at.ENDED]:
             self._hand_over_ends()
+
+    def _advance(self, until: Time) -> int:
+        """Continue the loop; see `loop.advance`."""
+        arrivals = self._arrivals
+        first, end, block = arrivals.first, arrivals.end, arrivals.block
+        if self._pool_kinds is not None:
+            return pool_loop.advance(until, first, end, self._blocks, block, *self._pool_kinds)
+        plan, wake_us = self._plan, self._wake_us
+        return loop.advance(until, first, end, self._blocks, block, plan, wake_us, *self._kinds)
 
     def _ask(self, now: Time) -> Plan:
         return self._clock.plan(self._policy, self.view(now), now)
@@ -240,9 +258,9 @@ class Engine:
         counters, arrivals = self._counters, self._arrivals
         arriving = len(arrivals.due(arrivals.next_us))
         present = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST] + arriving
-        if what == loop.SLOTS_FULL:
+        if what == at.SLOTS_FULL:
             self._enlarge(slots=self._store.whole.shape[1] + arriving)
-        elif what == loop.LOGS_FULL:
+        elif what == at.LOGS_FULL:
             self._enlarge(logs=self._store.logs.shape[1] + 2 * present)
         else:
             self._hand_over_ends()
@@ -308,7 +326,7 @@ class Engine:
         if self._switches:
             figures["boots"] = counters[at.BOOTS]
         usage = self._store.measures.tolist()
-        for name, first in (("machine_usage", 0), ("license_usage", 5)):
+        for name, first in (("machine_usage", 0), ("license_usage", at.LICENSE_USAGE)):
             if first == 0 or self._has_licenses:
                 figures[f"{name}.part"] = usage[first + at.PART_S]
                 figures[f"{name}.whole"] = usage[first + at.WHOLE_S]
@@ -316,8 +334,10 @@ class Engine:
                 figures[f"{name}_arriving.whole"] = usage[first + at.ARRIVING_WHOLE_S]
         return figures
 
-    def take_levels(self) -> Levels:
+    def take_levels(self) -> Levels | None:
         """The CPU time of machines is reported if a job has changed its machine."""
+        if self._pool_kinds is not None:
+            return None
         store, counters = self._store, self._counters
         times, busy, held = store.logs[: at.LEVEL_HELD + 1, : counters[at.N_LEVELS]].copy()
         counters[at.N_LEVELS] = 0
@@ -337,7 +357,8 @@ class Engine:
         return levels
 
     def plan_times(self) -> list[TimedPlans]:
-        return self._clock.times() if self._kinds[1:] == (None, None) else [NOT_MEASURED]
+        plans_within = self._pool_kinds is not None or self._kinds[1:] != (None, None)
+        return [NOT_MEASURED] if plans_within else self._clock.times()
 
     # State
 
@@ -394,7 +415,8 @@ class Engine:
                 yield f"{users} machines hold license {number}, of which there are {copies} copies"
 
     def _running(self) -> Ints:
-        return self._store.lists[at.RUNNING, : self._counters[at.N_RUNNING]]
+        """The running jobs, in no order."""
+        return self._store.lists[at.BY_END, : self._counters[at.N_RUNNING]]
 
     # Changes from outside
 
@@ -416,9 +438,9 @@ class Engine:
     def _change(self, machine: int, down: bool, now: Time) -> None:
         store, running = self._store, self._counters[at.N_RUNNING]
         if self._counters[at.ENDED] + running > store.ends.shape[1]:
-            self._make_room(loop.ENDS_FULL)
+            self._make_room(at.ENDS_FULL)
         if self._counters[at.N_DRAWS] + 2 * running > store.logs.shape[1]:
-            self._make_room(loop.LOGS_FULL)
+            self._make_room(at.LOGS_FULL)
         loop.change_machine(machine, down, now, self._blocks)
 
 
@@ -463,11 +485,11 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     draws = any(machine.watts_busy or machine.watts_idle for machine in machines)
     log_rows = at.DRAW_TIME + 1 if draws else at.HELD_END + 1 if switches else at.LEVEL_HELD + 1
     store = Store(
-        whole=np.zeros((at.ACCOUNT + 1, FIRST_SLOTS), np.int64),
-        real=np.zeros((at.WATTS_IDLE + 1, FIRST_SLOTS), np.float64),
-        lists=np.zeros((at.START_MACHINE + 1, 2 * FIRST_SLOTS + 1), np.int64),
-        counters=np.zeros(at.COPIES_IN_ALL + 1, np.int64),
-        measures=np.zeros(10, np.float64),
+        whole=np.zeros((at.RESERVED + 1, FIRST_SLOTS), np.int64),
+        real=np.zeros((at.WORK + 1, FIRST_SLOTS), np.float64),
+        lists=np.zeros((at.STEP_LEVEL + 1, 2 * FIRST_SLOTS + 1), np.int64),
+        counters=np.zeros(at.IN_TURN_AFTER + 1, np.int64),
+        measures=np.zeros(at.BOOST_VALUE + 1, np.float64),
         machines=np.zeros((at.BUSY + 1, count), np.int64),
         speeds=np.zeros((at.IDLE_WATTS + 1, count), np.float64),
         licenses=np.zeros((at.USERS + count, len(copies)), np.int64),
@@ -478,7 +500,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
         history=np.zeros((3, 0), np.float64),
     )
     store.lists[at.FREE_SLOTS, :FIRST_SLOTS] = np.arange(FIRST_SLOTS - 1, -1, -1)
-    store.measures[[at.SHARE, 5 + at.SHARE]] = -1.0
+    store.measures[[at.SHARE, at.LICENSE_USAGE + at.SHARE]] = -1.0
     rows = store.machines
     rows[at.CPUS] = rows[at.FREE] = columns.cpus
     rows[at.MACHINE_LICENSES], rows[at.SPEED_ORDER] = columns.licenses, columns.speed_order
@@ -514,3 +536,24 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     for counter, value in said.items():
         store.counters[counter] = value
     return store
+
+
+def _set_up_pool(store: Store, form: CompiledForm) -> None:
+    """Set what only the kernels of pools use."""
+    cpus = store.counters[at.CPUS_IN_ALL]
+    # Reservations for some jobs only let other jobs pass them.
+    reserves_for_all = form.slowdown_limit == 0
+    said = {
+        at.KERNEL: int(form.kernel),
+        at.FREE_CPUS: cpus,
+        at.LAST_STEP: 1,
+        at.GAIN_FROM: NEVER,
+        at.KEPT_JOB: -1,
+        at.IN_TURN: int(reserves_for_all),
+        at.IN_TURN_AFTER: 0 if reserves_for_all else NEVER,
+    }
+    for counter, value in said.items():
+        store.counters[counter] = value
+    store.measures[at.SLOWDOWN_LIMIT] = form.slowdown_limit
+    store.measures[at.AGE_FACTOR : at.BOOST_VALUE + 1] = form.factors or 0.0
+    store.lists[at.STEP_LEVEL, 0] = cpus

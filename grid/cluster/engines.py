@@ -180,13 +180,9 @@ def make_cluster(
             from grid.cluster.gang.core import GangCore
 
             return GangCore(platform, policy, choice, arrivals, outcomes)
-        form = getattr(policy, "compiled_form", None)
-        if core == "pool" and form is not None:
-            from grid.cluster.pool.core import PoolCore
-
-            return PoolCore(platform.machines[0], form, arrivals, outcomes)
         from grid.cluster.engine import Engine
 
-        return Engine(platform, policy, arrivals, estimates, outcomes, clock, compiled=compiled)
+        parts = platform, policy, arrivals, estimates, outcomes, clock
+        return Engine(*parts, pool=core == "pool", compiled=compiled)
 
     return ClusterShell(platform, make_core, outages)

@@ -30,7 +30,16 @@ from grid.cluster.runs import (
     start,
     stop_machine,
 )
-from grid.cluster.store import Blocks, Store, store_of
+from grid.cluster.store import (
+    ASK,
+    ENDS_FULL,
+    LOGS_FULL,
+    REACHED,
+    SLOTS_FULL,
+    Blocks,
+    Store,
+    store_of,
+)
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
@@ -39,9 +48,6 @@ from grid.policies.compiled_form import QueueKernel
 from grid.policies.easy_kernels import backfill
 from grid.policies.fitting import work_left_of
 from grid.policies.in_order_kernels import start_all_that_fit, start_in_turn
-
-DONE, ASK, SLOTS_FULL, ENDS_FULL, LOGS_FULL = range(5)
-"""What `advance` returns; below zero, it is the negative of what a plan breaks (`runs.OK` ...)."""
 
 KILL, PREEMPT, REJECT, START = range(4)
 """Kinds of rows of a plan: a kind, a slot, a machine. Rows of a kind precede those of the next."""
@@ -94,7 +100,7 @@ def advance(
     """Carry out `plan`, if one was asked for, and simulate all instants before `until`.
 
     Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
-    that has not. `plan` has shape (rows, 3). Returns DONE, ASK, or which array has to grow.
+    that has not. `plan` has shape (rows, 3). Returns REACHED, ASK, or which array has to grow.
     """
     store = store_of(blocks)
     counters = store.counters
@@ -114,12 +120,12 @@ def advance(
         if upcoming < end:
             now = min(now, arrivals[upcoming, _ARRIVAL])
         if now >= until:
-            return DONE
+            return REACHED
         last = upcoming
         while last < end and arrivals[last, _ARRIVAL] <= now:
             last += 1
         full = _full(last - upcoming, store)
-        if full != DONE:
+        if full != REACHED:
             return full
         complete(now, store)
         for arrival in range(upcoming, last):
@@ -152,7 +158,7 @@ def next_end(store: Store) -> int:
 
 @inner(allocates=False)
 def _full(arriving: int, store: Store) -> int:
-    """What array has to grow before an instant with so many arrivals, DONE for none."""
+    """What array has to grow before an instant with so many arrivals, REACHED for none."""
     counters = store.counters
     if arriving > counters[at.N_FREE]:
         return SLOTS_FULL
@@ -162,7 +168,7 @@ def _full(arriving: int, store: Store) -> int:
     logged = max(counters[at.N_LEVELS] + 1, counters[at.N_HELD] + present)
     if max(logged, counters[at.N_DRAWS] + 2 * present) > store.logs.shape[1]:
         return LOGS_FULL
-    return DONE
+    return REACHED
 
 
 @inner(allocates=False)
@@ -187,7 +193,7 @@ def _note_use(now: int, store: Store) -> None:
     copies = counters[at.COPIES_IN_ALL]
     if copies >= 0:
         asked = counters[at.REQUESTED]
-        _add_usage(now, 5, at.LICENSES_SINCE, held, asked, copies, arrived, store)
+        _add_usage(now, at.LICENSE_USAGE, at.LICENSES_SINCE, held, asked, copies, arrived, store)
     busy -= active * counters[at.PADDING]
     if busy != counters[at.LAST_BUSY] or held != counters[at.LAST_LICENSED]:
         place = counters[at.N_LEVELS]
@@ -246,7 +252,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
         return
     counters[at.N_FREE] -= 1
     slot = store.lists[at.FREE_SLOTS, counters[at.N_FREE]]
-    for row in range(at.ACCOUNT + 1):
+    for row in range(at.RESERVED):
         whole[row, slot] = 0
     whole[at.SERIAL, slot] = counters[at.NEXT_SERIAL]
     whole[at.SUBMIT, slot], whole[at.PROCESSORS, slot] = arrivals[arrival, _SUBMIT], processors

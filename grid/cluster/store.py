@@ -15,8 +15,8 @@ from grid.model.compiled import inlined
     SERIAL, SUBMIT, PROCESSORS, ESTIMATE, DONE, DEADLINE, LICENSES, BOUND, MACHINE, START,
     EXPECTED_END,
     ARRIVAL, USER, CHECKPOINTABLE, RUN, ROW, STATE, END, LEFT, LEFT_ESTIMATE, FIRST_START,
-    PREEMPTIONS, RESTARTS, KEPT, LOST, OVERHEAD, BOOT, LIMIT, FAILS, RAN_ON, ACCOUNT,
-) = range(31)  # fmt: skip
+    PREEMPTIONS, RESTARTS, KEPT, LOST, OVERHEAD, BOOT, LIMIT, FAILS, RAN_ON, ACCOUNT, RESERVED,
+) = range(32)  # fmt: skip
 """Rows of `Store.whole`, by slot. The first eleven are `grid.policies.interface.JOB_TABLES[0]`.
 
 END: when a running job ends, NEVER while it waits. LEFT and LEFT_ESTIMATE: what is left of the run
@@ -24,17 +24,27 @@ on MACHINE, as of the last start or preemption. KEPT: time for which it held CPU
 kept; LOST: the same of lost work and overheads. OVERHEAD: how much of it the present run begins
 with; BOOT: the part of that in which the machine boots. LIMIT: the run time at which a job with a
 predicted estimate is killed; FAILS: RUN was cut there. RAN_ON: the machine of the last run, also if
-an outage has undone it. ACCOUNT: see `grid.cluster.estimates`.
+an outage has undone it. ACCOUNT: see `grid.cluster.estimates`. RESERVED: the reserved start of a
+waiting job of a pool, NEVER for none.
 """
 
-REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE = range(6)
+(
+    REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE,
+    ESTIMATED_S, NEXT_S, PRIORITY, WORK,
+) = range(10)  # fmt: skip
 """Rows of `Store.real`, by slot. The first two are `JOB_TABLES[1]`. The watts are sums over the
-time in which the job held CPUs, in watt-microseconds a CPU."""
+time in which the job held CPUs, in watt-microseconds a CPU. The last four are of pools: seconds by
+the estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling,
+and the work that SJF orders by."""
 
-QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, START_SLOT, START_MACHINE = range(7)
+(
+    QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, START_SLOT, START_MACHINE,
+    SHORTEST, PARTED_ENDS, PARTED_CPUS, STEP_TIME, STEP_LEVEL,
+) = range(12)  # fmt: skip
 """Rows of `Store.lists`, of slots: waiting jobs by serial number, running ones by (expected end,
 serial number), a heap of them by (end, serial number), free slots, jobs that ended since the last
-plan; the starts of a plan."""
+plan; the starts of a plan. The others are of pools: waiting jobs by work, expected ends and CPUs of
+running jobs while the shadow time is computed, and the profile of free CPUs."""
 
 CPUS, MACHINE_LICENSES, SPEED_ORDER, FREE, OFF_AFTER, BOOT_TIME, IDLE_SINCE, LAST_HELD, BUSY = (
     range(9)
@@ -55,14 +65,31 @@ COPIES, FREE_COPIES, USERS = range(3)
     N_LEVELS, N_DRAWS, N_HELD, LAST_BUSY, LAST_LICENSED, SINCE, LICENSES_SINCE, SEEN,
     PADDING, HAS_MEMORY, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US, RESUME_US, MOVE_US,
     NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
-) = range(41)  # fmt: skip
+    KERNEL, FREE_CPUS, N_SHORTEST, BLOCKED, SHADOW, EXTRA, FIRST_STEP, LAST_STEP, GAIN_FROM,
+    GAIN_TO, ENDED_EARLY, KEPT_JOB, IN_TURN, IN_TURN_AFTER,
+) = range(55)  # fmt: skip
 """Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED and SEEN count
 jobs that came since the last plan and at this instant. HELD counts license copies that machines
 hold, REQUESTED those that jobs ask for. From PADDING on they are settings of the cluster.
+
+From KERNEL on they are of pools. If BLOCKED is set, the head waits and no job behind it could start
+at the last plan; its shadow time is SHADOW, with EXTRA CPUs (-1: not computed yet). The profile is
+in use from FIRST_STEP to before LAST_STEP; for GAIN_FROM and GAIN_TO see `pool.reserving`.
+ENDED_EARLY: whether a job has ended before its estimate since the last plan. WAKE is the next
+reservation. KEPT_JOB is the waiting job whose reservation FLEXIBLE_KEPT keeps, -1 for none.
+IN_TURN: jobs of RESERVING start in turn at present and have no reservations; from the job with the
+serial number IN_TURN_AFTER on they may do so again.
 """
 
 SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S = range(5)
-"""Positions in `Store.measures` of the machine usage; those of the license usage follow them."""
+LICENSE_USAGE = 5
+SLOWDOWN_LIMIT, AGE_FACTOR, K, MAXIMUM, MINIMUM, BOOST_VALUE = range(10, 16)
+"""Positions in `Store.measures`: the machine usage, the license usage from LICENSE_USAGE on, and
+the settings of `grid.policies.compiled_form.CompiledForm`. A share is below 0 while no job asks."""
+
+REACHED, ASK, SLOTS_FULL, ENDS_FULL, LOGS_FULL = range(5)
+"""What a loop returns, REACHED at its time bound. A value below zero is the negative of what a plan
+breaks (`runs.OK` and those after it)."""
 
 (
     ENDED_ROW, ENDED_MACHINE, ENDED_STATE, ENDED_START, ENDED_END, ENDED_PREEMPTIONS,

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.engine import Engine
-from grid.cluster.pool.core import PoolCore
 from grid.model.job import Job, JobState
 from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine
@@ -29,7 +27,7 @@ def pool(cpus: int, mips: float = 1000.0) -> Cluster:
 
 def compiled(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
     cluster = make_cluster(platform, make_policy(policy, settings))
-    assert isinstance(cluster.core, PoolCore)
+    assert cluster.core.is_pool
     return cluster
 
 
@@ -39,7 +37,7 @@ def general(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
 
 def general_cluster(platform: Cluster, policy: Any) -> ClusterShell:
     cluster = make_cluster(platform, policy, compiled=False)
-    assert isinstance(cluster.core, Engine)
+    assert not cluster.core.is_pool
     return cluster
 
 

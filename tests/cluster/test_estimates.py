@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.engine import Engine
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
 from grid.model.time import NEVER, Time
@@ -195,7 +194,7 @@ def test_exact_and_factor_are_as_if_users_had_said_so(policy: str, more: dict[st
 
 def test_what_predicts_is_not_played_by_the_compiled_loop() -> None:
     platform = cluster_with(estimates="average")
-    assert isinstance(make_cluster(platform, make_policy("easy", {})).core, Engine)
+    assert not make_cluster(platform, make_policy("easy", {})).core.is_pool
 
 
 def test_users_of_two_vos_with_one_number_are_two() -> None:

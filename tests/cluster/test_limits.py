@@ -62,8 +62,8 @@ def test_too_many_processors_of_a_pool() -> None:
     cluster.submit(job(0, 0, 2, S, S), -1, 0)
     cluster.advance(1)
     assert list(cluster.broken_limits()) == []
-    cluster.core._pool.processors[:] += 1
-    assert list(cluster.broken_limits()) == ["3 CPUs of 2 are busy"]
+    cluster.core.jobs.processors[:] += 1
+    assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
 
 
 def test_a_gang_that_is_not_whole() -> None:

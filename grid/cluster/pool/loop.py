@@ -14,25 +14,21 @@ from typing import Literal
 
 import numpy as np
 
-from grid.cluster.pool import state as at
+from grid.cluster import store as at
 from grid.cluster.pool.priority import keep_in_order, none_can_pass, remember_times
 from grid.cluster.pool.reserving import give_back, plan_reserving
 from grid.cluster.pool.running import close_gaps, pop, start, start_in_turn
-from grid.cluster.pool.state import Coming, Ends, Pool, coming_in, ends_in, pool_in
+from grid.cluster.pool.state import Coming, Pool, coming_in, pool_in
+from grid.cluster.runs import COMPLETED, FAILED, REJECTED, WAITING, record_end
+from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL, Blocks, Store, store_of
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
-from grid.model.job import JobState
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.compiled_form import QueueKernel
 
 EASY, SJF = int(QueueKernel.EASY), int(QueueKernel.SJF)
 EASY_SJBF, EDF = int(QueueKernel.EASY_SJBF), int(QueueKernel.EDF)
 FLEXIBLE, FLEXIBLE_KEPT = int(QueueKernel.FLEXIBLE), int(QueueKernel.FLEXIBLE_KEPT)
-COMPLETED, FAILED, REJECTED = (
-    int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
-)
-
-DONE, SLOTS_FULL, ENDED_FULL = range(3)
 
 Does = Literal[True] | None
 """Whether a policy does something. What stands behind a None is not compiled."""
@@ -50,41 +46,40 @@ def advance(
     until: int,
     first: int,
     end: int,
-    state: Ints,
+    blocks: Blocks,
     arrivals: Ints,
-    ended: Ints,
     backfills: Does,
     reserves: Does,
     reorders: Does,
 ) -> int:
-    """Play every instant before `until`; returns DONE, or what array has to be made larger.
+    """Play every instant before `until`; returns REACHED, or what array has to be made larger.
 
     Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
-    that has not. The blocks are those of `pool_in`, `coming_in` and `ends_in`; then comes what
-    `kinds_of` says of the policy: each kind is compiled when first wanted.
+    that has not. The last arguments are those of `kinds_of`: each kind is compiled when first used.
     """
-    pool, coming, ends = pool_in(state), coming_in(arrivals), ends_in(ended)
+    store, coming = store_of(blocks), coming_in(arrivals)
+    pool = pool_in(store)
     counters = pool.counters
-    policy = counters[at.POLICY]
+    policy = counters[at.KERNEL]
     counters[at.NEXT_ARRIVAL] = first
     while True:
         upcoming = counters[at.NEXT_ARRIVAL]
         now = next_instant(upcoming, end, pool, coming)
         if now >= until:
-            counters[at.NEXT_INSTANT] = now
-            return DONE
+            counters[at.BUSY_CPUS] = counters[at.CPUS_IN_ALL] - counters[at.FREE_CPUS]
+            return REACHED
         last = upcoming
         while last < end and coming.time[last] == now:
             last += 1
-        if last - upcoming > counters[at.FREE_SLOTS]:
+        if last - upcoming > counters[at.N_FREE]:
             return SLOTS_FULL
-        if counters[at.ENDED] + counters[at.RUNNING] + last - upcoming > len(ends.row):
-            return ENDED_FULL
-        if complete(now, pool, ends, reserves):
+        if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > store.ends.shape[1]:
+            return ENDS_FULL
+        if complete(now, pool, store, reserves):
             counters[at.BLOCKED] = 0
-        waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.SERIAL]
+        waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.NEXT_SERIAL]
         for arrival in range(upcoming, last):
-            arrive(policy, now, arrival, pool, coming, ends)
+            arrive(policy, now, arrival, pool, coming, store)
         counters[at.NEXT_ARRIVAL] = last
         if backfills is not None:
             _plan_backfilling(policy, now, waiting, pool)
@@ -94,14 +89,14 @@ def advance(
             _plan_flexible(policy == FLEXIBLE_KEPT, now, pool)
         else:
             _plan_queue(policy, now, pool)
-        note_usage(now, counters[at.SERIAL] > serial, pool)
+        note_usage(now, counters[at.NEXT_SERIAL] > serial, pool)
 
 
 @inlined
 def next_instant(upcoming: int, end: int, pool: Pool, coming: Coming) -> int:
     """When a job ends, arrives, or has a reservation."""
-    now: int = pool.counters[at.NEXT_START]
-    if pool.counters[at.RUNNING] > 0:
+    now: int = pool.counters[at.WAKE]
+    if pool.counters[at.N_RUNNING] > 0:
         now = min(now, pool.end[pool.by_end[0]])
     if upcoming < end:
         now = min(now, coming.time[upcoming])
@@ -116,8 +111,8 @@ def note_usage(now: int, arrived: bool, pool: Pool) -> None:
         seconds = (now - counters[at.SINCE]) / SECOND_US
         usage[at.PART_S] += usage[at.SHARE] * seconds
         usage[at.WHOLE_S] += seconds
-    busy = counters[at.CPUS] - counters[at.FREE]
-    wanted = min(counters[at.CPUS], busy + counters[at.ASKED])
+    busy = counters[at.CPUS_IN_ALL] - counters[at.FREE_CPUS]
+    wanted = min(counters[at.CPUS_IN_ALL], busy + counters[at.WAITING_CPUS])
     usage[at.SHARE] = busy / wanted if wanted > 0 else -1.0
     counters[at.SINCE] = now
     if arrived:
@@ -125,43 +120,44 @@ def note_usage(now: int, arrived: bool, pool: Pool) -> None:
 
 
 @inlined
-def record_end(row: int, state: int, start: int, end: int, counters: Ints, ends: Ends) -> None:
-    place = counters[at.ENDED]
-    ends.row[place], ends.state[place] = row, state
-    ends.start[place], ends.end[place] = start, end
-    counters[at.ENDED] = place + 1
+def _set_watts(place: int, store: Store) -> None:
+    store.watts[0, place] = store.speeds[at.BUSY_WATTS, 0]
+    store.watts[1, place] = store.speeds[at.IDLE_WATTS, 0]
 
 
 @inlined
-def complete(now: int, pool: Pool, ends: Ends, reserves: Does) -> bool:
+def complete(now: int, pool: Pool, store: Store, reserves: Does) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
     any_ended = False
-    while counters[at.RUNNING] > 0 and pool.end[pool.by_end[0]] == now:
+    while counters[at.N_RUNNING] > 0 and pool.end[pool.by_end[0]] == now:
         slot = pool.by_end[0]
         killed = pool.run[slot] > pool.estimate[slot]
         state = FAILED if killed else COMPLETED
-        record_end(pool.row[slot], state, pool.start[slot], now, counters, ends)
+        ends, place = store.ends, record_end(pool.row[slot], state, now, store)
+        ends[at.ENDED_MACHINE, place], ends[at.ENDED_START, place] = 0, pool.start[slot]
+        ends[at.ENDED_HELD, place] = now - pool.start[slot]
+        _set_watts(place, store)
         pop(pool)
-        counters[at.FREE] += pool.processors[slot]
+        counters[at.FREE_CPUS] += pool.processors[slot]
         if reserves is not None:
             give_back(now, slot, pool)
-        pool.free_slots[counters[at.FREE_SLOTS]] = slot
-        counters[at.FREE_SLOTS] += 1
+        pool.free_slots[counters[at.N_FREE]] = slot
+        counters[at.N_FREE] += 1
         any_ended = True
     return any_ended
 
 
 @kernel(allocates=False)
-def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ends) -> None:
+def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, store: Store) -> None:
     """Take the job into the queue, or reject it at once if it can never run here."""
     counters = pool.counters
-    if coming.processors[arrival] > counters[at.CPUS] or coming.licenses[arrival] != 0:
-        record_end(coming.row[arrival], REJECTED, -1, now, counters, ends)
+    if coming.processors[arrival] > counters[at.CPUS_IN_ALL] or coming.licenses[arrival] != 0:
+        _set_watts(record_end(coming.row[arrival], REJECTED, now, store), store)
         return
-    counters[at.ASKED] += coming.processors[arrival]
-    counters[at.FREE_SLOTS] -= 1
-    slot = pool.free_slots[counters[at.FREE_SLOTS]]
+    counters[at.WAITING_CPUS] += coming.processors[arrival]
+    counters[at.N_FREE] -= 1
+    slot = pool.free_slots[counters[at.N_FREE]]
     pool.submit[slot] = coming.submit[arrival]
     pool.processors[slot] = coming.processors[arrival]
     estimate, reference_mips = coming.estimate[arrival], coming.reference_mips[arrival]
@@ -170,12 +166,12 @@ def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends
     pool.run[slot] = _duration(coming.run[arrival], reference_mips, pool)
     pool.deadline[slot] = coming.deadline[arrival]
     pool.row[slot] = coming.row[arrival]
-    pool.serial[slot] = counters[at.SERIAL]
-    pool.waits[slot] = 1
+    pool.serial[slot] = counters[at.NEXT_SERIAL]
+    pool.state[slot] = WAITING
     pool.reserved[slot] = NEVER
     if policy in (FLEXIBLE, FLEXIBLE_KEPT):
         remember_times(slot, estimate, reference_mips, pool)
-    counters[at.SERIAL] += 1
+    counters[at.NEXT_SERIAL] += 1
     if counters[at.LAST] == len(pool.queue):
         first, last = counters[at.FIRST], counters[at.LAST]
         for place in range(first, last):
@@ -193,18 +189,18 @@ def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends
     queue[place] = slot
     counters[at.LAST] += 1
     if policy == EASY_SJBF:
-        place = counters[at.SHORTEST]
+        place = counters[at.N_SHORTEST]
         while place > 0 and pool.work[pool.shortest[place - 1]] > pool.work[slot]:
             pool.shortest[place] = pool.shortest[place - 1]
             place -= 1
         pool.shortest[place] = slot
-        counters[at.SHORTEST] += 1
+        counters[at.N_SHORTEST] += 1
 
 
 @inlined
 def _duration(time_us: int, reference_mips: float, pool: Pool) -> int:
     """`grid.policies.fitting.duration` on a processor of this pool."""
-    return max(1, int(np.rint(time_us * reference_mips / pool.measures[at.MIPS])))
+    return max(1, int(np.rint(time_us * reference_mips / pool.mips)))
 
 
 @inlined
@@ -221,10 +217,10 @@ def _plan_all_that_fit(now: int, pool: Pool) -> None:
     counters = pool.counters
     started = False
     for place in range(counters[at.FIRST], counters[at.LAST]):
-        if counters[at.FREE] == 0:
+        if counters[at.FREE_CPUS] == 0:
             break
         slot = pool.queue[place]
-        if pool.processors[slot] <= counters[at.FREE]:
+        if pool.processors[slot] <= counters[at.FREE_CPUS]:
             start(now, slot, pool)
             started = True
     if started:
@@ -240,12 +236,12 @@ def _plan_flexible(keeps: bool, now: int, pool: Pool) -> None:
     keep_in_order(now, pool)
     start_in_turn(now, pool)
     waits = counters[at.FIRST] < counters[at.LAST]
-    if waits and counters[at.FREE] > 0:
+    if waits and counters[at.FREE_CPUS] > 0:
         _reserve_for_head(pool)
         if _backfill(now, pool.queue, counters[at.FIRST] + 1, counters[at.LAST], pool):
             counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
     if keeps:
-        counters[at.KEPT] = pool.queue[counters[at.FIRST]] if waits else -1
+        counters[at.KEPT_JOB] = pool.queue[counters[at.FIRST]] if waits else -1
 
 
 @kernel(allocates=False)
@@ -262,16 +258,16 @@ def _plan_backfilling(policy: int, now: int, waiting: int, pool: Pool) -> None:
         counters[at.BLOCKED], counters[at.SHADOW] = counters[at.FIRST] < counters[at.LAST], -1
         waiting = 1
     passed = False
-    if counters[at.FREE] > 0 and counters[at.LAST] - counters[at.FIRST] > waiting:
+    if counters[at.FREE_CPUS] > 0 and counters[at.LAST] - counters[at.FIRST] > waiting:
         if counters[at.SHADOW] < 0:
             _reserve_for_head(pool)
         if policy == EASY:
             behind = counters[at.FIRST] + waiting
             passed = _backfill(now, pool.queue, behind, counters[at.LAST], pool)
         else:
-            passed = _backfill(now, pool.shortest, 0, counters[at.SHORTEST], pool)
+            passed = _backfill(now, pool.shortest, 0, counters[at.N_SHORTEST], pool)
     if policy == EASY_SJBF and (passed or counters[at.FIRST] != first):
-        counters[at.SHORTEST] = close_gaps(pool.shortest, 0, counters[at.SHORTEST], pool)
+        counters[at.N_SHORTEST] = close_gaps(pool.shortest, 0, counters[at.N_SHORTEST], pool)
     if passed:
         counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
 
@@ -285,12 +281,12 @@ def _reserve_for_head(pool: Pool) -> None:
     """
     counters, times, sizes = pool.counters, pool.expected_end, pool.freed
     needed = pool.processors[pool.queue[counters[at.FIRST]]]
-    low, high = 0, counters[at.RUNNING]
+    low, high = 0, counters[at.N_RUNNING]
     for place in range(high):
         slot = pool.by_end[place]
         times[place] = pool.start[slot] + pool.estimate[slot]
         sizes[place] = pool.processors[slot]
-    available = counters[at.FREE]
+    available = counters[at.FREE_CPUS]
     while True:
         pivot = times[(low + high) // 2]
         less, place, more = low, low, high
@@ -328,16 +324,16 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
     Most of all time is spent in this loop: it has its arrays at hand, and calls only `start`.
     """
     counters = pool.counters
-    processors, estimate, waits = pool.processors, pool.estimate, pool.waits
+    processors, estimate, state = pool.processors, pool.estimate, pool.state
     head = pool.queue[counters[at.FIRST]]
-    free, shadow, extra = counters[at.FREE], counters[at.SHADOW], counters[at.EXTRA]
+    free, shadow, extra = counters[at.FREE_CPUS], counters[at.SHADOW], counters[at.EXTRA]
     passed = False
     for place in range(first, last):
         if free == 0:
             break
         slot = slots[place]
         needed = processors[slot]
-        if needed > free or waits[slot] == 0 or slot == head:
+        if needed > free or state[slot] != WAITING or slot == head:
             continue
         if now + estimate[slot] > shadow:
             if needed > extra:

@@ -6,7 +6,7 @@ is worked out by the same steps, so that it is the same to the last bit.
 
 from __future__ import annotations
 
-from grid.cluster.pool import state as at
+from grid.cluster import store as at
 from grid.cluster.pool.state import Pool
 from grid.model.compiled import inlined, kernel
 from grid.model.time import SECOND_US
@@ -16,16 +16,16 @@ from grid.model.time import SECOND_US
 def remember_times(slot: int, estimate_us: int, reference_mips: float, pool: Pool) -> None:
     """What the priority of a job that has just come goes by."""
     pool.estimated_s[slot] = estimate_us / SECOND_US
-    pool.next_s[slot] = pool.estimated_s[slot] * reference_mips / pool.measures[at.MIPS]
+    pool.next_s[slot] = pool.estimated_s[slot] * reference_mips / pool.mips
 
 
 @kernel(allocates=False)
 def none_can_pass(keeps: bool, pool: Pool) -> bool:
     """Whether the plan would start nothing and change no reservation that is kept."""
     counters = pool.counters
-    first, last, free = counters[at.FIRST], counters[at.LAST], counters[at.FREE]
+    first, last, free = counters[at.FIRST], counters[at.LAST], counters[at.FREE_CPUS]
     if keeps:
-        return bool(first == last or (free == 0 and counters[at.KEPT] >= 0))
+        return bool(first == last or (free == 0 and counters[at.KEPT_JOB] >= 0))
     if free > 0:
         for place in range(first, last):
             if pool.processors[pool.queue[place]] <= free:
@@ -52,7 +52,7 @@ def keep_in_order(now: int, pool: Pool) -> None:
 
 @inlined
 def _comes_before(one: int, other: int, pool: Pool) -> bool:
-    kept, priority = pool.counters[at.KEPT], pool.priority
+    kept, priority = pool.counters[at.KEPT_JOB], pool.priority
     if one == kept:
         return True
     if other == kept:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grid.cluster.pool import state as at
+from grid.cluster import store as at
 from grid.cluster.pool.running import close_gaps, start, start_in_turn
 from grid.cluster.pool.state import Pool
 from grid.model.arrays import Ints
@@ -58,7 +58,7 @@ def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
     if started:
         counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
     nobody_waits = counters[at.FIRST] == counters[at.LAST]
-    counters[at.IN_TURN] = nobody_waits and counters[at.SERIAL] >= counters[at.IN_TURN_AFTER]
+    counters[at.IN_TURN] = nobody_waits and counters[at.NEXT_SERIAL] >= counters[at.IN_TURN_AFTER]
 
 
 @inlined
@@ -80,9 +80,9 @@ def _reserve_running(now: int, pool: Pool) -> None:
     """
     counters, time, level = pool.counters, pool.step_time, pool.step_level
     counters[at.IN_TURN], counters[at.GAIN_FROM], counters[at.GAIN_TO] = 0, NEVER, 0
-    counters[at.IN_TURN_AFTER] = counters[at.SERIAL] + counters[at.RUNNING]
-    time[0], level[0], stop = now, counters[at.CPUS], 1
-    for place in range(counters[at.RUNNING]):
+    counters[at.IN_TURN_AFTER] = counters[at.NEXT_SERIAL] + counters[at.N_RUNNING]
+    time[0], level[0], stop = now, counters[at.CPUS_IN_ALL], 1
+    for place in range(counters[at.N_RUNNING]):
         slot = pool.by_end[place]
         end, needed = pool.start[slot] + pool.estimate[slot], pool.processors[slot]
         last = step_at(time, stop, end - 1)
@@ -98,7 +98,7 @@ def _keep_reservations(now: int, pool: Pool) -> None:
     counters[at.FIRST_STEP] = step_from(pool.step_time, first, last, now)
     if counters[at.ENDED_EARLY]:
         _compress(now, pool)
-    counters[at.ENDED_EARLY], counters[at.NEXT_START] = 0, NEVER
+    counters[at.ENDED_EARLY], counters[at.WAKE] = 0, NEVER
     for place in range(counters[at.FIRST], counters[at.LAST]):
         slot = pool.queue[place]
         if pool.reserved[slot] == NEVER:
@@ -114,7 +114,7 @@ def _is_due(now: int, slot: int, pool: Pool) -> bool:
         _move(now, slot, now + 1, pool)
     if pool.reserved[slot] <= now:
         return True
-    pool.counters[at.NEXT_START] = min(pool.counters[at.NEXT_START], pool.reserved[slot])
+    pool.counters[at.WAKE] = min(pool.counters[at.WAKE], pool.reserved[slot])
     return False
 
 

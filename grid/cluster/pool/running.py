@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from grid.cluster.pool import state as at
+from grid.cluster import store as at
 from grid.cluster.pool.state import Pool
+from grid.cluster.runs import RUNNING, WAITING
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined
 
@@ -18,20 +19,20 @@ def _before(one: int, other: int, pool: Pool) -> bool:
 @inlined
 def push(slot: int, pool: Pool) -> None:
     """The job runs."""
-    heap, place = pool.by_end, pool.counters[at.RUNNING]
+    heap, place = pool.by_end, pool.counters[at.N_RUNNING]
     while place > 0 and _before(slot, heap[(place - 1) // 2], pool):
         heap[place] = heap[(place - 1) // 2]
         place = (place - 1) // 2
     heap[place] = slot
-    pool.counters[at.RUNNING] += 1
+    pool.counters[at.N_RUNNING] += 1
 
 
 @inlined
 def pop(pool: Pool) -> None:
     """The first to end runs no more."""
     heap = pool.by_end
-    size = pool.counters[at.RUNNING] - 1
-    pool.counters[at.RUNNING] = size
+    size = pool.counters[at.N_RUNNING] - 1
+    pool.counters[at.N_RUNNING] = size
     last, place = heap[size], 0
     while 2 * place + 1 < size:
         child = 2 * place + 1
@@ -50,7 +51,7 @@ def start_in_turn(now: int, pool: Pool) -> None:
     counters = pool.counters
     while counters[at.FIRST] < counters[at.LAST]:
         slot = pool.queue[counters[at.FIRST]]
-        if pool.processors[slot] > counters[at.FREE]:
+        if pool.processors[slot] > counters[at.FREE_CPUS]:
             return
         start(now, slot, pool)
         counters[at.FIRST] += 1
@@ -62,7 +63,7 @@ def close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
     kept = first
     for place in range(first, last):
         slot = slots[place]
-        if pool.waits[slot] == 1:
+        if pool.state[slot] == WAITING:
             slots[kept] = slot
             kept += 1
     return kept
@@ -71,9 +72,9 @@ def close_gaps(slots: Ints, first: int, last: int, pool: Pool) -> int:
 @inlined
 def start(now: int, slot: int, pool: Pool) -> None:
     counters = pool.counters
-    counters[at.FREE] -= pool.processors[slot]
-    counters[at.ASKED] -= pool.processors[slot]
-    pool.waits[slot] = 0
+    counters[at.FREE_CPUS] -= pool.processors[slot]
+    counters[at.WAITING_CPUS] -= pool.processors[slot]
+    pool.state[slot] = RUNNING
     pool.start[slot] = now
     pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
     push(slot, pool)
