@@ -13,7 +13,6 @@ from key_words import MADE
 
 ROOT = Path(__file__).parents[1]
 REPRODUCED = ROOT / "scenarios/experiments/reproduced"
-VERDICTS = ("hold", "contradicted", "undecided", "cannot hold", "depend")
 
 
 def write_paper_pages(docs: Path) -> None:
@@ -22,14 +21,20 @@ def write_paper_pages(docs: Path) -> None:
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    for made in (*REPRODUCED.glob("*.svg"), *map(_page_of, papers())):
+    for made in (*REPRODUCED.glob("*.svg"), *REPRODUCED.glob("*.csv")):
         shutil.copyfile(made, folder / made.name)
+    for name in papers():
+        text = _page_of(name).read_text(encoding="utf-8")
+        sentences = ROOT / f"scenarios/papers/{name}.yaml"
+        shutil.copyfile(sentences, folder / sentences.name)
+        text = text.replace(f"../../papers/{name}.yaml", f"{name}.yaml")
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def papers() -> list[str]:
-    """Short names of the papers, in the order of the index."""
+    """Short names of the papers that have a page, in the order of the index."""
     index = (REPRODUCED / "README.md").read_text(encoding="utf-8")
-    return re.findall(r"^## ([A-Z0-9]+)$", index, re.M)
+    return list(dict.fromkeys(re.findall(r"^\| \[([A-Z0-9]+)-\d+\]", index, re.M)))
 
 
 def _page_of(paper: str) -> Path:
@@ -98,65 +103,24 @@ def _entry(kind: str, key: str, one: Mapping[str, Any]) -> str:
 
 
 def verdicts() -> list[str]:
-    """The claims of the papers and what came of each, from the index of `grid reproduce`."""
+    """The verdict on each claim, from the index of `grid reproduce`."""
     index = (REPRODUCED / "README.md").read_text(encoding="utf-8")
-    lines = ["## What we find\n"]
-    lines.append(
-        "`grid reproduce` runs it again. A sub-claim is one comparison at one setting; [how it is "
-        "judged](explanation/papers-and-claims.md). Claims as a whole have no verdict: some say a "
-        "dozen things. **The page of a paper has every sub-claim with the means that are compared, "
-        "their difference and its interval, and the figures of the paper with our data.**\n"
-    )
-    lines += [index.splitlines()[2].partition(" What the verdicts")[0], ""]
-    lines.append(f"| paper | claims | sub-claims | {' | '.join(VERDICTS)} |")
-    lines.append("| --- " * (3 + len(VERDICTS)) + "|")
-    lines += [_row_of(paper) for paper in papers()]
+    rows = re.sub(r"\]\((\w+)\.md\)", r"](reproduced/\1.md)", index.partition("\n| claim")[2])
     names = "\n".join(f"reproduced/{paper}" for paper in papers())
-    lines.append(f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n")
-    rows = re.findall(r"^\| \[([A-Z0-9]+-\d+)\]\(.*?\) \|(.*)\|(.*)\|(.*)\|$", index, re.M)
-    why = ", ".join(
-        f"[{paper}](reproduced/{paper}.md#what-contradicts-the-paper-and-why)" for paper in papers()
-    )
-    failing = [
-        claim
-        for claim, *_, counts in rows
-        if re.search("contradicted|cannot hold", counts.partition(". By what the paper")[0])
+    return [
+        "## What we find\n",
+        "`grid reproduce` runs it again; see [how a verdict is reached]"
+        "(explanation/papers-and-claims.md). A claim has the verdict of its first "
+        "sentence under the main reading; the page of a "
+        "paper has all its sentences and what turns a verdict.\n",
+        f"| claim{rows}",
+        f"```{{toctree}}\n:hidden:\n\n{names}\n```\n",
+        "**Ta** is the mean time between two jobs; **BF-rm** and **BF-unrm** are Flexible "
+        "backfilling that makes its reservation again at each event, or keeps it; **PU**, **BU** "
+        "and **MM** are partial utility, binary utility and matchmaking; **S1**, **S2**, **S3** "
+        "are gangs without migration, with it, and with it and **aLD**, which sends a task to the queue "
+        "with the least work.\n",
     ]
-    lines.append(
-        f"Of these {len(rows)} claims the following have sub-claims that are contradicted or "
-        f"cannot hold: {', '.join(failing)}. Why, as far as we know, stands near the end of each "
-        f"page, claim by claim: {why}.\n"
-    )
-    lines.append(
-        "A text can be read in more ways than one. Counts before a semicolon are of our main "
-        "[reading](explanation/papers-and-claims.md#readings), and so are those of the table "
-        "above. After it stands how many sub-claims come out otherwise under other readings, such "
-        "as *the opposite under another reading*.\n"
-    )
-    lines.append(
-        "The papers' own words in the table: **Ta** is the mean time between two jobs; **MKP** a "
-        "knapsack problem, of which jobs may run with the licenses that there are; **BF-rm** and "
-        "**BF-unrm** are Flexible backfilling that makes its reservation anew at each event, or "
-        "keeps it; **MM** is matchmaking, **BU** binary utility, **PU** as a scheduler the "
-        "one of partial utility; **S1**, **S2**, **S3** are gangs without migration, with it, and "
-        "with it and **aLD**, which sends a task where the fewest wait or run.\n"
-    )
-    lines += ["| claim | what the paper says | sub-claims |", "| --- | --- | --- |"]
-    for row in rows:
-        claim, says, _, counts = (cell.strip() for cell in row)
-        page = f"reproduced/{claim.partition('-')[0]}.md"
-        verdicts_of_it = counts.partition(". By what the paper")[0]
-        lines.append(f"| [{claim}]({page}) | {says} | {verdicts_of_it} |")
-    return [*lines, ""]
-
-
-def _row_of(paper: str) -> str:
-    """How many claims and sub-claims a paper has, and how many of these have each verdict."""
-    counts = _page_of(paper).read_text(encoding="utf-8").splitlines()[2]
-    claims, of_them = re.findall(r"(\d+) (?:sub-)?claims", counts)
-    found = {verdict: re.search(rf"(\d+) {verdict}s?\b", counts) for verdict in VERDICTS}
-    cells = [one[1] if one else "0" for one in found.values()]
-    return f"| [{paper}](reproduced/{paper}.md) | {claims} | {of_them} | {' | '.join(cells)} |"
 
 
 def citation(entry: Mapping[str, Any]) -> str:

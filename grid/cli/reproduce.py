@@ -1,19 +1,19 @@
-"""`grid reproduce`: the papers' claims, judged by our data."""
+"""`grid reproduce`: the papers' sentences, judged by our data."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grid.cli.endings import ExitCode, endings, failed, naming_options, runs_left, wrong
+from grid.cli.endings import endings, failed, naming_options, runs_left, wrong
 from grid.cli.options import Address, Cpus, InProcess, Quick, Quiet, Seeds, seeds_of
 
 if TYPE_CHECKING:
-    from grid.lab.place import Place
+    from grid.lab.papers.judge import Judgement
 
 Ids = Annotated[
     list[str] | None,
@@ -35,93 +35,80 @@ def reproduce(
     ] = None,
     pages: Annotated[
         Path | None,
-        typer.Option(help="A folder for a page in Markdown a paper.", show_default=False),
+        typer.Option(help="A folder for the pages of papers in Markdown.", show_default=False),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="A log in SWF of which GM takes windows; default: NASA-iPSC in the folder that "
+            "GRID_TRACES names, else a generated stream.",
+            show_default=False,
+        ),
     ] = None,
     as_is: Annotated[
-        bool, typer.Option("--as-is", help="Judge the runs that are there, and do no others.")
+        bool, typer.Option("--as-is", help="Judge the runs that are there, and run nothing.")
     ] = False,
-    check_pages: Annotated[
-        bool, typer.Option("--check-pages", help="Only look for pages of older code; run nothing.")
-    ] = False,
-    renew: Annotated[
+    compare: Annotated[
         bool,
-        typer.Option(
-            "--renew",
-            help="Do a few runs of each stale page again; where they give the same figures, the "
-            "page is noted to be of this code.",
-        ),
+        typer.Option("--compare", help="Compare the verdicts with those of the shipped pages."),
     ] = False,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run the papers' experiments, judge their claims by our data, and draw their figures.
+    """Run the papers' experiments, judge the authors' sentences, and print each page's table.
 
-    Exits with 1 if anything could not be run, or, with --check-pages or --renew, if a page is
-    missing or of other code.
+    Exits with 1 if anything could not be run, or, with --compare, if a verdict contradicts the
+    shipped index.
     """
-    from grid.lab.page_files import QUICK, tally
+    from grid.lab.papers.page import PAGES, differing_verdicts
+    from grid.lab.papers.reproduce import How, wanted_claims
+    from grid.lab.papers.reproduce import reproduce as run_and_judge
     from grid.lab.place import Place
     from grid.lab.progress import sweep_progress
-    from grid.lab.reproduce import How, wanted_claims
-    from grid.lab.reproduce import reproduce as run_and_judge
     from grid.runtime.progress import display_on
 
-    if seeds is not None:
-        _refuse_beside_seeds(
-            {"--pages": pages, "--as-is": as_is, "--check-pages": check_pages, "--renew": renew}
-        )
-    if check_pages:
-        _check_pages(pages)
+    if seeds is not None and as_is:
+        wrong(["--seeds has no meaning with --as-is. Leave one of them out."])
+    if trace is not None and not trace.is_file():
+        wrong([f"--trace: found {str(trace)!r}: no such file, expected a log in SWF"])
     with endings(), naming_options("address", "cpus"):
         which = seeds_of(seeds)
         wanted_claims(list(ids or []))
         place = Place(address, cpus, in_process)
-    if renew:
-        _renew(list(ids or []), pages, place)
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
-    if quick:
-        typer.echo(QUICK)
     left = partial(runs_left, folder)
     with endings(left, folder), display_on(sys.stderr, quiet=quiet) as display:
         progress = sweep_progress(display, in_process=in_process)
-        how = How(place, quick, progress, as_is, which)
-        found = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
-    typer.echo(tally(found.claims))
-    typer.echo(f"tables: {folder}/claims.md; with figures: {folder}/report.html")
-    if not found.is_complete:
-        failed(["not everything could be run; what and why stands above"])
+        how = How(place, quick, progress, as_is, which, trace)
+        done = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
+    for one in done.judgements:
+        _print_table(one)
+    typer.echo(f"pages and all cells: {folder}/README.md")
+    differing = list(differing_verdicts(PAGES, done.judgements)) if compare else []
+    for line in differing:
+        typer.echo(f"differs: {line}", err=True)
+    lines = [*done.not_run, *(f"{claim} was not judged" for claim in done.not_judged)]
+    if differing:
+        lines.append(f"{len(differing)} verdicts differ")
+    if lines:
+        failed(lines[:1] if len(lines) == 1 else [lines[0] + f"; and {len(lines) - 1} more"])
 
 
-def _refuse_beside_seeds(options: dict[str, object]) -> None:
-    for option, given in options.items():
-        if given:
-            wrong([f"--seeds has no meaning with {option}. Leave one of them out."])
+def _print_table(judgement: Judgement) -> None:
+    from rich.console import Console
+    from rich.table import Table
 
+    from grid.lab.papers.page import HEADERS, table
 
-def _check_pages(pages: Path | None) -> NoReturn:
-    from grid.lab.page_files import PAGES, missing_pages, stale_pages
-
-    place = pages if pages is not None else PAGES
-    missing, stale = missing_pages(place), stale_pages(place)
-    for line in [*missing, *stale]:
-        typer.echo(line, err=True)
-    counts = f"{len(missing)} pages are missing, {len(stale)} are stale"
-    typer.echo(counts if missing or stale else "all pages are of this code")
-    raise typer.Exit(ExitCode.FAILED if missing or stale else ExitCode.DONE)
-
-
-def _renew(ids: list[str], pages: Path | None, where: Place) -> NoReturn:
-    from grid.lab.page_files import PAGES, missing_pages
-    from grid.lab.page_files import renew as renew_pages
-    from grid.lab.reproduce import wanted_claims
-
-    place = pages if pages is not None else PAGES
-    with endings():
-        papers = [paper.name for paper, _ in wanted_claims(ids)]
-        left = [*missing_pages(place, papers), *renew_pages(papers, place, where, typer.echo)]
-    for line in left:
-        typer.echo(line, err=True)
-    typer.echo(f"{len(left)} pages are not of this code" if left else "all pages are of this code")
-    raise typer.Exit(ExitCode.FAILED if left else ExitCode.DONE)
+    shown = Table(*HEADERS, title=f"{judgement.paper.name}: {judgement.paper.short}")
+    for row in table(judgement):
+        shown.add_row(*row)
+    Console().print(shown)
+    measured = table(judgement, "measurement")
+    if measured:
+        shown = Table(*HEADERS[:2], title="Measurements of run times")
+        for row in measured:
+            shown.add_row(*row[:2])
+        Console().print(shown)

@@ -128,10 +128,9 @@ class FlexibleSettings(PartSettings):
     row: Literal["mean", "largest"] = Field(
         default="mean", description="with cs2007 and cs2: how a job's row becomes one number"
     )
-    f1: Literal["mixed", "words", "formula"] = Field(
+    f1: Literal["words", "words_max", "formula"] = Field(
         default="words",
-        description="with cs2007: how f1 is read; cs_i_p has the same readings, and by default "
-        "another one: `mixed`",
+        description="with cs2007: how f1 is read, as for cs_i_p",
     )
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from grid import __version__
-from grid.lab.papers import NAMES, paper
+from grid.lab.papers.paper import NAMES, load_paper
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def test_the_citation_is_of_this_version_and_names_the_papers() -> None:
     assert [list(author) for author in cited["authors"]] == [["name"]]
     by_title = {one["title"]: one for one in cited["references"]}
     for name in NAMES:
-        source = paper(name).source
+        source = load_paper(name).source
         if not source.title:
             continue
         one = by_title[source.title]

@@ -52,7 +52,7 @@ def test_each_error_has_its_exit_code_and_one_line(
         "sweep local-policies --cpus 2",
         "sweep local-policies --dry-run --cpus 2",
         "reproduce PU --address auto",
-        "reproduce PU --renew --cpus 2",
+        "reproduce PU --cpus 2",
         "chaos two-vos -q --seeds 2 --address auto",
         "chaos two-vos -q --seeds 1 --cpus 2",
     ],
@@ -146,8 +146,8 @@ def test_a_reproduction_that_cannot_be_judged_ends_with_1(
     monkeypatch.chdir(tmp_path)
     answer = CliRunner().invoke(app, ["reproduce", "PU-2", "--quick", "--as-is"])
     assert answer.exit_code == 1
-    assert "not run: partial-utility: it was not run" in answer.stdout
-    assert "not everything could be run" in answer.stderr
+    assert "PU-2: not run" in answer.stdout
+    assert "partial-utility: there are no runs" in answer.stderr
 
 
 def test_a_pipe_that_nobody_reads_from_is_no_mistake() -> None:

@@ -126,7 +126,7 @@ def test_check_takes_a_name_for_all_that_have_it() -> None:
     lines = answer("check", "partial-utility", "two-vos")
     assert [line.partition(": ")[2] for line in lines] == [
         "partial-utility is a valid scenario",
-        "partial-utility is a valid experiment of 30 runs",
+        "partial-utility is a valid experiment of 90 runs",
         "two-vos is a valid scenario",
     ]
 

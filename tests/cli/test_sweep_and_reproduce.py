@@ -170,13 +170,6 @@ def test_an_interrupted_sweep_ends_with_130_and_goes_on(
     assert not list(folder.rglob(".*.partial"))
 
 
-def test_pages_of_other_code_are_told_and_end_with_1(tmp_path: Path) -> None:
-    answer = CliRunner().invoke(app, ["reproduce", "--check-pages", "--pages", str(tmp_path)])
-    assert answer.exit_code == 1
-    assert "5 pages are missing, 0 are stale" in answer.output
-    assert "PU.md: there is no page" in answer.output
-
-
 def test_a_folder_of_another_experiment_is_taken_over_with_force_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,7 @@ def test_a_new_user_gets_far(grid: object, tmp_path: Path) -> None:
     assert code == 0 and "  partial-utility " in listed and "  snapshot-age " in listed
     code, said = grid("check", "partial-utility")
     assert code == 0 and "shipped/partial-utility.yaml: " in said
-    assert "is a valid experiment of 30 runs" in said
+    assert "is a valid experiment of 90 runs" in said
     settings = ("--set", "workload.settings.jobs_per_user=2", "--quiet", "--in-process")
     code, said = grid("run", "partial-utility", *settings)
     assert code == 0 and "results in runs/partial-utility" in said, said
@@ -83,4 +83,4 @@ def test_a_new_user_gets_far(grid: object, tmp_path: Path) -> None:
     assert code == 0 and "12 of 12 runs are in sweeps/snapshot-age" in said, said
     assert (tmp_path / "sweeps" / "snapshot-age" / "report.html").is_file()
     code, said = grid("reproduce", "PU-2", "--quick", "--as-is")
-    assert code == 1 and "not run: partial-utility: it was not run" in said, said
+    assert code == 1 and "PU-2: not run" in said, said

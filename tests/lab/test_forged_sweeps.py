@@ -216,6 +216,9 @@ def test_runs_are_not_judged_as_they_are_if_they_are_forged(
         for ours, theirs in (("partial", "PU"), ("binary", "BU"), ("matchmaking", "MM")):
             text = text.replace(ours, theirs)
         described = json.loads(text)
+        described["axes"]["arrivals"] = ["as given"]
+        for case in described["cases"]:
+            case["point"]["arrivals"] = "as given"
         described["cases"] *= 2
         content = json.dumps(described)
     if content != "another sweep":

@@ -12,7 +12,11 @@ from grid.model.arrays import Ints
 from grid.model.plugins.registry import Parts
 from grid.model.plugins.settings import PartSettings
 from grid.model.time import Time, from_seconds
-from grid.policies.convergent.cs2_heuristics import CS2_HEURISTICS, CS2_WEIGHTS
+from grid.policies.convergent.cs2_heuristics import (
+    CS2_HEURISTICS,
+    CS2_WEIGHTS,
+    overhead_of_running_jobs,
+)
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
 from grid.policies.convergent.weights import Weights, weighed
 from grid.policies.interface import ClusterView, Plan
@@ -22,7 +26,8 @@ class Cs2:
     """CS 2.0 with its priorities as they are, or with `classes` as integers from 1 to 1024.
 
     It plans at every event, or with a period at every multiple of it while there are jobs. With
-    `sorting` all pairs are sorted, as in the paper, which gives the same plan later.
+    `sorting` all pairs are sorted, as in the paper, which gives the same plan later; with
+    `quicksort` (which is not stable) only the eligible ones.
     """
 
     ignores = ("memory",)
@@ -33,12 +38,12 @@ class Cs2:
         *,
         classes: bool = False,
         period_us: Time | None = None,
-        sorting: bool = False,
+        matching: str = "selection",
     ) -> None:
         self._heuristics = heuristics
         self._match = _match_classes if classes else _match_priorities
         self._period_us = period_us
-        self._sorting = sorting
+        self._matching = matching
         self._builder = MatrixBuilder()
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
@@ -49,25 +54,27 @@ class Cs2:
         plan = Plan(made=False)
         if period is None or now % period == 0:
             matrix = self._builder.whole(view, self._heuristics)
-            plan = plan_of(matrix, self._match(matrix, self._sorting))
+            plan = plan_of(matrix, self._match(matrix, self._matching))
         if period is not None:
             plan.wake_us = now - now % period + period
         return plan
 
 
-def _match_priorities(matrix: JobMachineMatrix, sorting: bool) -> Ints:
-    from grid.policies.convergent.greedy import match_greedily, match_in_order
+def _match_priorities(matrix: JobMachineMatrix, matching: str) -> Ints:
+    from grid.policies.convergent.greedy import match_greedily, match_in_order, quicksort
 
-    if sorting:
+    if matching == "quicksort":
+        machine_of: Ints = match_in_order(quicksort(matrix.priority), *_limits(matrix))
+    elif matching == "sorting":
         pairs = matrix.priority.ravel()
         order = np.argsort(-pairs, kind="stable")[: np.count_nonzero(pairs > -np.inf)]
-        machine_of: Ints = match_in_order(order, *_limits(matrix))
+        machine_of = match_in_order(order, *_limits(matrix))
     else:
         machine_of = match_greedily(matrix.priority, -np.inf, *_limits(matrix))
     return machine_of
 
 
-def _match_classes(matrix: JobMachineMatrix, sorting: bool) -> Ints:
+def _match_classes(matrix: JobMachineMatrix, matching: str) -> Ints:
     from grid.policies.convergent.greedy import (
         NO_CLASS,
         classify,
@@ -77,7 +84,7 @@ def _match_classes(matrix: JobMachineMatrix, sorting: bool) -> Ints:
     )
 
     classes = classify(matrix.priority)
-    if sorting:
+    if matching != "selection":
         machine_of: Ints = match_in_order(counting_sort(classes), *_limits(matrix))
     else:
         machine_of = match_greedily(classes, NO_CLASS, *_limits(matrix))
@@ -93,8 +100,13 @@ class Cs2Settings(PartSettings):
     """The settings of CS 2.0."""
 
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
-    matching: Literal["selection", "sorting"] = Field(
-        default="selection", description="sorting sorts all pairs, for the same plan later"
+    matching: Literal["selection", "sorting", "quicksort"] = Field(
+        default="selection",
+        description="sorting sorts all pairs, for the same plan later; quicksort the eligible ones",
+    )
+    overhead: Literal["ran", "running"] = Field(
+        default="ran",
+        description="whether Eq. 8 is for all jobs that ran on a machine, or for running ones",
     )
 
 
@@ -129,9 +141,12 @@ def cs2_cs_td(settings: TimeDrivenSettings, parts: Parts) -> Cs2:
 def _made(
     settings: Cs2Settings, parts: Parts, *, classes: bool = False, period_s: float | None = None
 ) -> Cs2:
+    own = CS2_HEURISTICS
+    if settings.overhead == "running":
+        own = {**own, "overhead": overhead_of_running_jobs}
     return Cs2(
-        weighed(settings.weights, CS2_WEIGHTS, CS2_HEURISTICS, parts),
+        weighed(settings.weights, CS2_WEIGHTS, own, parts),
         classes=classes,
         period_us=None if period_s is None else from_seconds(period_s),
-        sorting=settings.matching == "sorting",
+        matching=settings.matching,
     )

@@ -128,8 +128,8 @@ class Cs2007Settings(PartSettings):
         default=DEADLINE_MINIMUM, description="MIN of f1"
     )
     deadline_k: Positive = Field(default=DEADLINE_K, description="k of f1")
-    f1: Literal["mixed", "words", "formula"] = Field(
-        default="mixed", description="how f1 is read: see `cs2007_heuristics.deadline`"
+    f1: Literal["words", "words_max", "formula"] = Field(
+        default="words", description="how f1 is read: see `cs2007_heuristics.deadline`"
     )
     bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
         default=(BANDWIDTH_MBPS,), description="of links between machines, megabits a second"
@@ -153,8 +153,9 @@ class NonPreemptiveSettings(Cs2007Settings):
     """Its settings where it does not preempt."""
 
     non_preemptive: Literal["strict", "bonus"] = Field(
-        default="strict",
-        description="running jobs run on, or all are planned, with the paper's Delta of 800",
+        default="bonus",
+        description="all jobs are planned, with the paper's Delta of 800 for running ones, or "
+        "running jobs keep their machines",
     )
 
 

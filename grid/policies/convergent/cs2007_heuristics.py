@@ -29,7 +29,7 @@ For versions without preemption its Delta is `NON_PREEMPTIVE_OVERHEAD`; see `Cs2
 
 DEADLINE_MINIMUM = 0.1
 DEADLINE_K = 1.3
-F1 = ("mixed", "words", "formula")
+F1 = ("words", "words_max", "formula")
 """How f1 and Eq. 1 are read, see `deadline`."""
 NON_PREEMPTIVE_OVERHEAD = 800.0
 """The paper's Delta for versions that do not preempt."""
@@ -42,19 +42,23 @@ def deadline(matrix: JobMachineMatrix, weight: float, *, minimum: float, k: floa
 
     The formula of f1 and the words around Eq. 1 contradict each other. By the words, the second
     term (MAX - f1) of a machine is the higher, the likelier the job meets its deadline there. By
-    the formula, f1 falls back to MIN where the deadline cannot be met, so that a hopelessly slow
-    machine has the highest second term of all, like the fastest ones, and draws jobs away from
-    those that would be just in time: on a cluster that is hardly loaded every fourth job is late.
-    `f1` chooses: with `words`, f1 is MAX on such a machine in both terms (as CS2 Eq. 4 has it,
-    f = 1); with `formula`, MIN in both; with `mixed`, MIN in the first term, the job's urgency, and
-    MAX in the second.
+    the formula, f1 falls back to MIN if the deadline cannot be met, so that the slowest machine
+    has the highest second term of all. `f1` chooses one of them for both terms: `words` sets f1 to
+    MAX on a machine on which the job is late, as CS2 Eq. 4 does; `formula` sets it to MIN.
+
+    If the job is late on every machine, `words` leaves d_i = 0. Then each machine gets MIN, which
+    is the third case of f1 and what the formula gives; with `words_max`, each gets MAX.
     """
     from grid.policies.convergent import cs2007_kernels as kernels
 
-    late_urgency = weight if f1 == "words" else minimum
-    late_spare = weight - minimum if f1 == "formula" else 0.0
-    function = kernels.DeadlineFunction(minimum, weight, k, late_urgency, late_spare)
-    kernels.deadline(matrix.priority, matrix.remaining_s, matrix.slack_s, matrix.eligible, function)
+    function = kernels.DeadlineFunction(
+        minimum,
+        weight,
+        k,
+        late=minimum if f1 == "formula" else weight,
+        late_everywhere=weight if f1 == "words_max" else minimum,
+    )
+    kernels.deadline(matrix.priority, matrix.remaining_s, matrix.slack_s, function)
 
 
 def licenses(matrix: JobMachineMatrix, weight: float) -> None:

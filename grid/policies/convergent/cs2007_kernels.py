@@ -15,15 +15,15 @@ from grid.policies.convergent.cs2_kernels import total_of
 
 
 class DeadlineFunction(NamedTuple):
-    """C07 f1, for the two terms of Eq. 1, with what they have where a job would be late."""
+    """C07 f1 with its constants, and its values where a job would be late."""
 
     minimum: float
     maximum: float
     k: float
-    late_urgency: float
-    """f1 in the first term."""
-    late_spare: float
-    """MAX - f1 in the second term."""
+    late: float
+    """f1 on a machine on which the job would miss its deadline."""
+    late_everywhere: float
+    """What Eq. 1 adds on each machine if f1 = MAX on all of them, so that d_i = 0."""
 
 
 @kernel(error_model="numpy")
@@ -31,16 +31,16 @@ def deadline(
     priority: Floats,
     remaining_s: Floats,
     slack_s: Floats,
-    eligible: Ints,
     f1: DeadlineFunction,
 ) -> None:
     """C07 f1 and Eq. 1.
 
     With slack = deadline - now, the time of completion (Extime) is past t where (1 + k) * remaining
     > slack, and past the deadline where remaining > slack; in between f1 rises from MIN to MAX.
+    Eq. 1 divides by d_i, the sum of MAX - f1, and is not defined if that is 0.
     """
     jobs, machines = priority.shape
-    minimum, maximum, k, late_urgency, late_spare = f1
+    minimum, maximum, k, late_value, late_everywhere = f1
     urgent, spare = np.empty(machines), np.empty(machines)
     for row in range(jobs):
         slack, to, remaining = slack_s[row], priority[row], remaining_s[row]
@@ -52,19 +52,18 @@ def deadline(
         for m in range(machines):
             # How far the time of completion is on its way from t to the deadline.
             share = min(max((1.0 + k - slack / remaining[m]) / k, 0.0), 1.0)
-            late = remaining[m] > slack
             rising = minimum + (maximum - minimum) * share
+            value = late_value if remaining[m] > slack else rising
             counts = to[m] > -np.inf
-            urgent[m] = (late_urgency if late else rising) if counts else 0.0
-            spare[m] = (late_spare if late else maximum - rising) if counts else 0.0
+            urgent[m] = value if counts else 0.0
+            spare[m] = maximum - value if counts else 0.0
         urgency, total = total_of(urgent), total_of(spare)
         if total > 0.0:
             for m in range(machines):
                 to[m] += urgency * (spare[m] / total)
         else:
-            # No machine has anything to spare, d is 0, and all have the same share.
             for m in range(machines):
-                to[m] += urgency / max(eligible[row], 1)
+                to[m] += late_everywhere
 
 
 @kernel(error_model="numpy")

@@ -48,6 +48,15 @@ def overhead_minimization(matrix: JobMachineMatrix, weight: float) -> None:
     )
 
 
+def overhead_of_running_jobs(matrix: JobMachineMatrix, weight: float) -> None:
+    """CS2 Eq. 8 for the jobs that run, and not for suspended ones."""
+    running = slice(matrix.running)
+    _kernels().overhead(
+        matrix.priority[running], matrix.remaining_s[running], matrix.machine[running],
+        matrix.elapsed_s[running], weight,
+    )  # fmt: skip
+
+
 def licenses(matrix: JobMachineMatrix, weight: float) -> None:
     """CS2 Eq. 9 to 11: jobs whose licenses are wanted most; nothing for a job without any."""
     _kernels().licenses(matrix.priority, matrix.licenses, license_pressure(matrix), weight)

@@ -153,6 +153,16 @@ def counting_sort(classes: npt.NDArray[np.int16]) -> Ints:
     return order
 
 
+@kernel()
+def quicksort(priority: Floats) -> Ints:
+    """Eligible pairs by falling priority, equal ones in any order: the paper's Quicksort."""
+    values = priority.ravel()
+    eligible = np.flatnonzero(values > -np.inf)
+    # In compiled code argsort is a quicksort.
+    order: Ints = eligible[np.argsort(-values[eligible])]
+    return order
+
+
 @inner()
 def _available(copies: Ints) -> int:
     """Bit mask of the licenses of which a copy is left."""

@@ -132,7 +132,7 @@ def cs2007_matrix(
     minimum: float,
     k: float,
     links: list[float],
-    f1_read: str = "mixed",
+    f1_read: str = "words",
 ) -> Matrix:
     """C07 4.1; `links` holds the bandwidth of each machine's link in megabits a second."""
     matrix = SlowMatrix(view)
@@ -143,24 +143,19 @@ def cs2007_matrix(
         nxtime = matrix.remaining(i, m)
         extime, due = matrix.now + nxtime, matrix.deadline(i)
         t = due - k * nxtime
-        if extime <= t or extime > due:
+        if extime > due:
+            return minimum if f1_read == "formula" else maximum
+        if extime <= t:
             return minimum
         a = (maximum - minimum) / (due - t)
         return a * (extime - t) + minimum
 
     def deadline(i: int, m: int) -> float:
-        late = {
-            n for n in matrix.affine(i) if matrix.now + matrix.remaining(i, n) > matrix.deadline(i)
-        }
-        spare = {
-            n: 0.0 if n in late and f1_read != "formula" else maximum - f1(i, n)
-            for n in matrix.affine(i)
-        }
-        urgency = sum(
-            maximum if n in late and f1_read == "words" else f1(i, n) for n in matrix.affine(i)
-        )
+        spare = {n: maximum - f1(i, n) for n in matrix.affine(i)}
+        urgency = sum(f1(i, n) for n in matrix.affine(i))
         d = sum(spare.values())
-        return urgency * spare[m] / d if d else urgency / len(spare)
+        late_everywhere = maximum if f1_read == "words_max" else minimum
+        return urgency * spare[m] / d if d else late_everywhere
 
     def w(i: int) -> float:
         asked = [(matrix.rho(n), n) for n in matrix.asked(i)]

@@ -30,7 +30,7 @@ def matrix_at(
     return MatrixBuilder().whole(view)
 
 
-def added(heuristic: str, matrix: JobMachineMatrix, f1: str = "mixed") -> Any:
+def added(heuristic: str, matrix: JobMachineMatrix, f1: str = "words") -> Any:
     """What the heuristic adds with the paper's constants, a row a job."""
     heuristics = cs2007_heuristics(DEADLINE_MINIMUM, DEADLINE_K, LINKS, f1)
     heuristics[heuristic](matrix, CS2007_WEIGHTS[heuristic])
@@ -52,26 +52,17 @@ def test_equation_1_by_its_words() -> None:
     assert row == pytest.approx([3.340387, 14.474995, 0.0], abs=1e-4)
 
 
-def test_equation_1_with_the_words_for_its_second_term_alone() -> None:
-    """Nothing for machine 2, where the job would be late: d = 12.18462; the formula's sum."""
-    row = added("deadline", matrix_at(0, waiting(deadline_us=130 * S)))[0]
-    assert row == pytest.approx([1.484134, 6.431250, 0.0], abs=1e-5)
-
-
-def test_equation_1_of_a_job_that_is_late_everywhere() -> None:
-    """f1 = MIN on all three: urgency 0.3, shared equally; or, by the words, MAX on all three."""
+@pytest.mark.parametrize(("f1", "value"), [("words", 0.1), ("words_max", 10.0), ("formula", 0.1)])
+def test_equation_1_of_a_job_that_is_late_everywhere(f1: str, value: float) -> None:
+    """By the words f1 = MAX on all three, so d_i = 0; by the formula f1 = MIN on all three."""
     matrix = matrix_at(20, waiting(deadline_us=10 * S))
-    assert added("deadline", matrix)[0] == pytest.approx([0.1] * 3)
-    matrix = matrix_at(20, waiting(deadline_us=10 * S))
-    assert added("deadline", matrix, f1="formula")[0] == pytest.approx([0.1] * 3)
-    matrix = matrix_at(20, waiting(deadline_us=10 * S))
-    assert added("deadline", matrix, f1="words")[0] == pytest.approx([10.0] * 3)
+    assert added("deadline", matrix, f1)[0] == pytest.approx([value] * 3)
 
 
 def test_f1_reaches_its_maximum_at_the_deadline() -> None:
-    """Extime = deadline = 100 on the only machine: f1 = MAX, all of it for that machine."""
+    """Extime = deadline = 100 on the only machine: f1 = MAX and d_i = 0."""
     matrix = matrix_at(0, waiting(deadline_us=100 * S, bound_machine=0))
-    assert added("deadline", matrix)[0, 0] == pytest.approx(10.0)
+    assert added("deadline", matrix, "words_max")[0, 0] == pytest.approx(10.0)
 
 
 def test_equation_1_without_a_deadline_is_the_minimum() -> None:

@@ -45,7 +45,11 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
         ("flexible", {"age_factor": 1e308}, r"age_factor: found 1e\+308, expected at most"),
         ("flexible", {"k": 5e-324}, "k: found 5e-324, expected at least 1e-12"),
         ("cs2", {"weights": 3}, "weights: found 3, expected a mapping"),
-        ("cs2", {"matching": "mis"}, "matching: found 'mis', expected 'selection' or 'sorting'"),
+        (
+            "cs2",
+            {"matching": "mis"},
+            "matching: found 'mis', expected 'selection', 'sorting' or 'quicksort'",
+        ),
         ("cs2", {"period_s": 10}, "period_s: found 10, expected no such setting"),
         ("cs2_td", {"period_s": 0}, "period_s: found 0, expected at least"),
         (

@@ -1,0 +1,639 @@
+"""What runs say to the sentences of a paper: cells, their verdicts, and a verdict a sentence.
+
+A check of a sentence becomes *cells*: one comparison at one point each, with a value per
+repetition. A cell is decided by the confidence interval of its mean; the levels of all cells of a
+claim are corrected by Holm's method. A sentence has one verdict, from its cells.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from grid.config.schema import Scenario
+from grid.config.workload import realize
+from grid.lab.papers.bound import slowdown_bound
+from grid.lab.papers.paper import Check, Claim, Other, Paper, Reading, Sentence, View
+from grid.lab.statistics import (
+    BELOW_ZERO,
+    Interval,
+    Region,
+    deciding_alpha,
+    holm_levels,
+    mean_interval,
+    repetitions_to_decide,
+)
+from grid.lab.study import Study
+
+Where = Mapping[str, Any]
+BySeed = Mapping[int, float]
+Studies = Mapping[str, Study]
+"""By the name of their experiment."""
+
+BOUNDED = 2
+"""A bound is the mean over this many repetitions: each takes seconds."""
+NAMED = 3
+"""At most this many values of an axis are named."""
+ABOVE_ZERO = Region(low=0.0, open=True)
+
+
+class Verdict(StrEnum):
+    """The verdict on a cell, a sentence or a claim."""
+
+    HOLDS = "holds"
+    EXCEPT = "holds except"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+    IMPOSSIBLE = "cannot hold"
+    DEPENDS = "depends"
+    NOT_RUN = "not run"
+
+
+AGAINST = (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A comparison at one point: `values` (one per repetition) are claimed to be in `region`."""
+
+    what: str
+    place: Mapping[str, str]
+    """The point, by axis; `first` and `second` are what is compared."""
+    values: tuple[float, ...]
+    region: Region
+    unit: str
+    means: tuple[float, ...]
+    """The means that are compared, in `unit`."""
+    metric: str
+    over: str = ""
+    """The value of a quantity that the paper does not give."""
+    verdict: Verdict = Verdict.NOT_RUN
+    interval: Interval | None = None
+    because: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it is about."""
+        return (self.what, self.metric, *self.place.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The verdict on a sentence, with its exceptions in words."""
+
+    verdict: Verdict
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verdict} {self.detail}".rstrip()
+
+
+Turned = dict[tuple[str, str], list[tuple[Other, Headline]]]
+"""Readings that turn the verdict, by claim and label of the sentence."""
+
+Change = tuple[float, Cell | None, float]
+"""A relative change, the cell that has it, and the cell's first mean after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSentence:
+    """A sentence, its cells, and what other readings make of it."""
+
+    claim: str
+    sentence: Sentence
+    cells: tuple[Cell, ...]
+    headline: Headline
+    turned: tuple[tuple[Other, Headline], ...] = ()
+    """Other readings under which the verdict is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The effect of another reading: verdicts that change, and the largest change of a mean."""
+
+    reading: Reading
+    other: Other
+    verdicts: int
+    change: float
+    """Relative to the larger of the two means."""
+    cell: Cell | None = None
+    mean: float = math.nan
+    """The mean of `cell` under the other reading."""
+    cells: tuple[tuple[str, str, Cell], ...] = ()
+    """All cells under the other reading, with claim and label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A paper with its judged sentences, and the effects of readings, largest first."""
+
+    paper: Paper
+    sentences: tuple[JudgedSentence, ...]
+    effects: tuple[Effect, ...]
+    studies: Studies = field(default_factory=dict)
+
+    def of(self, claim: str) -> list[JudgedSentence]:
+        """The sentences of a claim."""
+        return [one for one in self.sentences if one.claim == claim]
+
+    @property
+    def claims(self) -> dict[str, Headline]:
+        """The verdict on each claim that was judged."""
+        names = dict.fromkeys(one.claim for one in self.sentences)
+        return {name: claim_headline(self.of(name)) for name in names}
+
+
+def judge(paper: Paper, claims: Sequence[str], found: Studies) -> Judgement:
+    """Judge these claims under the main readings and under each of the others that has runs."""
+    main = {name: _main_of(paper, found, name) for name in paper.experiments(tuple(claims))}
+    studies = {name: study for name, study in main.items() if study is not None}
+    sentences = [one for name in claims for one in _judged(name, paper.claims[name], studies)]
+    effects: list[Effect] = []
+    turned: Turned = {}
+    for reading in paper.readings:
+        for other in reading.others:
+            names = [name for name in claims if name in reading.claims]
+            effect = _effect(paper, reading, other, names, found, studies, turned)
+            if effect is not None:
+                effects.append(effect)
+    effects.sort(key=lambda one: (-one.verdicts, -one.change))
+    judged = [
+        replace(one, turned=tuple(turned.get((one.claim, one.sentence.label), ())))
+        for one in sentences
+    ]
+    return Judgement(paper, tuple(judged), tuple(effects), studies)
+
+
+def claim_headline(sentences: Sequence[JudgedSentence]) -> Headline:
+    """That of the first sentence, unless it holds and another one of the claim does not."""
+    first = sentences[0].headline
+    failing = [one for one in sentences[1:] if one.headline.verdict not in (Verdict.HOLDS,)]
+    if first.verdict is not Verdict.HOLDS or not failing:
+        return first
+    words = (f"{one.sentence.label} ({one.headline.verdict})" for one in failing)
+    return Headline(Verdict.EXCEPT, ", ".join(words))
+
+
+# Studies of readings
+
+
+def _main_of(paper: Paper, found: Studies, name: str) -> Study | None:
+    if name in found:
+        return found[name].seen(paper.main.get(name, {}), {})
+    view = paper.without_log.get(name)
+    return None if view is None else _seen(paper, view, name, found)
+
+
+def _seen(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
+    """The runs of a view that stands for the experiment `name`."""
+    experiment = view.experiment or name
+    if experiment not in found:
+        return None
+    where = view.where
+    if not view.where and experiment == name:
+        where = paper.main.get(name, {})
+    study = found[experiment].seen(where, view.metrics)
+    if view.rename:
+        study = _renamed(study, view.rename)
+    if view.rest:
+        main = _against(paper, view, name, found)
+        study = study.filled_from(main, view.rest) if main is not None else study
+    return study
+
+
+def _renamed(study: Study, names: Mapping[str, str]) -> Study:
+    def renamed(point: Where) -> dict[str, Any]:
+        return {names.get(axis, axis): value for axis, value in point.items()}
+
+    runs = tuple((renamed(point), seed, key) for point, seed, key in study.runs)
+    return replace(study, axes=renamed(study.axes), runs=runs)
+
+
+def _against(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
+    if view.against is not None:
+        return _seen(paper, view.against, name, found)
+    return _main_of(paper, found, name)
+
+
+def _effect(
+    paper: Paper,
+    reading: Reading,
+    other: Other,
+    claims: Sequence[str],
+    found: Studies,
+    main: Studies,
+    turned: Turned,
+) -> Effect | None:
+    """What another reading makes of the claims, at the points and repetitions of both."""
+    before, after = dict(main), {}
+    for name, view in other.views.items():
+        seen, against = _seen(paper, view, name, found), _against(paper, view, name, found)
+        if seen is not None and against is not None and seen.runs:
+            after[name] = seen
+            same = set(seen.axes) == set(against.axes)
+            limited = against.limited_to(seen) if same else against
+            before[name] = limited if limited.runs else against
+    verdicts, everything = 0, []
+    largest: Change = (0.0, None, math.nan)
+    for claim in claims:
+        section = paper.claims[claim]
+        if not any(one.experiment in after for one in section.sentences):
+            continue
+        ones = _judged(claim, section, before)
+        others = _judged(claim, section, {**before, **after})
+        for one, new in zip(ones, others, strict=True):
+            if one.sentence.experiment not in after or not new.cells:
+                continue
+            everything += [(claim, one.sentence.label, cell) for cell in new.cells]
+            if section.kind == "verdict" and _turns(one.headline, new.headline):
+                verdicts += 1
+                key = claim, one.sentence.label
+                turned.setdefault(key, []).append((other, new.headline))
+            largest = max(largest, _largest_change(one.cells, new.cells), key=lambda it: it[0])
+    if not everything:
+        return None
+    return Effect(reading, other, verdicts, *largest, tuple(everything))
+
+
+def _turns(before: Headline, after: Headline) -> bool:
+    """Whether the verdict is decided otherwise; a loss of decision alone is no turn."""
+    sides = [_side(one.verdict) for one in (before, after)]
+    return sides[1] != "" and sides[0] != sides[1]
+
+
+def _side(verdict: Verdict) -> str:
+    if verdict in (Verdict.HOLDS, Verdict.EXCEPT):
+        return "for"
+    if verdict in AGAINST:
+        return "against"
+    return "depends" if verdict is Verdict.DEPENDS else ""
+
+
+def _largest_change(ones: Sequence[Cell], others: Sequence[Cell]) -> Change:
+    """The cell whose first mean changes most."""
+    known = {cell.key: cell for cell in ones if cell.means}
+    largest: Change = (0.0, None, math.nan)
+    for cell in others:
+        before = known.get(cell.key)
+        if before is None or not cell.means:
+            continue
+        scale = max(abs(before.means[0]), abs(cell.means[0]))
+        change = abs(cell.means[0] - before.means[0]) / scale if scale else 0.0
+        if change > largest[0]:
+            largest = change, before, cell.means[0]
+    return largest
+
+
+# Verdicts
+
+
+def _judged(name: str, claim: Claim, studies: Studies) -> list[JudgedSentence]:
+    """The sentences of a claim; the chance that any cell is decided wrongly is corrected (Holm)."""
+    cells = [_cells(one, studies[one.experiment]) if one.experiment in studies else []
+             for one in claim.sentences]  # fmt: skip
+    levels = {studies[one.experiment].level for one in claim.sentences if one.experiment in studies}
+    flat = _decided([cell for of_one in cells for cell in of_one], 1.0 - min(levels, default=0.95))
+    found, taken = [], 0
+    for sentence, of_one in zip(claim.sentences, cells, strict=True):
+        own = tuple(flat[taken : taken + len(of_one)])
+        taken += len(of_one)
+        found.append(JudgedSentence(name, sentence, own, headline(own, sentence.unknown)))
+    return found
+
+
+def _decided(cells: Sequence[Cell], alpha: float) -> list[Cell]:
+    open_ones = [cell for cell in cells if not cell.because]
+    levels = holm_levels([deciding_alpha(one.values, one.region) for one in open_ones], alpha)
+    level_of = {id(cell): level for cell, level in zip(open_ones, levels, strict=True)}
+    return [_with_verdict(cell, level_of[id(cell)]) if id(cell) in level_of else cell
+            for cell in cells]  # fmt: skip
+
+
+def _with_verdict(cell: Cell, level: float) -> Cell:
+    interval = mean_interval(cell.values, level)
+    if interval.is_inside(cell.region):
+        return replace(cell, verdict=Verdict.HOLDS, interval=interval)
+    if interval.is_outside(cell.region):
+        return replace(cell, verdict=Verdict.CONTRADICTED, interval=interval)
+    enough = repetitions_to_decide(cell.values, cell.region, level)
+    because = "no practical number of repetitions would decide it"
+    if enough is not None:
+        because = f"about {max(enough, len(cell.values) + 1)} repetitions would decide it"
+    return replace(cell, verdict=Verdict.UNDECIDED, interval=interval, because=because)
+
+
+def headline(cells: Sequence[Cell], unknown: str = "") -> Headline:
+    """The verdict on a sentence by its cells.
+
+    The verdict of most cells decides, with the others as exceptions; with a quantity that the
+    paper does not give, the verdicts at its values are compared.
+    """
+    cells = [cell for cell in cells if cell.verdict is not Verdict.NOT_RUN]
+    if not cells:
+        return Headline(Verdict.NOT_RUN)
+    values = list(dict.fromkeys(cell.over for cell in cells))
+    if len(values) < 2:
+        return _of_cells(cells)
+    at = {value: _of_cells([one for one in cells if one.over == value]) for value in values}
+    return _over_values(cells, at, unknown)
+
+
+def _over_values(cells: Sequence[Cell], at: Mapping[str, Headline], unknown: str) -> Headline:
+    """The verdict by the verdicts at the values of a quantity that the paper does not give."""
+    holding = [value for value, one in at.items() if one.verdict in (Verdict.HOLDS, Verdict.EXCEPT)]
+    against = [value for value, one in at.items() if one.verdict in AGAINST]
+    if len({one.verdict for one in at.values()}) == 1:
+        return _of_cells(cells)
+    if holding and against:
+        where = f"holds at {', '.join(holding)}, contradicted at {', '.join(against)}"
+        return Headline(Verdict.DEPENDS, f"on {unknown}: {where}")
+    if 2 * len(holding) > len(at):
+        rest = [value for value in at if value not in holding]
+        return Headline(Verdict.EXCEPT, f"at {', '.join(rest)} (undecided)" if rest else "")
+    if 2 * len(against) > len(at):
+        return Headline(Verdict.CONTRADICTED, f"at {', '.join(against)}")
+    return Headline(Verdict.UNDECIDED)
+
+
+def _of_cells(cells: Sequence[Cell]) -> Headline:
+    holding = [cell for cell in cells if cell.verdict is Verdict.HOLDS]
+    against = [cell for cell in cells if cell.verdict in AGAINST]
+    rest = [cell for cell in cells if cell not in holding]
+    if not rest:
+        return Headline(Verdict.HOLDS)
+    if len(against) == len(cells):
+        bounded = all(cell.verdict is Verdict.IMPOSSIBLE for cell in cells)
+        return Headline(Verdict.IMPOSSIBLE if bounded else Verdict.CONTRADICTED)
+    if 2 * len(holding) > len(cells):
+        words = _exceptions(rest, cells) + ("" if against else " (undecided)")
+        return Headline(Verdict.EXCEPT, words)
+    if 2 * len(against) >= len(cells):
+        return Headline(Verdict.CONTRADICTED, _exceptions(against, cells))
+    return Headline(Verdict.UNDECIDED, f"at {len(cells) - len(holding)} of {len(cells)} points")
+
+
+def _exceptions(chosen: Sequence[Cell], cells: Sequence[Cell]) -> str:
+    """What sets the chosen cells apart: the values of an axis that not all cells have."""
+    words = []
+    for axis in dict.fromkeys(axis for cell in cells for axis in cell.place):
+        every = {cell.place.get(axis, "") for cell in cells}
+        own = list(dict.fromkeys(cell.place.get(axis, "") for cell in chosen))
+        if len(own) < len(every) and len(own) <= NAMED:
+            words.append(f"{PREPOSITIONS.get(axis, f'at {axis}')} {', '.join(own)}")
+    return " ".join(words) or f"at {len(chosen)} of {len(cells)} points"
+
+
+PREPOSITIONS = {
+    "interarrival": "at Ta",
+    "first": "for",
+    "second": "against",
+    "from": "from Ta",
+    "to": "to Ta",
+}
+"""How an exception begins, by axis."""
+
+
+# Cells
+
+
+def _cells(sentence: Sentence, study: Study) -> list[Cell]:
+    found = []
+    for check in sentence.checks:
+        along = dict(check.along)
+        if check.over:
+            along[check.over] = "all"
+        for at in _points(along, study):
+            for first in _points(check.first, study):
+                for second in _points(check.second, study) if check.second else [None]:
+                    if first == second:
+                        continue
+                    for cell in KINDS[check.kind](check, study, first, second, at):
+                        over = str(at[check.over]) if check.over else ""
+                        found.append(replace(cell, over=over, verdict=_unrun(cell)))
+    return found
+
+
+def _unrun(cell: Cell) -> Verdict:
+    return Verdict.UNDECIDED if not cell.because else cell.verdict
+
+
+def _points(values: Where, study: Study) -> list[dict[str, Any]]:
+    """Every combination of the values that the study has."""
+    lists = []
+    for axis, given in values.items():
+        known = study.axes.get(axis, [])
+        chosen = known if given == "all" else given if isinstance(given, list) else [given]
+        lists.append([(axis, value) for value in chosen if value in known])
+    return [dict(one) for one in itertools.product(*lists)]
+
+
+def _values(study: Study, metric: str, where: Where, averaged: str = "") -> BySeed:
+    """The metric by seed, or its mean over the axis `averaged` for seeds that have every value."""
+    if not averaged:
+        return study.values(metric, where)
+    each = [study.values(metric, {**where, averaged: value}) for value in study.axes[averaged]]
+    seeds = [seed for seed in each[0] if all(seed in one for one in each)]
+    return {seed: sum(one[seed] for one in each) / len(each) for seed in seeds}
+
+
+def _name(where: Where | None, other: Where | None) -> str:
+    own = where or {}
+    telling = [str(v) for axis, v in own.items() if other is None or other.get(axis) != v]
+    return " ".join(telling) or " ".join(map(str, own.values()))
+
+
+def _place(first: Where, second: Where | None, at: Where) -> dict[str, str]:
+    place = {"first": _name(first, second)} if first else {}
+    if second is not None:
+        place["second"] = _name(second, first)
+    return place | {axis: str(value) for axis, value in at.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _cell(
+    check: Check,
+    what: str,
+    place: Mapping[str, str],
+    sides: Sequence[BySeed],
+    region: Region,
+    compared: Callable[..., float],
+) -> Iterator[Cell]:
+    """A cell of the seeds that all sides have; none if no seed has."""
+    seeds = [seed for seed in sides[0] if all(seed in side for side in sides)]
+    if not seeds:
+        return
+    factor = check.factor
+    scaled = [[side[seed] * factor for seed in seeds] for side in sides]
+    values = tuple(compared(*one) for one in zip(*scaled, strict=True))
+    if not all(map(math.isfinite, values)):
+        return
+    means = tuple(_mean(side) for side in scaled)
+    yield Cell(what, place, values, region, check.unit, means, check.metric)
+
+
+def _pair(
+    check: Check, study: Study, first: Where, second: Where | None, at: Where
+) -> Iterator[Cell]:
+    """Comparisons of two points."""
+    other = second if second is not None else first
+    sides = [
+        _values(study, check.metric, {**first, **at}, check.averaged),
+        _values(study, check.second_metric or check.metric, {**other, **at}, check.averaged),
+    ]
+    region, compared = {
+        "below": (_up_to(check.margin), lambda a, b: a - b),
+        "above": (_up_to(check.margin), lambda a, b: b - a),
+        "close": (Region(-check.margin, check.margin), lambda a, b: a - b),
+        "difference": (_region(check), lambda a, b: a - b),
+        "ratio": (_region(check), lambda a, b: a / b if b else math.nan),
+        "at_most_times": (Region(high=0.0), lambda a, b: a - check.times * b),
+    }[check.kind]
+    word = {"at_most_times": f"at most {check.times:g} times", "close": "close to",
+            "difference": "less", "ratio": "by"}.get(check.kind, check.kind)  # fmt: skip
+    what = f"{_name(first, second)} {word} {_name(second, first)}".strip()
+    yield from _cell(check, what, _place(first, second, at), sides, region, compared)
+
+
+def _up_to(margin: float) -> Region:
+    return Region(high=margin) if margin else BELOW_ZERO
+
+
+def _region(check: Check) -> Region:
+    low = -math.inf if check.low is None else check.low
+    return Region(low, math.inf if check.high is None else check.high)
+
+
+def _within(
+    check: Check, study: Study, first: Where, second: Where | None, at: Where
+) -> Iterator[Cell]:
+    """One point against bounds."""
+    where = {**first, **at}
+    values = _values(study, check.metric, where, check.averaged)
+    limits = (("at least", check.low), ("at most", check.high))
+    bounds = [f"{word} {limit:g}" for word, limit in limits if limit is not None]
+    what = f"{_name(first, None)} {' and '.join(bounds)}"
+    for cell in _cell(check, what, _place(first, second, at), [values], _region(check), _same):
+        if check.kind == "always":
+            held = all(value == check.low for value in cell.values)
+            verdict = Verdict.HOLDS if held else Verdict.CONTRADICTED
+            worst = min(cell.values)
+            yield replace(cell, verdict=verdict, because=f"counted: the worst is {worst:g}")
+        elif check.bound and check.high is not None and cell.means[0] > check.high:
+            least = _least_slowdown(study, check.metric, where)
+            bounded = least > check.high
+            because = f"no schedule has a mean slowdown below {least:.2f}" if bounded else ""
+            verdict = Verdict.IMPOSSIBLE if bounded else Verdict.NOT_RUN
+            yield replace(cell, verdict=verdict, because=because)
+        else:
+            yield cell
+
+
+def _same(value: float) -> float:
+    return value
+
+
+def _trend(
+    check: Check, study: Study, first: Where, second: Where | None, at: Where
+) -> Iterator[Cell]:
+    """Steps along an axis, and its ends."""
+    places = sorted(study.axes[check.axis])
+    sign = 1.0 if check.kind == "falls" else -1.0
+    pairs = [(*pair, _up_to(check.margin)) for pair in itertools.pairwise(places)]
+    if len(places) > 2:
+        pairs.append((places[0], places[-1], BELOW_ZERO))
+    for low, high, region in pairs:
+        sides = [
+            _values(study, check.metric, {**first, **at, check.axis: place}, check.averaged)
+            for place in (low, high)
+        ]
+        place = _place(first, second, at) | {"from": str(low), "to": str(high)}
+        what = f"{_name(first, None)} {check.kind}"
+        yield from _cell(check, what, place, sides, region, lambda a, b: sign * (b - a))
+
+
+def _wider_gap(
+    check: Check, study: Study, first: Where, second: Where | None, at: Where
+) -> Iterator[Cell]:
+    """The gap between two points at some values of an axis against those at others."""
+    known = study.axes[check.axis]
+    for here in (value for value in check.here if value in known):
+        for there in (value for value in check.elsewhere or known if value in known):
+            if there in check.here:
+                continue
+            sides = [
+                _values(study, check.metric, {**side, **at, check.axis: value}, check.averaged)
+                for value in (here, there)
+                for side in (first, second or {})
+            ]
+            place = _place(first, second, at) | {check.axis: str(here), "than at": str(there)}
+            what = f"gap of {_name(first, second)} to {_name(second, first)} wider"
+            for cell in _cell(
+                check, what, place, sides, BELOW_ZERO, lambda a, b, c, d: (d - c) - (b - a)
+            ):
+                a, b, c, d = cell.means
+                yield replace(cell, means=(b - a, d - c))
+
+
+def _growth(
+    check: Check, study: Study, first: Where, second: Where | None, at: Where
+) -> Iterator[Cell]:
+    """Exponents of a metric along an axis, by least squares on logarithms."""
+    sides = [
+        _exponents(study, check.metric, {**side, **at}, check.axis)
+        for side in (first, *([second] if second is not None else []))
+    ]
+    place = _place(first, second, at)
+    if second is None:
+        what = f"{_name(first, None)} grows at most as N^{check.high:g}"
+        yield from _cell(check, what, place, sides, _region(check), _same)
+    else:
+        what = f"{_name(first, second)} grows less than {_name(second, first)}"
+        yield from _cell(check, what, place, sides, BELOW_ZERO, lambda a, b: a - b)
+
+
+def _exponents(study: Study, metric: str, where: Where, axis: str) -> BySeed:
+    places = sorted(study.axes[axis])
+    each = [study.values(metric, {**where, axis: place}) for place in places]
+    seeds = [seed for seed in each[0] if all(one.get(seed, 0.0) > 0.0 for one in each)]
+    logs = np.log(places)
+    return {s: float(np.polyfit(logs, np.log([one[s] for one in each]), 1)[0]) for s in seeds}
+
+
+KINDS: dict[str, Callable[..., Iterator[Cell]]] = {
+    **dict.fromkeys(("below", "above", "close", "difference", "ratio", "at_most_times"), _pair),
+    **dict.fromkeys(("within", "always"), _within),
+    **dict.fromkeys(("falls", "rises"), _trend),
+    "wider_gap": _wider_gap,
+    "growth": _growth,
+}
+
+
+def _least_slowdown(study: Study, metric: str, where: Where) -> float:
+    """What no schedule can beat, mean over some repetitions; 1 for a metric without a bound."""
+    if study.names.get(metric, metric) != "slowdown_mean":
+        return 1.0
+    scenarios = study.scenarios(where)[:BOUNDED]
+    return _mean([_bound_of(_without_policy(one)) for one in scenarios])
+
+
+def _without_policy(scenario: Scenario) -> str:
+    """The bound is one for all policies."""
+    vo = (scenario.vos or ())[0]
+    cluster = vo.clusters[0].model_copy(update={"policy": "easy"})
+    alone = vo.model_copy(update={"clusters": (cluster,)})
+    return scenario.model_copy(update={"vos": (alone,)}).model_dump_json()
+
+
+@cache
+def _bound_of(scenario: str) -> float:
+    return slowdown_bound(realize(Scenario.model_validate_json(scenario), "bound")[0]) or 1.0

@@ -1,0 +1,223 @@
+"""Run the experiments of papers, judge their claims, write their pages: `grid reproduce`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+
+from grid.config.shipped import experiments_folder
+from grid.lab.cases import load_experiment
+from grid.lab.costs import Costs, Expected
+from grid.lab.papers.judge import Judgement, Verdict, judge
+from grid.lab.papers.page import PAGES, write_index, write_page
+from grid.lab.papers.paper import NAMES, Paper, load_paper
+from grid.lab.papers.windows import windows_of
+from grid.lab.place import Place
+from grid.lab.reporting import NOT_FITTING, not_fitting
+from grid.lab.study import Study, read_study
+from grid.lab.sweep import Progress, Wanted, run_sweeps
+from grid.model.errors import InputError, Mistake
+from grid.results.run_folder import SWEEP_FILE, check_place
+
+EXPERIMENTS = experiments_folder()
+WINDOWS = "gang-migration-windows"
+TRACES = "GRID_TRACES"
+"""The environment variable of a folder with the log behind the shipped page."""
+LOG = "NASA-iPSC-1993-3.1-cln.swf.gz"
+FAILURES_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How experiments are run."""
+
+    place: Place = field(default_factory=Place)
+    quick: bool = False
+    progress: Progress | None = None
+    as_is: bool = False
+    """Judge the runs that are there, and run nothing."""
+    seeds: int | Sequence[int] | None = None
+    """Repetitions of every experiment: how many, or which."""
+    trace: Path | None = None
+    """The log of which GM takes windows."""
+
+
+@dataclass(slots=True)
+class Reproduction:
+    """The judgements by paper, and why experiments could not be run."""
+
+    judgements: list[Judgement] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
+
+    @property
+    def not_judged(self) -> list[str]:
+        """The claims without any run."""
+        return [claim for one in self.judgements for claim, found in one.claims.items()
+                if found.verdict is Verdict.NOT_RUN]  # fmt: skip
+
+
+Wish = tuple[Paper, tuple[str, ...]]
+"""A paper with the claims that are asked for."""
+
+
+def wanted_claims(names: Sequence[str]) -> list[Wish]:
+    """The papers with the claims that `names` (of papers or claims) stand for; all if empty.
+
+    Raises InputError for an unknown name.
+    """
+    papers = [load_paper(name) for name in NAMES]
+    known = {*NAMES, *(claim for one in papers for claim in one.claims)}
+    chosen = [name.upper() for name in names]
+    unknown = [given for given, name in zip(names, chosen, strict=True) if name not in known]
+    if unknown:
+        expected = f"a paper ({', '.join(NAMES)}) or a claim such as PU-1"
+        raise InputError([Mistake("reproduce", None, "", repr(name), expected) for name in unknown])
+    found = []
+    for one in papers:
+        whole = not chosen or one.name in chosen
+        claims = tuple(claim for claim in one.claims if whole or claim in chosen)
+        if claims:
+            found.append((one, claims))
+    return found
+
+
+def reproduce(
+    names: Sequence[str], out: Path, how: How, say: Callable[[str], None], pages: Path | None = None
+) -> Reproduction:
+    """Run what the claims need and judge them; runs that are in `out` are not repeated.
+
+    `say` gets what will be run with its expected time, then a line per claim. A paper whose claims
+    are all judged gets its page in `pages`. Raises InputError.
+    """
+    chosen = wanted_claims(names)
+    for folder in filter(None, (out, pages)):
+        check_place(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    done = Reproduction()
+    costs = Costs.read(out, shipped=PAGES)
+    wanted = _wanted(chosen, out, how, done, say)
+    if not how.as_is:
+        _announce(wanted, costs, how, say)
+    with _one_ray(how):
+        studies = _studies(wanted, how, done, say)
+    for paper, claims in chosen:
+        try:
+            judgement = judge(paper, claims, studies)
+        except NOT_FITTING as error:
+            # Only files that were there before can be at fault.
+            if not how.as_is:
+                raise
+            raise not_fitting(out, error) from error
+        done.judgements.append(judgement)
+        for claim, found in judgement.claims.items():
+            measured = paper.claims[claim].kind == "measurement"
+            say(f"{claim}: {'measurement' if measured else found}. {paper.claims[claim].text}.")
+        write_page(out, judgement)
+        if pages is not None and len(claims) == len(paper.claims):
+            write_page(pages, judgement)
+    if how.seeds is None and not how.as_is:
+        seconds = {name: _cpu_seconds(study) for name, study in studies.items()}
+        costs.note(how.quick, seconds)
+        costs.write(out)
+    if pages is not None:
+        write_index(pages, done.judgements)
+        costs.write(pages, to_ship=True)
+    write_index(out, done.judgements)
+    return done
+
+
+def _cpu_seconds(study: Study) -> float:
+    """The cost of the runs, compiling not counted."""
+    return sum(sum(clock["cpu_seconds"].values()) for clock in study.clocks.values())
+
+
+def _experiment(name: str, how: How) -> dict[str, Any] | Path:
+    """The experiment as its file has it, or with the log's windows. Raises InputError."""
+    file = EXPERIMENTS / f"{name}.yaml"
+    if name != WINDOWS:
+        return file
+    log = how.trace
+    if log is None and os.environ.get(TRACES):
+        log = Path(os.environ[TRACES]) / LOG
+    if log is None or not log.is_file():
+        expected = f"a log: --trace LOG, or {LOG} in the folder of {TRACES}"
+        raise InputError([Mistake(name, None, "trace", "none", expected)])
+    tree: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tree["scenario"] = str((file.parent / tree["scenario"]).resolve())
+    tree["set"]["trace"] = str(log.resolve())
+    found = windows_of(log)
+    tree["axes"]["window"] = {
+        label: {"from": one.from_s, "until": one.before_s}
+        for label, one in zip(("first", "second"), found, strict=False)
+    }
+    return tree
+
+
+def _wanted(
+    chosen: Sequence[Wish], out: Path, how: How, done: Reproduction, say: Callable[[str], None]
+) -> list[Wanted]:
+    names = [name for one, claims in chosen
+             for name in one.experiments(claims, readings=not how.quick)]  # fmt: skip
+    wanted = []
+    for name in dict.fromkeys(names):
+        file = EXPERIMENTS / f"{name}.yaml"
+        if how.as_is and (out / name / SWEEP_FILE).is_file():
+            wanted.append(Wanted(load_experiment(file), file, out / name, partly=True))
+            continue
+        try:
+            experiment = load_experiment(_experiment(name, how), quick=how.quick, seeds=how.seeds)
+        except InputError as error:
+            done.not_run.append(f"{name}: {error.mistakes[0]}")
+            say(f"not run: {done.not_run[-1]}")
+            continue
+        wanted.append(Wanted(experiment, file, out / name, partly=True))
+    return wanted
+
+
+def _announce(wanted: Sequence[Wanted], costs: Costs, how: How, say: Callable[[str], None]) -> None:
+    expected = Expected()
+    for one in wanted:
+        name, runs = one.folder.name, one.experiment.runs
+        usual = load_experiment(EXPERIMENTS / f"{name}.yaml", quick=how.quick).runs
+        say(f"will run {expected.add(name, runs, costs, how.quick, runs / usual)}")
+    say(expected.in_words(how.place.cpus if not how.place.in_process else 1))
+
+
+@contextmanager
+def _one_ray(how: How) -> Iterator[None]:
+    """One Ray for all experiments: it takes seconds to start."""
+    if how.place.in_process or how.as_is:
+        yield
+        return
+    from grid.runtime.cluster import ray_cluster
+
+    with ray_cluster(how.place.address, how.place.cpus, watch=False):
+        yield
+
+
+def _studies(
+    wanted: Sequence[Wanted], how: How, done: Reproduction, say: Callable[[str], None]
+) -> dict[str, Study]:
+    found: dict[str, Study] = {}
+    if how.as_is:
+        there = [one for one in wanted if (one.folder / SWEEP_FILE).is_file()]
+        done.not_run += [f"{one.folder.name}: there are no runs" for one in wanted
+                         if one not in there]  # fmt: skip
+        return {one.folder.name: read_study(one.folder) for one in there}
+    for one, swept in zip(wanted, run_sweeps(wanted, how.place, how.progress), strict=True):
+        name = one.folder.name
+        if isinstance(swept, InputError):
+            done.not_run.append(f"{name}: {swept.mistakes[0]}")
+            continue
+        for failure in swept.failures[:FAILURES_SHOWN]:
+            say(f"failed: {name}: {failure}")
+        found[name] = read_study(one.folder)
+        reasons = [why for _, why in found[name].absent]
+        done.not_run += [f"{name}: {why}" for why in dict.fromkeys(reasons)]
+    return found

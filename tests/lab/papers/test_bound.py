@@ -1,0 +1,144 @@
+"""The bound of the mean slowdown: worked by hand, and below every schedule that there is."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grid.lab.papers.bound import cheapest, slowdown_bound
+from grid.model.job_results import in_order
+from grid.results.metrics import metrics
+from grid.runtime.sequential import run_sequential
+from tests.config.grids import grid_of
+
+
+def farm(jobs: list[tuple[float, float, int]], machines: list[tuple[int, float]]) -> Any:
+    """A grid of one cluster; jobs are (submission, run time at 1000 MIPS, processors)."""
+    return grid_of(
+        vos=[
+            {
+                "name": "a",
+                "clusters": [
+                    {
+                        "bind": "cluster",
+                        "machines": [{"cpus": cpus, "mips": mips} for cpus, mips in machines],
+                    }
+                ],
+                "workload": {
+                    "enters": "cluster",
+                    "jobs": [
+                        {"submit_s": submit, "run_s": run_s, "processors": processors}
+                        for submit, run_s, processors in sorted(jobs)
+                    ],
+                },
+            }
+        ]
+    )
+
+
+def test_two_jobs_on_one_machine_by_hand() -> None:
+    """10 s and 20 s at once: the short one first, so 10 and 30 s; slowdowns 1 and 1.5."""
+    bound = slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0)]))
+    assert bound is not None and 1.2 < bound <= 1.25
+
+
+def test_a_grid_with_room_for_all_is_bounded_by_one() -> None:
+    assert slowdown_bound(farm([(0, 10, 1), (0, 20, 1)], [(1, 1000.0), (1, 1000.0)])) == 1.0
+
+
+def test_a_fast_farm_and_a_slow_one_are_bounded_alike() -> None:
+    """Slowdowns are shares of run times on the same machines."""
+    bounds = [
+        slowdown_bound(farm([(0, 10 * k, 1), (0, 20 * k, 1)], [(1, 1000.0 * k)])) for k in (1, 3)
+    ]
+    assert bounds[0] == pytest.approx(bounds[1])
+
+
+def test_a_farm_of_unlike_machines_cannot_be_slow_throughout() -> None:
+    """Ten jobs at once, half of them each on a CPU that is ten times slower: best 3 on average.
+
+    If only speeds counted that all jobs could have at once, the bound would be below 1.
+    """
+    bound = slowdown_bound(farm([(0, 10, 1)] * 10, [(1, 1000.0), (1, 100.0)]))
+    assert bound is not None and 1.2 < bound <= 3.0
+
+
+jobs = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 20), st.integers(1, 2)), min_size=1, max_size=7
+)
+
+
+@settings(deadline=None, max_examples=30)
+@given(jobs, st.lists(st.sampled_from([(2, 500.0), (2, 1000.0)]), min_size=1, max_size=2))
+def test_no_run_is_below_the_bound(
+    given_jobs: list[tuple[int, int, int]], machines: list[tuple[int, float]]
+) -> None:
+    grid = farm([(float(s), float(r), p) for s, r, p in given_jobs], machines)
+    bound = slowdown_bound(grid, steps=200)
+    results = in_order(run_sequential(grid).chunks)
+    found = metrics(results, grid.directory)["grid"]["slowdown_mean"]
+    assert bound is not None and found is not None
+    assert bound <= found + 1e-9
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_no_order_of_jobs_that_come_at_once_is_below_the_bound(lengths: list[int]) -> None:
+    """One machine, one job at a time: by brute force over all orders. Shortest first is best."""
+    best = min(
+        np.mean([end / run_s for end, run_s in zip(np.cumsum(order), order, strict=True)])
+        for order in itertools.permutations(lengths)
+    )
+    grid = farm([(0.0, float(run_s), 1) for run_s in lengths], [(1, 1000.0)])
+    bound = slowdown_bound(grid, steps=200)
+    assert bound is not None
+    assert bound <= best + 1e-9
+
+
+def test_many_jobs_are_bounded_closely() -> None:
+    """60 jobs at once on two machines, shortest first, as they then come to a machine in turn."""
+    lengths = sorted(1 + number % 7 for number in range(60))
+    ends = [np.cumsum(lengths[first::2]) / lengths[first::2] for first in (0, 1)]
+    shortest_first = float(np.mean(np.concatenate(ends)))
+    grid = farm([(0.0, float(run_s), 1) for run_s in lengths], [(1, 1000.0), (1, 1000.0)])
+    bound = slowdown_bound(grid)
+    assert bound is not None
+    assert 0.9 * shortest_first < bound <= shortest_first
+
+
+def test_several_clusters_have_no_bound() -> None:
+    grid = grid_of(vos=[{"name": n, "clusters": [{"processors": 1}]} for n in ("a", "b")],
+                   workload={"generator": "partial_utility"})  # fmt: skip
+    assert slowdown_bound(grid) is None
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_cheapest_is_what_all_instants_and_releases_say(seed: int) -> None:
+    """Against all costs at once; many prices are equal, so that ties count."""
+    random = np.random.default_rng(seed)
+    instants = np.arange(6.0)
+    release = random.choice([0.0, 0.25, 1.0, 2.5, 4.75], 8)
+    late = instants - release[:, None]
+    before = np.clip(np.searchsorted(instants, release, side="right") - 1, 0, 4)
+    share = release - instants[before]
+    rate, speed = random.choice([0.5, 1.0], 8), random.choice([1.0, 2.0], (8, 3))
+    paid = random.integers(0, 4, (3, 6)) / 2
+    costs = np.where(
+        late[:, None] >= 0,
+        (rate[:, None] * speed)[:, :, None] * late[:, None] + paid,
+        np.inf,
+    )
+    at_release = paid[:, before] * (1 - share) + paid[:, before + 1] * share
+    # The release is counted behind all instants of its class.
+    all_costs = np.concatenate((costs, at_release.T[:, :, None]), axis=2).reshape(8, -1)
+    at_class, at_instant = np.divmod(all_costs.argmin(axis=1), 7)
+    least, found_class, found_instant = cheapest(late, before, share, rate, speed, paid)
+    assert least.tolist() == all_costs.min(axis=1).tolist()
+    assert found_class.tolist() == at_class.tolist()
+    assert found_instant.tolist() == np.where(at_instant == 6, before, at_instant).tolist()
